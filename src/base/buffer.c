@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/buffer.h"
+
+#include "base/varint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void dw_buffer_release(struct dw_buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct dw_buffer){0};
+}
+
+void dw_buffer_clear(struct dw_buffer *buffer)
+{
+    buffer->size = 0;
+    buffer->failed = false;
+}
+
+uint8_t *dw_buffer_reserve(struct dw_buffer *buffer, size_t size)
+{
+    if (buffer->failed)
+        return NULL;
+    if (buffer->capacity - buffer->size < size) {
+        size_t capacity = buffer->capacity ? buffer->capacity * 2 : 256;
+        while (capacity - buffer->size < size)
+            capacity *= 2;
+        uint8_t *data = realloc(buffer->data, capacity);
+        if (!data) {
+            buffer->failed = true;
+            return NULL;
+        }
+        buffer->data = data;
+        buffer->capacity = capacity;
+    }
+    return buffer->data + buffer->size;
+}
+
+void dw_buffer_append(struct dw_buffer *buffer, const void *bytes, size_t size)
+{
+    uint8_t *at = dw_buffer_reserve(buffer, size);
+    if (!at || !size)
+        return;
+    memcpy(at, bytes, size);
+    buffer->size += size;
+}
+
+void dw_buffer_put(struct dw_buffer *buffer, uint64_t value)
+{
+    uint8_t *at = dw_buffer_reserve(buffer, DW_VARINT_MAX);
+    if (at)
+        buffer->size += (size_t)(dw_varint_put(at, value) - at);
+}
+
+void dw_buffer_put_blob(struct dw_buffer *buffer, const void *bytes, size_t size)
+{
+    dw_buffer_put(buffer, size);
+    dw_buffer_append(buffer, bytes, size);
+}
+
+uint64_t dw_cursor_get(struct dw_cursor *cursor)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        if (cursor->bad || cursor->at == cursor->end)
+            break;
+        uint8_t byte = *cursor->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return value;
+    }
+    cursor->bad = true;
+    return 0;
+}
+
+uint32_t dw_cursor_get_u32(struct dw_cursor *cursor)
+{
+    uint64_t value = dw_cursor_get(cursor);
+    if (value <= UINT32_MAX)
+        return (uint32_t)value;
+    cursor->bad = true;
+    return 0;
+}
+
+const uint8_t *dw_cursor_get_blob(struct dw_cursor *cursor, size_t *size)
+{
+    uint64_t length = dw_cursor_get(cursor);
+    if (cursor->bad || length > (uint64_t)(cursor->end - cursor->at)) {
+        cursor->bad = true;
+        *size = 0;
+        return NULL;
+    }
+    const uint8_t *bytes = cursor->at;
+    cursor->at += length;
+    *size = (size_t)length;
+    return bytes;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * A growable byte buffer to encode into, and a cursor to decode from.
+ * Both fail stickily: check `failed` or `bad` once, after the last step. */
+#ifndef DW_BASE_BUFFER_H
+#define DW_BASE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dw_buffer {
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+    bool failed; /* an allocation failed; later appends do nothing */
+};
+
+void dw_buffer_release(struct dw_buffer *buffer);
+void dw_buffer_clear(struct dw_buffer *buffer);
+
+/* Room for `size` more bytes at the end, or NULL; does not move the end. */
+uint8_t *dw_buffer_reserve(struct dw_buffer *buffer, size_t size);
+void dw_buffer_append(struct dw_buffer *buffer, const void *bytes, size_t size);
+void dw_buffer_put(struct dw_buffer *buffer, uint64_t value);
+void dw_buffer_put_blob(struct dw_buffer *buffer, const void *bytes, size_t size);
+
+struct dw_cursor {
+    const uint8_t *at;
+    const uint8_t *end;
+    bool bad; /* ran past the end, or met a malformed number */
+};
+
+uint64_t dw_cursor_get(struct dw_cursor *cursor);
+/* A varint that must fit 32 bits. */
+uint32_t dw_cursor_get_u32(struct dw_cursor *cursor);
+/* A length-prefixed blob; NULL (and size 0) when bad. */
+const uint8_t *dw_cursor_get_blob(struct dw_cursor *cursor, size_t *size);
+
+#endif

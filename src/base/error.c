@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * The one place where error codes become words. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *dw_error_text(int error)
+{
+    switch (error) {
+    case DW_OK: return "no error";
+    case DW_ERR_MEMORY: return "out of memory";
+    case DW_ERR_IO: return strerror(errno);
+    case DW_ERR_NOT_DWELL: return "not a dwell file";
+    case DW_ERR_EMPTY: return "the file is empty";
+    case DW_ERR_VERSION: return "written by a newer dwell; update dwell to read it";
+    case DW_ERR_DAMAGED: return "damaged: no intact part of the recording was found";
+    case DW_ERR_TOO_LARGE: return "larger than dwell is willing to read";
+    case DW_ERR_NO_TIMELINE: return "holds no timeline; record it with 'dwell run --timeline'";
+    case DW_ERR_ARGUMENT: return "invalid argument";
+    case DW_ERR_DUPLICATE: return "the same recording was given twice";
+    default: return "unknown error";
+    }
+}

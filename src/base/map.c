@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/map.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void dw_map_release(struct dw_map *map)
+{
+    free(map->slots);
+    *map = (struct dw_map){0};
+}
+
+uint32_t dw_map_find(const struct dw_map *map, uint64_t hash, dw_map_equal *equal,
+                     const void *entries, const void *key)
+{
+    if (!map->capacity)
+        return DW_MAP_NONE;
+    size_t mask = map->capacity - 1;
+    uint32_t tag = (uint32_t)(hash >> 32);
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+        const struct dw_map_slot *slot = &map->slots[at];
+        if (slot->id == DW_MAP_NONE)
+            return DW_MAP_NONE;
+        if (slot->tag == tag && equal(entries, slot->id, key))
+            return slot->id;
+    }
+}
+
+static void place(struct dw_map *map, uint64_t hash, uint32_t id)
+{
+    size_t mask = map->capacity - 1;
+    size_t at = hash & mask;
+    while (map->slots[at].id != DW_MAP_NONE)
+        at = (at + 1) & mask;
+    map->slots[at] = (struct dw_map_slot){(uint32_t)(hash >> 32), id};
+}
+
+static int grow(struct dw_map *map, dw_map_hash *rehash, const void *entries)
+{
+    size_t capacity = map->capacity ? map->capacity * 2 : 16;
+    struct dw_map_slot *slots = malloc(capacity * sizeof *slots);
+    if (!slots)
+        return DW_ERR_MEMORY;
+    memset(slots, 0xff, capacity * sizeof *slots);
+    struct dw_map grown = {slots, capacity, map->count};
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->slots[i].id != DW_MAP_NONE)
+            place(&grown, rehash(entries, map->slots[i].id), map->slots[i].id);
+    free(map->slots);
+    *map = grown;
+    return 0;
+}
+
+int dw_map_add(struct dw_map *map, uint64_t hash, uint32_t id, dw_map_hash *rehash,
+               const void *entries)
+{
+    if (map->count * 4 >= map->capacity * 3) {
+        int error = grow(map, rehash, entries);
+        if (error)
+            return error;
+    }
+    place(map, hash, id);
+    map->count++;
+    return 0;
+}
+
+uint64_t dw_hash_bytes(const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    uint64_t hash = 0x9e3779b97f4a7c15u ^ size;
+    for (; size >= 8; at += 8, size -= 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        hash = dw_hash_mix(hash ^ word);
+    }
+    uint64_t tail = 0;
+    if (size)
+        memcpy(&tail, at, size);
+    return dw_hash_mix(hash ^ tail);
+}

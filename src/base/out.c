@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "base/out.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define FLUSH_AT (256 * 1024)
+
+void dw_out_init_fd(struct dw_out *out, int fd)
+{
+    *out = (struct dw_out){.fd = fd};
+}
+
+void dw_out_init_memory(struct dw_out *out)
+{
+    *out = (struct dw_out){.fd = -1};
+}
+
+static void flush(struct dw_out *out)
+{
+    size_t done = 0;
+    while (!out->error && done < out->buffer.size) {
+        ssize_t wrote = write(out->fd, out->buffer.data + done, out->buffer.size - done);
+        if (wrote >= 0) {
+            done += (size_t)wrote;
+        } else if (errno != EINTR) {
+            out->error = DW_ERR_IO;
+            out->saved_errno = errno;
+        }
+    }
+    dw_buffer_clear(&out->buffer);
+}
+
+int dw_out_close(struct dw_out *out)
+{
+    if (out->buffer.failed && !out->error)
+        out->error = DW_ERR_MEMORY;
+    if (out->fd >= 0)
+        flush(out);
+    dw_buffer_release(&out->buffer);
+    if (out->error == DW_ERR_IO)
+        errno = out->saved_errno;
+    return out->error;
+}
+
+void dw_out_write(struct dw_out *out, const void *bytes, size_t size)
+{
+    if (out->error)
+        return;
+    dw_buffer_append(&out->buffer, bytes, size);
+    if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)
+        flush(out);
+}
+
+void dw_out_char(struct dw_out *out, char c)
+{
+    dw_out_write(out, &c, 1);
+}
+
+void dw_out_repeat(struct dw_out *out, char c, size_t count)
+{
+    while (count--)
+        dw_out_char(out, c);
+}
+
+void dw_out_u64(struct dw_out *out, uint64_t value)
+{
+    char digits[20];
+    char *at = digits + sizeof digits;
+    do {
+        *--at = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    dw_out_write(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+void dw_out_i64(struct dw_out *out, int64_t value)
+{
+    if (value < 0)
+        dw_out_char(out, '-');
+    dw_out_u64(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+void dw_out_thousandths(struct dw_out *out, uint64_t value)
+{
+    uint64_t rest = value % 1000;
+    char tail[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+                    (char)('0' + rest % 10)};
+    dw_out_u64(out, value / 1000);
+    dw_out_write(out, tail, sizeof tail);
+}
+
+void dw_out_printf(struct dw_out *out, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int size = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (size > 0)
+        dw_out_write(out, text, (size_t)size < sizeof text ? (size_t)size : sizeof text - 1);
+}
+
+size_t dw_utf8_length(const uint8_t *at, const uint8_t *end)
+{
+    uint8_t lead = *at;
+    size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
+                    : lead < 0xf5 ? 4 : 0;
+    if (!length || (size_t)(end - at) < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (lead == 0xe0 && at[1] < 0xa0) || (lead == 0xf0 && at[1] < 0x90);
+    bool surrogate = lead == 0xed && at[1] >= 0xa0;
+    bool too_high = lead == 0xf4 && at[1] >= 0x90;
+    return overlong || surrogate || too_high ? 0 : length;
+}
+
+/* Calls for a control character, quote or backslash; everything else is copied in runs. */
+typedef void escape(struct dw_out *out, uint8_t byte);
+
+static void write_escaped(struct dw_out *out, const void *bytes, size_t size, const char *special,
+                          escape *escape_byte)
+{
+    const uint8_t *at = bytes, *end = at + size, *run = at;
+    while (at < end) {
+        size_t length = dw_utf8_length(at, end);
+        bool plain = length && *at >= 0x20 && *at != 0x7f && !(length == 1 && strchr(special, *at));
+        if (plain) {
+            at += length;
+            continue;
+        }
+        dw_out_write(out, run, (size_t)(at - run));
+        if (length)
+            escape_byte(out, *at);
+        else
+            dw_out_text(out, "\xef\xbf\xbd");
+        run = ++at;
+    }
+    dw_out_write(out, run, (size_t)(at - run));
+}
+
+static bool escape_common(struct dw_out *out, uint8_t byte)
+{
+    static const char letters[][2] = {{'\n', 'n'}, {'\t', 't'}, {'\r', 'r'}};
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
+        if (byte == letters[i][0]) {
+            dw_out_char(out, '\\');
+            dw_out_char(out, letters[i][1]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void escape_json(struct dw_out *out, uint8_t byte)
+{
+    if (byte == '"' || byte == '\\') {
+        dw_out_char(out, '\\');
+        dw_out_char(out, (char)byte);
+    } else if (!escape_common(out, byte)) {
+        dw_out_printf(out, "\\u%04x", byte);
+    }
+}
+
+static void escape_printable(struct dw_out *out, uint8_t byte)
+{
+    if (!escape_common(out, byte))
+        dw_out_printf(out, "\\x%02x", byte);
+}
+
+void dw_out_json_string(struct dw_out *out, const void *bytes, size_t size)
+{
+    dw_out_char(out, '"');
+    write_escaped(out, bytes, size, "\"\\", escape_json);
+    dw_out_char(out, '"');
+}
+
+void dw_out_printable(struct dw_out *out, const void *bytes, size_t size)
+{
+    write_escaped(out, bytes, size, "", escape_printable);
+}
+
+static void escape_csv(struct dw_out *out, uint8_t byte)
+{
+    if (byte == '"')
+        dw_out_char(out, '"');
+    dw_out_char(out, (char)byte);
+}
+
+void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size)
+{
+    bool quote = memchr(bytes, '"', size) || memchr(bytes, ',', size) ||
+                 memchr(bytes, '\n', size) || memchr(bytes, '\r', size);
+    if (quote)
+        dw_out_char(out, '"');
+    write_escaped(out, bytes, size, "\"", escape_csv);
+    if (quote)
+        dw_out_char(out, '"');
+}
+
+size_t dw_text_width(const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes, *end = at + size;
+    size_t width = 0;
+    while (at < end) {
+        size_t length = dw_utf8_length(at, end);
+        if (*at < 0x20 || *at == 0x7f)
+            width += *at == '\n' || *at == '\t' || *at == '\r' ? 2 : 4;
+        else
+            width++;
+        at += length ? length : 1;
+    }
+    return width;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * Buffered output to a descriptor or to memory. Errors are sticky: write all
+ * you like and look at the result of dw_out_close once. */
+#ifndef DW_BASE_OUT_H
+#define DW_BASE_OUT_H
+
+#include "base/buffer.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+struct dw_out {
+    struct dw_buffer buffer;
+    int fd;    /* -1: everything stays in the buffer */
+    int error; /* 0, DW_ERR_MEMORY or DW_ERR_IO */
+    int saved_errno;
+};
+
+void dw_out_init_fd(struct dw_out *out, int fd);
+void dw_out_init_memory(struct dw_out *out);
+/* Flushes, releases, and returns the first error (errno restored for DW_ERR_IO). The fd stays open. */
+int dw_out_close(struct dw_out *out);
+
+void dw_out_write(struct dw_out *out, const void *bytes, size_t size);
+static inline void dw_out_text(struct dw_out *out, const char *text)
+{
+    dw_out_write(out, text, strlen(text));
+}
+void dw_out_char(struct dw_out *out, char c);
+void dw_out_repeat(struct dw_out *out, char c, size_t count);
+void dw_out_u64(struct dw_out *out, uint64_t value);
+void dw_out_i64(struct dw_out *out, int64_t value);
+/* value / 1000 with three decimals: nanoseconds as microseconds, exactly. */
+void dw_out_thousandths(struct dw_out *out, uint64_t value);
+void dw_out_printf(struct dw_out *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A quoted JSON string of any bytes: invalid UTF-8 becomes U+FFFD. */
+void dw_out_json_string(struct dw_out *out, const void *bytes, size_t size);
+/* An RFC 4180 field, quoted only where it must be. */
+void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size);
+/* One printable line of valid UTF-8: control characters become \xNN, \n and so on. */
+void dw_out_printable(struct dw_out *out, const void *bytes, size_t size);
+
+/* Columns that the text takes up in a terminal once printed by dw_out_printable. */
+size_t dw_text_width(const void *bytes, size_t size);
+/* Bytes of the valid UTF-8 sequence at `at` (1 to 4), or 0 when it is not valid. */
+size_t dw_utf8_length(const uint8_t *at, const uint8_t *end);
+
+#endif

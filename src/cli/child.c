@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile pid_t child;
+
+/* What the terminal sends goes to the whole group, so the child has it already. */
+static void forward(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0 && child > 0)
+        kill(child, number);
+}
+
+static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT,
+                                SIGWINCH, SIGALRM};
+#define FORWARDED (sizeof forwarded / sizeof *forwarded)
+
+static void forward_signals(struct sigaction old[])
+{
+    struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (size_t i = 0; i < FORWARDED; i++)
+        sigaction(forwarded[i], &action, &old[i]);
+}
+
+/* A signal that was ignored when we started is ignored in the program too. */
+static void restore_signals(const struct sigaction old[])
+{
+    for (size_t i = 0; i < FORWARDED; i++)
+        sigaction(forwarded[i], &old[i], NULL);
+}
+
+/* Only when the program cannot be started is anything written to the pipe. */
+static void run_child(const char *program, char *const *arguments, pid_t parent, int report)
+{
+    size_t count = 0;
+    while (arguments[count])
+        count++;
+    char **argv = calloc(count + 2, sizeof *argv);
+    if (argv) {
+        argv[0] = (char *)program;
+        for (size_t i = 0; i < count; i++)
+            argv[i + 1] = arguments[i];
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* killing us outright kills the program, as it should */
+        if (getppid() == parent)
+            execvp(program, argv);
+    }
+    int error = errno;
+    (void)!write(report, &error, sizeof error);
+    _exit(127);
+}
+
+static int wait_for_child(void)
+{
+    int status;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return status;
+}
+
+int dw_child_run(const char *program, char *const *arguments)
+{
+    int report[2], error = 0;
+    struct sigaction old[FORWARDED];
+    pid_t parent = getpid();
+    if (pipe2(report, O_CLOEXEC))
+        return -1;
+    forward_signals(old);
+    child = fork();
+    if (child == 0) {
+        restore_signals(old);
+        run_child(program, arguments, parent, report[1]);
+    }
+    close(report[1]);
+    if (child < 0 || read(report[0], &error, sizeof error) == sizeof error) {
+        if (child > 0)
+            wait_for_child();
+        close(report[0]);
+        errno = error ? error : errno;
+        return -1;
+    }
+    close(report[0]);
+    return wait_for_child();
+}
+
+int dw_child_exit(int status)
+{
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    int number = WTERMSIG(status);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0}); /* one core file is enough */
+    signal(number, SIG_DFL);
+    raise(number);
+    return 128 + number;
+}

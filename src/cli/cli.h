@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * What the commands share. A command gets argv from its own name on and returns
+ * the exit status: 0, 1 for trouble with a file, 2 for bad usage. */
+#ifndef DW_CLI_CLI_H
+#define DW_CLI_CLI_H
+
+#include "lens/lens.h"
+
+#define DW_EXIT_TROUBLE 1
+#define DW_EXIT_USAGE 2
+
+int dw_cmd_run(int argc, char **argv);
+int dw_cmd_report(int argc, char **argv);
+int dw_cmd_export(int argc, char **argv);
+int dw_cmd_merge(int argc, char **argv);
+int dw_cmd_check(int argc, char **argv);
+
+/* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */
+int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "dwell: FILE: reason"; always returns DW_EXIT_TROUBLE. */
+int dw_cli_error(const char *file, int error);
+
+/* An option of a command. Exactly one of value and flag is set. */
+struct dw_option {
+    const char *name; /* without the dashes; NULL ends a list */
+    char letter;      /* 0: none */
+    const char **value;
+    bool *flag;
+};
+
+/* Moves the operands to argv[1] and on, in order, and stores the values of the options.
+ * Returns how many operands there are, or -1 after saying what is wrong. */
+int dw_cli_parse(const struct dw_option *options, int argc, char **argv);
+/* True, and the text is on stdout, when --help or -h is among the options. */
+bool dw_cli_help(int argc, char **argv, const char *text);
+
+/* The options of the tabular lenses, as text and as what it means. */
+struct dw_report_words {
+    const char *by, *sort, *limit, *columns;
+};
+struct dw_report_options {
+    struct dw_lens_options lens;
+    char *column_text;    /* owned */
+    const char **columns; /* owned */
+};
+/* 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_report_options_init(struct dw_report_options *options, const struct dw_report_words *words);
+void dw_report_options_release(struct dw_report_options *options);
+
+/* Reads the files into one profile. Says what is wrong with a file that cannot be read and
+ * goes on; NULL when none could. *status becomes the exit status so far. */
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status);
+
+/* Where a command writes: stdout, or a file that appears under its name only when it is whole. */
+struct dw_output {
+    char *path;      /* NULL: stdout */
+    char *temporary; /* NULL: written in place, because it is no regular file */
+    int fd;
+};
+
+/* NULL or "-" is stdout. */
+int dw_output_open(struct dw_output *output, const char *path);
+/* Gives the file its name, or removes it when there was an error, which it returns. */
+int dw_output_close(struct dw_output *output, int error);
+
+/* Writes the profile through the lens to the path. Says what went wrong; returns the status. */
+int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
+                 const struct dw_lens_options *options, const char *input, const char *path);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * `dwell export`: a recording through any lens, to a file or a pipe. */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "log/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: dwell export FILE... --to LENS [-o OUT]\n"
+    "\n"
+    "Writes the recording in another format; several files are added up.\n"
+    "\n"
+    "  --to LENS        which format; '--to help' lists them\n"
+    "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
+    "                   (in a terminal, a data format goes to a file named after FILE)\n"
+    "  --by, --sort, --limit, --columns   as for 'dwell report'\n"
+    "\n"
+    "examples:\n"
+    "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
+    "  dwell export run.dwell --to speedscope              for www.speedscope.app\n"
+    "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n";
+
+static int list_lenses(void)
+{
+    const struct dw_lens *lens;
+    for (size_t i = 0; (lens = dw_lens_at(i)); i++)
+        printf("  %-11s %s\n", lens->name, lens->summary);
+    return 0;
+}
+
+/* FILE without its last extension, and the lens's. */
+static char *default_output(const char *file, const struct dw_lens *lens)
+{
+    const char *name = strrchr(file, '/');
+    const char *dot = strrchr(name ? name : file, '.');
+    bool has_stem = dot && dot != file && dot[-1] != '/';
+    size_t stem = has_stem ? (size_t)(dot - file) : strlen(file);
+    char *path;
+    return asprintf(&path, "%.*s%s", (int)stem, file, lens->extension) < 0 ? NULL : path;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+static int export_to(char **files, int count, const struct dw_lens *lens,
+                     const struct dw_lens_options *options, const char *path)
+{
+    for (int i = 0; path && i < count; i++)
+        if (is_same_file(files[i], path))
+            return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
+    int status = 0;
+    unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
+    struct dw_profile *profile = dw_cli_load(files, count, flags, &status);
+    if (!profile)
+        return status;
+    int written = dw_cli_write(profile, lens, options, files[0], path);
+    dw_profile_free(profile);
+    return written ? written : status;
+}
+
+static int export(char **files, int count, const struct dw_lens *lens,
+                  const struct dw_lens_options *options, const char *path)
+{
+    char *chosen = NULL;
+    if (!path && lens->extension && isatty(STDOUT_FILENO))
+        path = chosen = default_output(files[0], lens);
+    int status = export_to(files, count, lens, options, path);
+    if (chosen && !status)
+        printf("%s\n", chosen);
+    free(chosen);
+    return status;
+}
+
+int dw_cmd_export(int argc, char **argv)
+{
+    if (dw_cli_help(argc, argv, help))
+        return 0;
+    struct dw_report_words words = {0};
+    const char *to = NULL, *path = NULL;
+    const struct dw_option known[] = {
+        {"to", 0, &to, NULL},         {"output", 'o', &path, NULL},
+        {"by", 0, &words.by, NULL},   {"sort", 0, &words.sort, NULL},
+        {"limit", 0, &words.limit, NULL}, {"columns", 0, &words.columns, NULL},
+        {NULL, 0, NULL, NULL},
+    };
+    int files = dw_cli_parse(known, argc, argv);
+    if (files < 0)
+        return DW_EXIT_USAGE;
+    if (to && !strcmp(to, "help"))
+        return list_lenses();
+    if (!files || !to)
+        return dw_cli_usage("export needs a file and --to LENS; '--to help' lists the lenses");
+    const struct dw_lens *lens = dw_lens_find(to);
+    if (!lens)
+        return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
+    struct dw_report_options options;
+    int status = dw_report_options_init(&options, &words);
+    if (!status)
+        status = export(argv + 1, files, lens, &options.lens, path);
+    dw_report_options_release(&options);
+    return status;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ * `dwell merge`: many recordings as one. The inputs are taken in the order of
+ * their starts, so that the result does not depend on how they were named. */
+#include "cli/cli.h"
+
+#include "base/error.h"
+#include "lens/notes.h"
+#include "lens/roster.h"
+#include "log/reader.h"
+#include "log/save.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: dwell merge FILE... -o OUT\n"
+    "\n"
+    "Makes one recording of many: the processes of a run, its hosts, or several runs.\n"
+    "OUT appears only when it is whole, and may replace one of the inputs.\n"
+    "\n"
+    "  -o, --output OUT   where to\n"
+    "\n"
+    "example:\n"
+    "  dwell merge rank*.dwell -o all.dwell && dwell report all.dwell --by process\n";
+
+struct input {
+    char *file;
+    uint64_t start_ns;
+    uint8_t uuid[16]; /* of the process that started first */
+};
+
+static int compare_inputs(const void *left, const void *right)
+{
+    const struct input *a = left, *b = right;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    int order = memcmp(a->uuid, b->uuid, sizeof a->uuid);
+    return order ? order : strcmp(a->file, b->file);
+}
+
+/* What cannot be read stays at zero; loading will say why. */
+static void identify(struct input *input)
+{
+    struct dw_profile *profile;
+    uint32_t *order = NULL;
+    if (dw_profile_new(&profile))
+        return;
+    bool known = !dw_log_read_file(input->file, 0, profile) && profile->process_count &&
+                 !dw_roster_processes(profile, &order);
+    if (known) {
+        const struct dw_process *first = &profile->processes[order[0]];
+        input->start_ns = first->first_clock.wall_ns;
+        memcpy(input->uuid, first->uuid, sizeof input->uuid);
+    }
+    free(order);
+    dw_profile_free(profile);
+}
+
+static int sort_inputs(char **files, int count)
+{
+    struct input *inputs = calloc((size_t)count, sizeof *inputs);
+    if (!inputs)
+        return dw_cli_error(files[0], DW_ERR_MEMORY);
+    for (int i = 0; i < count; i++) {
+        inputs[i].file = files[i];
+        identify(&inputs[i]);
+    }
+    qsort(inputs, (size_t)count, sizeof *inputs, compare_inputs);
+    for (int i = 0; i < count; i++)
+        files[i] = inputs[i].file;
+    free(inputs);
+    return 0;
+}
+
+static int save(const struct dw_profile *profile, const char *path)
+{
+    struct dw_output output;
+    struct dw_log_writer writer;
+    int error = dw_output_open(&output, path);
+    if (error)
+        return dw_cli_error(path, error);
+    error = dw_log_writer_init(&writer, output.fd);
+    if (!error)
+        error = dw_log_save(profile, &writer);
+    errno = writer.saved_errno;
+    dw_log_writer_release(&writer);
+    error = dw_output_close(&output, error);
+    return error ? dw_cli_error(path, error) : 0;
+}
+
+static void say_losses(const struct dw_profile *profile)
+{
+    struct dw_out out;
+    dw_out_init_fd(&out, STDERR_FILENO);
+    dw_notes_put_losses(&out, profile, "dwell: ");
+    dw_out_close(&out);
+}
+
+int dw_cmd_merge(int argc, char **argv)
+{
+    if (dw_cli_help(argc, argv, help))
+        return 0;
+    const char *path = NULL;
+    const struct dw_option known[] = {{"output", 'o', &path, NULL}, {NULL, 0, NULL, NULL}};
+    int files = dw_cli_parse(known, argc, argv);
+    if (files < 0)
+        return DW_EXIT_USAGE;
+    if (!files || !path)
+        return dw_cli_usage("merge needs files and -o OUT; see 'dwell merge --help'");
+    int status = sort_inputs(argv + 1, files);
+    if (status)
+        return status;
+    struct dw_profile *profile = dw_cli_load(argv + 1, files, DW_READ_EVENTS, &status);
+    if (!profile)
+        return status;
+    say_losses(profile);
+    int saved = save(profile, path);
+    dw_profile_free(profile);
+    return saved ? saved : status;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ * dwell run: starts the program as Python itself would, waits, and reports. The
+ * interpreter is told by its environment what to record, so the program finds
+ * the same argv, path, frames and exit that it has without us. */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/error.h"
+#include "cli/child.h"
+#include "lens/lens.h"
+#include "log/reader.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REPORT_ROWS 25
+
+static const char help[] =
+    "usage: dwell run [options] [--] script.py | -m module | -c code  [arguments...]\n"
+    "\n"
+    "Runs a Python program and records the regions that it marks (dwell.region, dwell.func,\n"
+    "dwell.iter_proxy). The program runs as it would without dwell; its exit status is kept.\n"
+    "\n"
+    "  -o FILE        the recording (default: NAME.PID.dwell in this directory)\n"
+    "  --timeline     keep every event, for 'dwell export --to chrome'\n"
+    "  --cpu          measure CPU time beside wall time\n"
+    "  --python PATH  the interpreter (default: the one beside this dwell)\n"
+    "  -q, --quiet    no report at the end\n"
+    "\n"
+    "examples:\n"
+    "  dwell run train.py --epochs 3\n"
+    "  dwell run --timeline -o trace.dwell -m mypackage\n";
+
+struct run {
+    const char *out;
+    const char *python;
+    bool timeline, cpu, quiet;
+    char **program; /* NULL-terminated: script, -m module or -c code, and arguments */
+};
+
+/* "dir/name.py" is "name"; "-m pkg.mod" is "pkg.mod"; "-c ..." is "python". */
+static void program_name(char *const *program, char *name, size_t size)
+{
+    const char *from = program[0];
+    if (!strcmp(from, "-m") && program[1])
+        from = program[1];
+    else if (from[0] == '-')
+        from = "python";
+    const char *slash = strrchr(from, '/');
+    snprintf(name, size, "%s", slash ? slash + 1 : from);
+    char *dot = strrchr(name, '.');
+    if (dot && dot != name && !strcmp(dot, ".py"))
+        *dot = 0;
+}
+
+static int absolute_out(const struct run *run, char *path, size_t size)
+{
+    char directory[PATH_MAX] = "", name[NAME_MAX];
+    program_name(run->program, name, sizeof name);
+    if ((!run->out || run->out[0] != '/') && !getcwd(directory, sizeof directory))
+        return -1;
+    int written = run->out ? snprintf(path, size, "%s%s%s", directory, *directory ? "/" : "", run->out)
+                           : snprintf(path, size, "%s/%s.%d.dwell", directory, name, (int)getpid());
+    errno = ENAMETOOLONG;
+    return written < (int)size ? 0 : -1;
+}
+
+/* The interpreter that dwell is installed beside, else the first on PATH. */
+static const char *find_python(char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size - 16);
+    if (length > 0) {
+        path[length] = 0;
+        char *slash = strrchr(path, '/');
+        strcpy(slash + 1, "python3");
+        if (!access(path, X_OK))
+            return path;
+    }
+    return "python3";
+}
+
+/* Files of children that the program forked: NAME.dwell has NAME.PID.dwell beside it. */
+static uint32_t read_children(const char *out, const struct stat *log, struct dw_profile *profile)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    struct stat status;
+    uint32_t count = 0;
+    size_t stem = strlen(out);
+    if (stem > 6 && !strcmp(out + stem - 6, ".dwell"))
+        stem -= 6;
+    snprintf(pattern, sizeof pattern, "%.*s.[0-9]*.dwell", (int)stem, out);
+    if (glob(pattern, 0, NULL, &found))
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (!stat(found.gl_pathv[i], &status) && status.st_mtime >= log->st_ctime - 1)
+            count += !dw_log_read_file(found.gl_pathv[i], 0, profile);
+    globfree(&found);
+    return count;
+}
+
+static bool has_regions(const struct dw_profile *profile)
+{
+    for (uint32_t t = 0; t < profile->thread_count; t++)
+        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++)
+            if (profile->threads[t].metrics[i].path != DW_PATH_ROOT)
+                return true;
+    return false;
+}
+
+static void print_report(const char *out_file, const struct dw_profile *profile, uint32_t children)
+{
+    struct dw_out out;
+    struct dw_lens_options options = {.limit = REPORT_ROWS};
+    dw_out_init_fd(&out, STDERR_FILENO);
+    if (has_regions(profile))
+        dw_lens_find("table")->write(profile, &options, &out);
+    else
+        dw_out_text(&out, "dwell: no regions were entered; mark some with dwell.region()\n");
+    dw_out_printf(&out, "dwell: recorded in %s", out_file);
+    if (children)
+        dw_out_printf(&out, " and the files of %u forked child%s", children,
+                      children == 1 ? "" : "ren");
+    dw_out_text(&out, "; see 'dwell report' and 'dwell export'\n");
+    dw_out_close(&out);
+}
+
+static void report(const struct run *run, const char *python, const char *out_file)
+{
+    struct stat log;
+    struct dw_profile *profile;
+    if (stat(out_file, &log)) {
+        fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
+        return;
+    }
+    if (run->quiet || dw_profile_new(&profile))
+        return;
+    int error = dw_log_read_file(out_file, 0, profile);
+    if (error)
+        dw_cli_error(out_file, error);
+    else
+        print_report(out_file, profile, read_children(out_file, &log, profile));
+    dw_profile_free(profile);
+}
+
+static int start(const struct run *run)
+{
+    char out_file[PATH_MAX], found[PATH_MAX], *wanted;
+    const char *python = run->python ? run->python : find_python(found, sizeof found);
+    if (absolute_out(run, out_file, sizeof out_file)) {
+        dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
+        return 1;
+    }
+    if (asprintf(&wanted, "%s %s %s", run->timeline ? "timeline" : "-", run->cpu ? "cpu" : "-",
+                 out_file) < 0)
+        return 1;
+    setenv("DWELL_RUN", wanted, 1);
+    free(wanted);
+    unlink(out_file);
+    int status = dw_child_run(python, run->program);
+    if (status < 0) {
+        dw_cli_error(python, DW_ERR_IO);
+        return 127;
+    }
+    report(run, python, out_file);
+    return dw_child_exit(status);
+}
+
+/* Our options end at the first word that is not one of them: the rest is the program's. */
+int dw_cmd_run(int argc, char **argv)
+{
+    struct run run = {0};
+    int at = 1;
+    for (; at < argc; at++) {
+        const char *word = argv[at];
+        if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+            fputs(help, stdout);
+            return 0;
+        } else if (!strcmp(word, "--timeline")) {
+            run.timeline = true;
+        } else if (!strcmp(word, "--cpu")) {
+            run.cpu = true;
+        } else if (!strcmp(word, "--quiet") || !strcmp(word, "-q")) {
+            run.quiet = true;
+        } else if (!strcmp(word, "--regions")) {
+            continue;
+        } else if (!strcmp(word, "-o") && at + 1 < argc) {
+            run.out = argv[++at];
+        } else if (!strcmp(word, "--python") && at + 1 < argc) {
+            run.python = argv[++at];
+        } else {
+            break;
+        }
+    }
+    if (at < argc && !strcmp(argv[at], "--"))
+        at++;
+    run.program = argv + at;
+    if (at == argc)
+        return dw_cli_usage("run needs a program: 'dwell run script.py'");
+    if (argv[at][0] == '-' && strcmp(argv[at], "-m") && strcmp(argv[at], "-c"))
+        return dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
+    return start(&run);
+}

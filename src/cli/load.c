@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * Reading the files that a command was given, and saying what is wrong with them. */
+#include "cli/cli.h"
+
+#include "base/error.h"
+#include "log/reader.h"
+
+#include <stdio.h>
+
+int dw_cli_usage(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("dwell: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return DW_EXIT_USAGE;
+}
+
+int dw_cli_error(const char *file, int error)
+{
+    const char *reason = dw_error_text(error);
+    fprintf(stderr, "dwell: %s: %s\n", file, reason);
+    return DW_EXIT_TROUBLE;
+}
+
+/* Trouble that leaves the profile as it was; after any other the sum would be wrong. */
+static bool can_go_on(int error)
+{
+    return error == DW_ERR_IO || error == DW_ERR_NOT_DWELL || error == DW_ERR_EMPTY ||
+           error == DW_ERR_VERSION || error == DW_ERR_DAMAGED;
+}
+
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status)
+{
+    struct dw_profile *profile;
+    int error = dw_profile_new(&profile);
+    if (error) {
+        *status = dw_cli_error(files[0], error);
+        return NULL;
+    }
+    bool loaded = false;
+    for (int i = 0; i < count; i++) {
+        error = dw_log_read_file(files[i], flags, profile);
+        loaded = loaded || !error;
+        if (error)
+            *status = dw_cli_error(files[i], error);
+        if (error && !can_go_on(error)) {
+            loaded = false;
+            break;
+        }
+    }
+    if (loaded)
+        return profile;
+    dw_profile_free(profile);
+    return NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ * The `dwell` program: one table of commands. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+struct command {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+    {"run", "run a Python program and record it", dw_cmd_run},
+    {"report", "print a table of what a recording holds", dw_cmd_report},
+    {"export", "turn a recording into another format", dw_cmd_export},
+    {"merge", "make one recording of many processes, hosts or runs", dw_cmd_merge},
+    {"check", "verify a recording, and say what a damaged one still holds", dw_cmd_check},
+};
+
+static int print_help(FILE *stream)
+{
+    fputs("dwell shows where a program spends its time.\n"
+          "\n"
+          "usage: dwell COMMAND [options]\n"
+          "\n", stream);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n"
+          "examples:\n"
+          "  dwell run -o run.dwell train.py --epochs 3    record a run of train.py\n"
+          "  dwell report run.dwell                        where its regions spent the time\n"
+          "  dwell report run.dwell --by function --sort self --limit 20\n"
+          "  dwell export run.dwell --to chrome -o run.json   open it in ui.perfetto.dev\n"
+          "  dwell merge rank*.dwell -o all.dwell          many processes as one recording\n"
+          "\n"
+          "'dwell COMMAND --help' explains a command.\n", stream);
+    return stream == stdout ? 0 : DW_EXIT_USAGE;
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+/* `dwell help COMMAND` is `dwell COMMAND --help`. */
+static int help(int argc, char **argv)
+{
+    if (argc < 3)
+        return print_help(stdout);
+    const struct command *command = find(argv[2]);
+    if (!command)
+        return dw_cli_usage("no command '%s'; see 'dwell --help'", argv[2]);
+    char *arguments[] = {argv[2], "--help", NULL};
+    return command->run(2, arguments);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return print_help(stderr);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return print_help(stdout);
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        puts("dwell " DW_VERSION);
+        return 0;
+    }
+    if (!strcmp(argv[1], "help"))
+        return help(argc, argv);
+    const struct command *command = find(argv[1]);
+    if (!command)
+        return dw_cli_usage(argv[1][0] == '-' ? "no option '%s'; see 'dwell --help'"
+                                              : "no command '%s'; see 'dwell --help'", argv[1]);
+    return command->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ * Command lines in the GNU manner: options and operands in any order, values as
+ * `--by x`, `--by=x`, `-o x` or `-ox`, and `--` before operands that look like options. */
+#include "cli/cli.h"
+
+#include "lens/column.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool dw_cli_help(int argc, char **argv, const char *text)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            fputs(text, stdout);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The option that the argument names, and the value written in the same word, if any. */
+static const struct dw_option *find(const struct dw_option *options, const char *argument,
+                                    const char **value)
+{
+    bool is_long = argument[1] == '-';
+    size_t length = is_long ? strcspn(argument + 2, "=") : 1;
+    const char *rest = argument + (is_long ? 2 : 1) + length;
+    for (; options->name; options++) {
+        bool match = is_long ? strlen(options->name) == length &&
+                                   !strncmp(options->name, argument + 2, length)
+                             : options->letter && options->letter == argument[1];
+        if (!match)
+            continue;
+        *value = is_long && *rest ? rest + 1 : *rest ? rest : NULL;
+        return options;
+    }
+    return NULL;
+}
+
+/* Handles the option at argv[*at]; false after saying what is wrong. */
+static bool take(const struct dw_option *options, int argc, char **argv, int *at)
+{
+    const char *value = NULL;
+    const struct dw_option *option = find(options, argv[*at], &value);
+    if (!option) {
+        dw_cli_usage("no option '%s'; see 'dwell %s --help'", argv[*at], argv[0]);
+        return false;
+    }
+    if (option->flag) {
+        *option->flag = true;
+        if (value)
+            dw_cli_usage("--%s takes no value", option->name);
+        return !value;
+    }
+    if (!value && *at + 1 < argc)
+        value = argv[++*at];
+    if (!value)
+        dw_cli_usage("--%s needs a value", option->name);
+    *option->value = value;
+    return value != NULL;
+}
+
+int dw_cli_parse(const struct dw_option *options, int argc, char **argv)
+{
+    int operands = 0;
+    bool only_operands = false;
+    for (int at = 1; at < argc; at++) {
+        bool is_option = !only_operands && argv[at][0] == '-' && argv[at][1];
+        if (is_option && !strcmp(argv[at], "--"))
+            only_operands = true;
+        else if (!is_option)
+            argv[++operands] = argv[at];
+        else if (!take(options, argc, argv, &at))
+            return -1;
+    }
+    return operands;
+}
+
+static const struct {
+    const char *word;
+    enum dw_by by;
+} groupings[] = {{"region", DW_BY_REGION},   {"path", DW_BY_PATH},     {"thread", DW_BY_THREAD},
+                 {"process", DW_BY_PROCESS}, {"function", DW_BY_NAME}, {"name", DW_BY_NAME}};
+
+static int parse_by(const char *word, enum dw_by *by)
+{
+    for (size_t i = 0; i < sizeof groupings / sizeof *groupings; i++) {
+        if (!strcmp(groupings[i].word, word)) {
+            *by = groupings[i].by;
+            return 0;
+        }
+    }
+    return dw_cli_usage("no grouping '%s'; there are: region, path, thread, process, function",
+                        word);
+}
+
+static int parse_limit(const char *word, size_t *limit)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(word, &end, 10);
+    if (*word < '0' || *word > '9' || *end || errno)
+        return dw_cli_usage("--limit needs a number, not '%s'", word);
+    *limit = (size_t)value;
+    return 0;
+}
+
+static int check_column(const char *id)
+{
+    if (dw_column_find(id))
+        return 0;
+    struct dw_out list;
+    const struct dw_column *column;
+    dw_out_init_memory(&list);
+    for (size_t i = 0; (column = dw_column_at(i)); i++) {
+        dw_out_text(&list, i ? ", " : "");
+        dw_out_text(&list, column->id);
+    }
+    int status = dw_cli_usage("no column '%s'; there are: %.*s", id, (int)list.buffer.size,
+                              (char *)list.buffer.data);
+    dw_out_close(&list);
+    return status;
+}
+
+/* Cuts "a,b,c" into its words. */
+static int parse_columns(struct dw_report_options *options, const char *text)
+{
+    options->column_text = strdup(text);
+    options->columns = malloc((strlen(text) / 2 + 1) * sizeof *options->columns);
+    if (!options->column_text || !options->columns)
+        return dw_cli_usage("out of memory");
+    char *state;
+    char *word = strtok_r(options->column_text, ", ", &state);
+    for (; word; word = strtok_r(NULL, ", ", &state)) {
+        if (check_column(word))
+            return DW_EXIT_USAGE;
+        options->columns[options->lens.column_count++] = word;
+    }
+    options->lens.columns = options->columns;
+    return options->lens.column_count ? 0 : dw_cli_usage("--columns needs names of columns");
+}
+
+int dw_report_options_init(struct dw_report_options *options, const struct dw_report_words *words)
+{
+    *options = (struct dw_report_options){.lens.sort = words->sort};
+    int status = words->by ? parse_by(words->by, &options->lens.by) : 0;
+    if (!status && words->limit)
+        status = parse_limit(words->limit, &options->lens.limit);
+    if (!status && words->sort)
+        status = check_column(words->sort);
+    if (!status && words->columns)
+        status = parse_columns(options, words->columns);
+    return status;
+}
+
+void dw_report_options_release(struct dw_report_options *options)
+{
+    free(options->column_text);
+    free(options->columns);
+}

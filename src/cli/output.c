@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * A result takes its name only when it is whole: until then it is a temporary
+ * file beside it, which goes away on trouble. */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The mode that creating the file in the ordinary way would give it. */
+static mode_t ordinary_mode(void)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static int open_temporary(struct dw_output *output, mode_t mode)
+{
+    if (asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0) {
+        output->temporary = NULL;
+        return DW_ERR_MEMORY;
+    }
+    output->fd = mkostemp(output->temporary, O_CLOEXEC);
+    if (output->fd < 0)
+        return DW_ERR_IO;
+    (void)fchmod(output->fd, mode);
+    return 0;
+}
+
+/* Devices and pipes are written in place; a link to a file stays a link. */
+static int open_path(struct dw_output *output)
+{
+    struct stat status;
+    if (stat(output->path, &status))
+        return open_temporary(output, ordinary_mode());
+    if (S_ISREG(status.st_mode)) {
+        char *real = realpath(output->path, NULL);
+        if (!real)
+            return DW_ERR_IO;
+        free(output->path);
+        output->path = real;
+        return open_temporary(output, status.st_mode & 0777);
+    }
+    output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
+    return output->fd < 0 ? DW_ERR_IO : 0;
+}
+
+static void release(struct dw_output *output)
+{
+    int saved = errno;
+    free(output->path);
+    free(output->temporary);
+    errno = saved;
+}
+
+int dw_output_open(struct dw_output *output, const char *path)
+{
+    *output = (struct dw_output){.fd = STDOUT_FILENO};
+    if (!path || !strcmp(path, "-"))
+        return 0;
+    output->path = strdup(path);
+    int error = output->path ? open_path(output) : DW_ERR_MEMORY;
+    if (error)
+        release(output);
+    return error;
+}
+
+int dw_output_close(struct dw_output *output, int error)
+{
+    int saved = errno;
+    if (output->path && close(output->fd) && !error)
+        error = DW_ERR_IO, saved = errno;
+    if (output->temporary && !error && rename(output->temporary, output->path))
+        error = DW_ERR_IO, saved = errno;
+    if (output->temporary && error)
+        unlink(output->temporary);
+    errno = saved;
+    release(output);
+    return error;
+}
+
+/* An output that failed; whoever closed the pipe had enough and wants no message. */
+static int output_trouble(const char *path, int error)
+{
+    if (error == DW_ERR_IO && errno == EPIPE && !path)
+        return 0;
+    return dw_cli_error(path ? path : "standard output", error);
+}
+
+int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
+                 const struct dw_lens_options *options, const char *input, const char *path)
+{
+    struct dw_output output;
+    struct dw_out out;
+    if (path && !strcmp(path, "-"))
+        path = NULL;
+    int error = dw_output_open(&output, path);
+    if (error)
+        return output_trouble(path, error);
+    dw_out_init_fd(&out, output.fd);
+    int lens_error = lens->write(profile, options, &out);
+    int out_error = dw_out_close(&out);
+    error = dw_output_close(&output, out_error ? out_error : lens_error);
+    if (!error)
+        return 0;
+    return !out_error && error == lens_error ? dw_cli_error(input, error)
+                                             : output_trouble(path, error);
+}

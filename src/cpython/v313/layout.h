@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * CPython 3.13. Py_BUILD_CORE_MODULE is defined by the build: the headers
+ * below are the interpreter's own. */
+#ifndef DW_CPYTHON_LAYOUT_H
+#define DW_CPYTHON_LAYOUT_H
+
+#include <Python.h>
+
+#include <internal/pycore_frame.h>
+
+#define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
+#define DW_PY_FRAME_CODE(frame) _PyFrame_GetCode(frame)
+#define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ * The timeline as Chrome Trace Event JSON, for Perfetto and chrome://tracing.
+ * Entries are B and E events, which nest by themselves for each (pid, tid); two
+ * processes or threads with the same number get different ones here. */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "lens/event_walk.h"
+#include "lens/lens.h"
+#include "lens/name_cache.h"
+#include "lens/notes.h"
+#include "lens/roster.h"
+
+#include <stdlib.h>
+
+#define FREE_NUMBERS (1u << 22) /* above every pid and tid of Linux */
+
+struct chrome {
+    const struct dw_profile *profile;
+    struct dw_out *out;
+    struct dw_event_walk walk;
+    struct dw_name_cache names;
+    uint64_t *pids, *tids; /* of each process and thread, all different */
+    uint32_t *order;       /* of the threads */
+    struct dw_out place;   /* `,"pid":1,"tid":2,"ts":` of the current thread */
+};
+
+/* An owner of a number: a process, or a thread within a process. */
+struct claim {
+    uint64_t group, number;
+    uint32_t rank; /* who comes first keeps the number */
+    uint32_t owner;
+};
+
+static int compare_claims(const void *left, const void *right)
+{
+    const struct claim *a = left, *b = right;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Numbers above those of Linux are for the second and later claims, skipping any in use. */
+static void settle(struct claim *claims, uint32_t count, uint64_t *numbers)
+{
+    qsort(claims, count, sizeof *claims, compare_claims);
+    uint64_t next = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (claims[i].number >= next && claims[i].number < UINT32_MAX)
+            next = claims[i].number + 1;
+    if (next < FREE_NUMBERS)
+        next = FREE_NUMBERS;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct claim *claim = &claims[i];
+        bool taken = i && claim->group == claim[-1].group && claim->number == claim[-1].number;
+        numbers[claim->owner] = taken ? next++ : claim->number;
+    }
+}
+
+static int settle_pids(struct chrome *chrome)
+{
+    uint32_t count = chrome->profile->process_count;
+    uint32_t *order = NULL;
+    struct claim *claims = malloc((count + 1u) * sizeof *claims);
+    chrome->pids = malloc((count + 1u) * sizeof *chrome->pids);
+    int error = claims && chrome->pids ? 0 : DW_ERR_MEMORY;
+    if (!error)
+        error = dw_roster_processes(chrome->profile, &order);
+    for (uint32_t i = 0; !error && i < count; i++)
+        claims[i] = (struct claim){0, chrome->profile->processes[order[i]].pid, i, order[i]};
+    if (!error)
+        settle(claims, count, chrome->pids);
+    free(order);
+    free(claims);
+    return error;
+}
+
+static int settle_tids(struct chrome *chrome)
+{
+    uint32_t count = chrome->profile->thread_count;
+    struct claim *claims = malloc((count + 1u) * sizeof *claims);
+    chrome->tids = malloc((count + 1u) * sizeof *chrome->tids);
+    int error = claims && chrome->tids ? 0 : DW_ERR_MEMORY;
+    for (uint32_t i = 0; !error && i < count; i++) {
+        const struct dw_thread *thread = &chrome->profile->threads[chrome->order[i]];
+        claims[i] = (struct claim){thread->process, thread->tid, i, chrome->order[i]};
+    }
+    if (!error)
+        settle(claims, count, chrome->tids);
+    free(claims);
+    return error;
+}
+
+static int chrome_init(struct chrome *chrome)
+{
+    int error = dw_event_walk_init(&chrome->walk, chrome->profile);
+    if (!error)
+        error = dw_name_cache_init(&chrome->names, chrome->profile);
+    if (!error)
+        error = dw_roster_threads(chrome->profile, &chrome->order);
+    if (!error)
+        error = settle_pids(chrome);
+    return error ? error : settle_tids(chrome);
+}
+
+static void chrome_release(struct chrome *chrome)
+{
+    dw_event_walk_release(&chrome->walk);
+    dw_name_cache_release(&chrome->names);
+    dw_out_close(&chrome->place);
+    free(chrome->pids);
+    free(chrome->tids);
+    free(chrome->order);
+}
+
+static void put_metadata(struct chrome *chrome, uint32_t process, uint64_t tid, const char *kind,
+                         const struct dw_out *label)
+{
+    dw_out_text(chrome->out, "{\"name\":\"");
+    dw_out_text(chrome->out, kind);
+    dw_out_text(chrome->out, "\",\"ph\":\"M\",\"pid\":");
+    dw_out_u64(chrome->out, chrome->pids[process]);
+    dw_out_text(chrome->out, ",\"tid\":");
+    dw_out_u64(chrome->out, tid);
+    dw_out_text(chrome->out, ",\"args\":{\"name\":");
+    dw_out_json_string(chrome->out, label->buffer.data, label->buffer.size);
+    dw_out_text(chrome->out, "}}");
+}
+
+/* Processes first: the events that follow begin with the comma after them. */
+static void put_names(struct chrome *chrome)
+{
+    const struct dw_profile *profile = chrome->profile;
+    struct dw_out label;
+    dw_out_init_memory(&label);
+    for (uint32_t i = 0; i < profile->thread_count; i++) {
+        uint32_t thread = chrome->order[i], process = profile->threads[thread].process;
+        dw_out_text(chrome->out, i ? ",\n" : "\n");
+        if (!i || profile->threads[chrome->order[i - 1]].process != process) {
+            dw_buffer_clear(&label.buffer);
+            dw_roster_put_process(&label, profile, process);
+            put_metadata(chrome, process, 0, "process_name", &label);
+            dw_out_text(chrome->out, ",\n");
+        }
+        dw_buffer_clear(&label.buffer);
+        dw_roster_put_thread(&label, profile, thread);
+        put_metadata(chrome, process, chrome->tids[thread], "thread_name", &label);
+    }
+    dw_out_close(&label);
+}
+
+static void put_place(struct chrome *chrome, uint64_t time_ns)
+{
+    dw_out_write(chrome->out, chrome->place.buffer.data, chrome->place.buffer.size);
+    dw_out_thousandths(chrome->out, time_ns);
+}
+
+static void put_named(struct chrome *chrome, const struct dw_step *step, const char *kind)
+{
+    dw_out_text(chrome->out, ",\n{\"name\":");
+    dw_name_cache_put(&chrome->names, chrome->out, step->path);
+    dw_out_text(chrome->out, kind);
+    put_place(chrome, step->time_ns);
+}
+
+static void put_step(void *context, const struct dw_step *step)
+{
+    struct chrome *chrome = context;
+    switch (step->kind) {
+    case DW_STEP_OPEN:
+        put_named(chrome, step, ",\"ph\":\"B\"");
+        dw_out_text(chrome->out, step->resumed ? ",\"args\":{\"resumed\":true}}" : "}");
+        break;
+    case DW_STEP_CLOSE:
+        dw_out_text(chrome->out, ",\n{\"ph\":\"E\"");
+        put_place(chrome, step->time_ns);
+        dw_out_char(chrome->out, '}');
+        break;
+    case DW_STEP_INSTANT:
+        put_named(chrome, step, ",\"ph\":\"i\",\"s\":\"t\"");
+        dw_out_char(chrome->out, '}');
+        break;
+    case DW_STEP_COUNTER:
+        put_named(chrome, step, ",\"ph\":\"C\"");
+        dw_out_text(chrome->out, ",\"args\":{");
+        dw_name_cache_put(&chrome->names, chrome->out, step->path);
+        dw_out_char(chrome->out, ':');
+        dw_out_i64(chrome->out, step->value);
+        dw_out_text(chrome->out, "}}");
+        break;
+    }
+}
+
+static int put_thread(struct chrome *chrome, uint32_t thread)
+{
+    dw_buffer_clear(&chrome->place.buffer);
+    dw_out_text(&chrome->place, ",\"pid\":");
+    dw_out_u64(&chrome->place, chrome->pids[chrome->profile->threads[thread].process]);
+    dw_out_text(&chrome->place, ",\"tid\":");
+    dw_out_u64(&chrome->place, chrome->tids[thread]);
+    dw_out_text(&chrome->place, ",\"ts\":");
+    return dw_event_walk_thread(&chrome->walk, thread, put_step, chrome);
+}
+
+static void put_tail(struct chrome *chrome)
+{
+    const struct dw_losses *losses = &chrome->profile->losses;
+    dw_out_text(chrome->out, "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@"
+                             DW_VERSION "\",\"start_ns\":");
+    dw_out_u64(chrome->out, chrome->walk.epoch_ns);
+    dw_out_text(chrome->out, ",\"damaged_parts\":");
+    dw_out_u64(chrome->out, losses->damaged_chunks);
+    dw_out_text(chrome->out, ",\"cut_processes\":");
+    dw_out_u64(chrome->out, losses->cut_files);
+    dw_out_text(chrome->out, ",\"dropped_events\":");
+    dw_out_u64(chrome->out, dw_notes_dropped(chrome->profile));
+    dw_out_text(chrome->out, "}}\n");
+}
+
+static int write_chrome(const struct dw_profile *profile, const struct dw_lens_options *options,
+                        struct dw_out *out)
+{
+    (void)options;
+    if (!profile->block_count)
+        return DW_ERR_NO_TIMELINE;
+    struct chrome chrome = {.profile = profile, .out = out};
+    dw_out_init_memory(&chrome.place);
+    int error = chrome_init(&chrome);
+    if (!error) {
+        dw_out_text(out, "{\"traceEvents\":[");
+        put_names(&chrome);
+    }
+    for (uint32_t i = 0; !error && i < profile->thread_count && !out->error; i++)
+        error = put_thread(&chrome, chrome.order[i]);
+    if (!error)
+        put_tail(&chrome);
+    chrome_release(&chrome);
+    return error;
+}
+
+const struct dw_lens dw_lens_chrome = {
+    .name = "chrome",
+    .summary = "the timeline for Perfetto and chrome://tracing (Trace Event JSON)",
+    .extension = ".trace.json",
+    .needs_events = true,
+    .write = write_chrome,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * The one list of lenses, in the order in which they are shown to people. */
+#include "lens/lens.h"
+
+#define EACH_LENS(LENS)                                                                            \
+    LENS(table)                                                                                    \
+    LENS(tree)                                                                                     \
+    LENS(csv)                                                                                      \
+    LENS(json)                                                                                     \
+    LENS(chrome)                                                                                   \
+    LENS(speedscope)                                                                               \
+    LENS(collapsed)
+
+#define DECLARE(name) extern const struct dw_lens dw_lens_##name;
+EACH_LENS(DECLARE)
+
+#define ENTRY(name) &dw_lens_##name,
+static const struct dw_lens *const lenses[] = {EACH_LENS(ENTRY)};
+
+const struct dw_lens *dw_lens_at(size_t index)
+{
+    return index < sizeof lenses / sizeof *lenses ? lenses[index] : NULL;
+}
+
+const struct dw_lens *dw_lens_find(const char *name)
+{
+    const struct dw_lens *lens;
+    for (size_t i = 0; (lens = dw_lens_at(i)); i++)
+        if (!strcmp(lens->name, name))
+            return lens;
+    return NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * A lens turns a profile into one form of output. It sees the profile const and
+ * an output, never a file. Adding one is a file here, which defines its struct
+ * dw_lens, and a line in lens.c. */
+#ifndef DW_LENS_LENS_H
+#define DW_LENS_LENS_H
+
+#include "base/out.h"
+#include "model/profile.h"
+
+/* What the rows of a tabular lens stand for. */
+enum dw_by {
+    DW_BY_REGION,  /* the tree of regions, all threads and processes merged */
+    DW_BY_THREAD,  /* one tree for each thread */
+    DW_BY_PROCESS, /* one tree for each process */
+    DW_BY_PATH,    /* a flat list of whole paths */
+    DW_BY_NAME,    /* a flat list of names, wherever they are called from */
+};
+
+struct dw_lens_options {
+    enum dw_by by;
+    const char *const *columns; /* column ids (lens/column.h), or NULL for the lens's own */
+    size_t column_count;
+    const char *sort; /* a column id; NULL: by total time, largest first */
+    size_t limit;     /* rows at most; 0: all */
+};
+
+struct dw_lens {
+    const char *name;
+    const char *summary;
+    const char *extension; /* of files that hold it; NULL when it is for people to read */
+    bool needs_events;     /* the profile must be read with DW_READ_EVENTS */
+    /* 0 or an error; trouble with the output itself is sticky in `out`. */
+    int (*write)(const struct dw_profile *profile, const struct dw_lens_options *options,
+                 struct dw_out *out);
+};
+
+/* NULL when there is none of that name. */
+const struct dw_lens *dw_lens_find(const char *name);
+/* The i-th lens, NULL past the end. */
+const struct dw_lens *dw_lens_at(size_t index);
+
+#endif

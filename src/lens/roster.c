@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "lens/roster.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_processes(const void *left, const void *right, void *context)
+{
+    const struct dw_profile *profile = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const struct dw_process *p = &profile->processes[a], *q = &profile->processes[b];
+    int order = compare_numbers(p->first_clock.wall_ns, q->first_clock.wall_ns);
+    if (!order)
+        order = compare_numbers(p->pid, q->pid);
+    if (!order)
+        order = memcmp(p->uuid, q->uuid, sizeof p->uuid);
+    return order ? order : compare_numbers(a, b);
+}
+
+static int compare_threads(const void *left, const void *right, void *context)
+{
+    const struct dw_profile *profile = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const struct dw_thread *s = &profile->threads[a], *t = &profile->threads[b];
+    int order = compare_processes(&s->process, &t->process, context);
+    if (!order)
+        order = compare_numbers(s->tid, t->tid);
+    return order ? order : compare_numbers(a, b);
+}
+
+static int sorted_indices(const struct dw_profile *profile, uint32_t count,
+                          int (*compare)(const void *, const void *, void *), uint32_t **result)
+{
+    uint32_t *indices = malloc((count + 1u) * sizeof *indices);
+    if (!indices)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        indices[i] = i;
+    qsort_r(indices, count, sizeof *indices, compare, (void *)profile);
+    *result = indices;
+    return 0;
+}
+
+int dw_roster_threads(const struct dw_profile *profile, uint32_t **threads)
+{
+    return sorted_indices(profile, profile->thread_count, compare_threads, threads);
+}
+
+int dw_roster_processes(const struct dw_profile *profile, uint32_t **processes)
+{
+    return sorted_indices(profile, profile->process_count, compare_processes, processes);
+}
+
+int dw_roster_first_threads(const struct dw_profile *profile, uint32_t **result)
+{
+    uint32_t *first = malloc((profile->process_count + 1u) * sizeof *first);
+    if (!first)
+        return DW_ERR_MEMORY;
+    memset(first, 0xff, profile->process_count * sizeof *first);
+    for (uint32_t i = profile->thread_count; i-- > 0;)
+        first[profile->threads[i].process] = i;
+    *result = first;
+    return 0;
+}
+
+/* The file name of the program: the last part of argv's first word, quoted or not. */
+static struct dw_string program_name(const struct dw_profile *profile, uint32_t process)
+{
+    struct dw_string argv = dw_profile_property(profile, process, "argv");
+    size_t start = strspn(argv.bytes, "[\"'"), end = start;
+    while (end < argv.size && argv.bytes[end] && !strchr(" \n\t\"',", argv.bytes[end]))
+        if (argv.bytes[end++] == '/')
+            start = end;
+    return (struct dw_string){argv.bytes + start, end - start};
+}
+
+void dw_roster_put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t process)
+{
+    struct dw_string program = program_name(profile, process);
+    struct dw_string host = dw_profile_property(profile, process, "host");
+    if (!program.size)
+        program = (struct dw_string){"process", strlen("process")};
+    dw_out_write(out, program.bytes, program.size);
+    dw_out_char(out, ' ');
+    dw_out_u64(out, profile->processes[process].pid);
+    if (host.size && profile->process_count > 1) {
+        dw_out_char(out, '@');
+        dw_out_write(out, host.bytes, host.size);
+    }
+}
+
+void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread)
+{
+    struct dw_string name = dw_profile_string(profile, profile->threads[thread].name);
+    if (name.size) {
+        dw_out_write(out, name.bytes, name.size);
+        return;
+    }
+    dw_out_text(out, "thread ");
+    dw_out_u64(out, profile->threads[thread].tid);
+}
+
+uint64_t dw_roster_epoch_ns(const struct dw_profile *profile)
+{
+    uint64_t epoch = UINT64_MAX;
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        uint64_t start = profile->processes[i].first_clock.wall_ns;
+        if (start && start < epoch)
+            epoch = start;
+    }
+    return epoch == UINT64_MAX ? 0 : epoch;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ * A table for people, in the shape of region_profiler's console report. Cells are
+ * formatted twice, for the widths and for printing, so that none is kept. */
+#include "base/error.h"
+#include "lens/column.h"
+#include "lens/notes.h"
+
+#include <stdlib.h>
+
+static const char *const default_columns[] = {"indented_name", "total", "percents_of_total",
+                                              "count", "min", "average", "max", NULL};
+
+struct table {
+    struct dw_rows rows;
+    const struct dw_column **columns;
+    size_t *widths;
+    size_t count;
+    struct dw_out cell;
+    struct dw_out *out;
+};
+
+static size_t cell_width(struct table *table, size_t column, const struct dw_row *row)
+{
+    dw_buffer_clear(&table->cell.buffer);
+    dw_column_put(table->columns[column], &table->cell, &table->rows, row);
+    return dw_text_width(table->cell.buffer.data, table->cell.buffer.size);
+}
+
+static void measure(struct table *table)
+{
+    for (size_t c = 0; c < table->count; c++)
+        table->widths[c] = strlen(table->columns[c]->header);
+    for (uint32_t r = 0; r < table->rows.count; r++) {
+        for (size_t c = 0; c < table->count; c++) {
+            size_t width = cell_width(table, c, &table->rows.rows[r]);
+            if (width > table->widths[c])
+                table->widths[c] = width;
+        }
+    }
+}
+
+/* The first column is flush left, the others right. */
+static void put_cell(struct table *table, size_t column, const void *bytes, size_t size)
+{
+    size_t pad = table->widths[column] - dw_text_width(bytes, size);
+    if (column) {
+        dw_out_text(table->out, "  ");
+        dw_out_repeat(table->out, ' ', pad);
+    }
+    dw_out_printable(table->out, bytes, size);
+    if (!column)
+        dw_out_repeat(table->out, ' ', pad);
+}
+
+static void put_header(struct table *table)
+{
+    for (size_t c = 0; c < table->count; c++)
+        put_cell(table, c, table->columns[c]->header, strlen(table->columns[c]->header));
+    dw_out_char(table->out, '\n');
+    for (size_t c = 0; c < table->count; c++) {
+        dw_out_text(table->out, c ? "  " : "");
+        dw_out_repeat(table->out, '-', table->widths[c]);
+    }
+    dw_out_char(table->out, '\n');
+}
+
+static void put_row(struct table *table, const struct dw_row *row)
+{
+    for (size_t c = 0; c < table->count; c++) {
+        cell_width(table, c, row);
+        put_cell(table, c, table->cell.buffer.data, table->cell.buffer.size);
+    }
+    dw_out_char(table->out, '\n');
+}
+
+static void put_table(struct table *table)
+{
+    measure(table);
+    put_header(table);
+    for (uint32_t r = 0; r < table->rows.count && !table->out->error; r++)
+        put_row(table, &table->rows.rows[r]);
+    if (table->rows.left_out)
+        dw_out_printf(table->out, "(%u more)\n", table->rows.left_out);
+    dw_notes_put_losses(table->out, table->rows.profile, "");
+}
+
+static int write_table(const struct dw_profile *profile, const struct dw_lens_options *options,
+                       struct dw_out *out)
+{
+    struct table table = {.out = out};
+    dw_out_init_memory(&table.cell);
+    int error = dw_columns_choose(options, default_columns, &table.columns, &table.count);
+    if (!error)
+        error = dw_rows_make(profile, options, &table.rows);
+    if (!error) {
+        table.widths = calloc(table.count + 1, sizeof *table.widths);
+        error = table.widths ? 0 : DW_ERR_MEMORY;
+    }
+    if (!error)
+        put_table(&table);
+    int cell_error = dw_out_close(&table.cell);
+    dw_rows_release(&table.rows);
+    free(table.widths);
+    free(table.columns);
+    return error ? error : cell_error;
+}
+
+const struct dw_lens dw_lens_table = {
+    .name = "table",
+    .summary = "a table for people",
+    .write = write_table,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * A tree for people: numbers in front, so that names may be as long as they are. */
+#include "base/error.h"
+#include "lens/column.h"
+#include "lens/notes.h"
+
+#include <stdlib.h>
+
+#define BAR_CELLS 10
+#define BRANCH_MAX 60 /* levels drawn; a deeper row says how many more */
+
+struct tree {
+    struct dw_rows rows;
+    uint32_t *last_child; /* of each row */
+    struct dw_out cell;
+    struct dw_out *out;
+};
+
+static void put_right(struct tree *tree, size_t width)
+{
+    size_t used = dw_text_width(tree->cell.buffer.data, tree->cell.buffer.size);
+    dw_out_repeat(tree->out, ' ', used < width ? width - used : 0);
+    dw_out_write(tree->out, tree->cell.buffer.data, tree->cell.buffer.size);
+    dw_buffer_clear(&tree->cell.buffer);
+}
+
+/* Eighths of a cell, so that a small share still shows. */
+static void put_bar(struct dw_out *out, double share)
+{
+    static const char *const parts[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    unsigned eighths = (unsigned)((share < 0 ? 0 : share > 1 ? 1 : share) * BAR_CELLS * 8 + 0.5);
+    unsigned whole = eighths / 8;
+    for (unsigned i = 0; i < whole; i++)
+        dw_out_text(out, "█");
+    if (whole < BAR_CELLS)
+        dw_out_text(out, parts[eighths % 8]);
+    if (whole + 1 < BAR_CELLS)
+        dw_out_repeat(out, ' ', BAR_CELLS - whole - 1);
+}
+
+static bool is_last(const struct tree *tree, const struct dw_row *row)
+{
+    return tree->last_child[row->parent] == row->id;
+}
+
+static void put_branches(struct tree *tree, const struct dw_row *row)
+{
+    const struct dw_row *line[BRANCH_MAX];
+    uint32_t count = 0;
+    const struct dw_row *at = row;
+    for (; at->parent != DW_ROW_NONE && count < BRANCH_MAX; at = &tree->rows.rows[at->parent])
+        line[count++] = at;
+    if (at->depth)
+        dw_out_printf(tree->out, "(+%u) ", at->depth);
+    while (count-- > 1)
+        dw_out_text(tree->out, is_last(tree, line[count]) ? "   " : "│  ");
+    if (row->parent != DW_ROW_NONE)
+        dw_out_text(tree->out, is_last(tree, row) ? "└─ " : "├─ ");
+}
+
+static void put_row(struct tree *tree, const struct dw_row *row)
+{
+    double share = row->tree_total ? (double)row->total / (double)row->tree_total : 0;
+    dw_out_duration(&tree->cell, row->total);
+    put_right(tree, 8);
+    dw_out_printf(&tree->cell, "%.1f%%", 100 * share);
+    put_right(tree, 8);
+    dw_out_text(tree->out, "  ");
+    put_bar(tree->out, share);
+    dw_out_u64(&tree->cell, row->metric.count);
+    put_right(tree, 9);
+    dw_out_duration(&tree->cell, row->self);
+    put_right(tree, 10);
+    dw_out_text(tree->out, "  ");
+    put_branches(tree, row);
+    dw_row_put_name(&tree->cell, &tree->rows, row);
+    dw_out_printable(tree->out, tree->cell.buffer.data, tree->cell.buffer.size);
+    dw_buffer_clear(&tree->cell.buffer);
+    dw_out_char(tree->out, '\n');
+}
+
+static void put_tree(struct tree *tree)
+{
+    const struct dw_rows *rows = &tree->rows;
+    for (uint32_t i = 0; i < rows->count; i++)
+        if (rows->rows[i].parent != DW_ROW_NONE)
+            tree->last_child[rows->rows[i].parent] = i;
+    dw_out_text(tree->out, "   total   share                count      self  name\n");
+    for (uint32_t i = 0; i < rows->count && !tree->out->error; i++)
+        put_row(tree, &rows->rows[i]);
+    if (rows->left_out)
+        dw_out_printf(tree->out, "(%u more)\n", rows->left_out);
+    dw_notes_put_losses(tree->out, rows->profile, "");
+}
+
+static int write_tree(const struct dw_profile *profile, const struct dw_lens_options *options,
+                      struct dw_out *out)
+{
+    struct tree tree = {.out = out};
+    dw_out_init_memory(&tree.cell);
+    int error = dw_rows_make(profile, options, &tree.rows);
+    if (!error) {
+        tree.last_child = calloc(tree.rows.count + 1u, sizeof *tree.last_child);
+        error = tree.last_child ? 0 : DW_ERR_MEMORY;
+    }
+    if (!error)
+        put_tree(&tree);
+    int cell_error = dw_out_close(&tree.cell);
+    dw_rows_release(&tree.rows);
+    free(tree.last_child);
+    return error ? error : cell_error;
+}
+
+const struct dw_lens dw_lens_tree = {
+    .name = "tree",
+    .summary = "a tree with bars, for people",
+    .write = write_tree,
+};

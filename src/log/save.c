@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ * Blocks of events are encoded anew, because path ids and ticks change. A block
+ * that grows too large is cut, for which the path open there must be known. */
+#include "log/save.h"
+
+#include "base/grow.h"
+
+
+#define BLOCK_TARGET (1u << 20)
+
+static void write_process(struct dw_log_writer *writer, const struct dw_profile *profile,
+                          uint32_t index)
+{
+    struct dw_process process = profile->processes[index];
+    uint64_t duration = dw_process_duration_ns(&process);
+    process.first_clock.tick = process.first_clock.wall_ns;
+    process.last_clock.tick = process.first_clock.wall_ns + duration;
+    dw_log_write_process(writer, index, &process, &profile->strings);
+    if (duration)
+        dw_log_write_clock(writer, index, &process.last_clock);
+}
+
+static void write_thread(struct dw_log_writer *writer, const struct dw_profile *profile,
+                         uint32_t index)
+{
+    const struct dw_thread *thread = &profile->threads[index];
+    dw_log_write_thread(writer, index, thread->process, thread->tid,
+                        dw_profile_string(profile, thread->name));
+    dw_log_values_begin(writer, index);
+    for (uint32_t i = 0; i < thread->metric_count; i++)
+        dw_log_values_add(writer, thread->metrics[i].path, &thread->metrics[i].metric);
+    dw_log_values_end(writer);
+}
+
+/* The timeline of one thread on its way from old blocks to new ones. */
+struct track {
+    uint64_t expected; /* sequence of the next old block, unless some are lost */
+    uint32_t sequence; /* of the block being written */
+    uint64_t tick;     /* of the last event written */
+    dw_path_id *open;  /* paths begun since the last gap */
+    uint32_t depth, capacity;
+    dw_path_id base; /* open below those */
+};
+
+struct saving {
+    const struct dw_profile *profile;
+    struct dw_log_writer *writer;
+    struct track *tracks; /* of each thread */
+    struct dw_buffer events;
+    uint64_t base_tick;
+    dw_path_id top;
+};
+
+static dw_path_id top_of(const struct track *track)
+{
+    return track->depth ? track->open[track->depth - 1] : track->base;
+}
+
+static int follow(struct saving *saving, struct track *track, const struct dw_event *event)
+{
+    if (event->kind == DW_EVENT_ENTER || event->kind == DW_EVENT_RESUME) {
+        int error = DW_GROW(track->open, track->depth, track->capacity);
+        if (error)
+            return error;
+        track->open[track->depth++] = event->path;
+    } else if (event->kind == DW_EVENT_EXIT || event->kind == DW_EVENT_SUSPEND) {
+        if (track->depth)
+            track->depth--;
+        else
+            track->base = saving->profile->paths.paths[track->base].parent;
+    }
+    return 0;
+}
+
+static void begin_block(struct saving *saving, struct track *track, uint64_t tick)
+{
+    dw_buffer_clear(&saving->events);
+    saving->base_tick = track->tick = tick;
+    saving->top = top_of(track);
+}
+
+static void end_block(struct saving *saving, struct track *track, uint32_t thread)
+{
+    if (!saving->events.size)
+        return;
+    dw_log_write_events(saving->writer, thread, track->sequence++, saving->base_tick, saving->top,
+                        saving->events.data, saving->events.size);
+}
+
+static int add_event(struct saving *saving, struct track *track, uint32_t thread,
+                     const struct dw_event *event)
+{
+    if (saving->events.size >= BLOCK_TARGET) {
+        end_block(saving, track, thread);
+        begin_block(saving, track, track->tick);
+    }
+    uint8_t *at = dw_buffer_reserve(&saving->events, DW_EVENT_MAX);
+    if (!at)
+        return DW_ERR_MEMORY;
+    uint64_t delta = event->time_ns > track->tick ? event->time_ns - track->tick : 0;
+    uint8_t *end = dw_event_encode(at, delta, event->kind, event->path, event->value);
+    saving->events.size += (size_t)(end - at);
+    track->tick += delta;
+    return follow(saving, track, event);
+}
+
+/* A gap in the old sequence becomes one in the new. */
+static void skip_gap(struct track *track, const struct dw_event_block *block)
+{
+    if (track->expected == block->sequence)
+        return;
+    track->sequence++;
+    track->depth = 0;
+    track->base = block->top;
+}
+
+static int save_block(struct saving *saving, const struct dw_event_block *block)
+{
+    struct track *track = &saving->tracks[block->thread];
+    struct dw_event_reader reader;
+    struct dw_event event;
+    int error = dw_event_reader_init(&reader, saving->profile, block);
+    if (error)
+        return error == DW_ERR_DAMAGED ? 0 : error;
+    skip_gap(track, block);
+    bool more = dw_event_next(&reader, &event);
+    begin_block(saving, track, more ? event.time_ns : 0);
+    for (; more && !error; more = dw_event_next(&reader, &event))
+        error = add_event(saving, track, block->thread, &event);
+    end_block(saving, track, block->thread);
+    bool whole = reader.cursor.at == reader.cursor.end && !reader.cursor.bad;
+    track->expected = whole ? block->sequence + 1ull : UINT64_MAX;
+    dw_event_reader_release(&reader);
+    return error;
+}
+
+static int save_events(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    struct saving saving = {.profile = profile, .writer = writer};
+    saving.tracks = calloc(profile->thread_count + 1u, sizeof *saving.tracks);
+    if (!saving.tracks)
+        return DW_ERR_MEMORY;
+    /* A first block that is numbered 0 is no gap, but may start with something open. */
+    for (uint32_t i = profile->block_count; i-- > 0;)
+        if (!profile->blocks[i].sequence)
+            saving.tracks[profile->blocks[i].thread].base = profile->blocks[i].top;
+    int error = 0;
+    for (uint32_t i = 0; i < profile->block_count && !error && !writer->error; i++)
+        error = save_block(&saving, &profile->blocks[i]);
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        free(saving.tracks[i].open);
+    free(saving.tracks);
+    dw_buffer_release(&saving.events);
+    return error;
+}
+
+static void save_definitions(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        write_process(writer, profile, i);
+    dw_log_write_strings(writer, &profile->strings, 0);
+    dw_log_write_frames(writer, &profile->frames, 0);
+    dw_log_write_paths(writer, &profile->paths, 0);
+}
+
+int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    save_definitions(profile, writer);
+    for (uint32_t i = 0; i < profile->thread_count && !writer->error; i++)
+        write_thread(writer, profile, i);
+    int error = save_events(profile, writer);
+    for (uint32_t i = 0; i < profile->source_count && !writer->error; i++)
+        dw_log_write_source(writer, dw_profile_string(profile, profile->sources[i].file),
+                            dw_profile_string(profile, profile->sources[i].text));
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (profile->processes[i].ended)
+            dw_log_write_end(writer, i, profile->processes[i].dropped);
+    if (error && !writer->error)
+        writer->error = error;
+    return writer->error;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "log/writer.h"
+
+#include "base/error.h"
+#include "base/varint.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define COMPRESSION_LEVEL 1
+#define CHUNK_TARGET (1u << 20) /* definitions are cut into chunks of about this size */
+
+static void fail(struct dw_log_writer *writer, int error)
+{
+    if (writer->error)
+        return;
+    writer->error = error;
+    writer->saved_errno = errno;
+}
+
+static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t size)
+{
+    if (writer->fd < 0) {
+        dw_buffer_append(&writer->memory, bytes, size);
+        if (writer->memory.failed)
+            fail(writer, DW_ERR_MEMORY);
+    }
+    for (size_t done = 0; writer->fd >= 0 && !writer->error && done < size;) {
+        ssize_t wrote = write(writer->fd, bytes + done, size - done);
+        if (wrote >= 0)
+            done += (size_t)wrote;
+        else if (errno != EINTR)
+            fail(writer, DW_ERR_IO);
+    }
+    writer->bytes += size;
+}
+
+int dw_log_writer_init(struct dw_log_writer *writer, int fd)
+{
+    *writer = (struct dw_log_writer){.fd = fd, .compressor = ZSTD_createCCtx()};
+    if (!writer->compressor)
+        return DW_ERR_MEMORY;
+    uint8_t header[DW_LOG_HEADER_SIZE];
+    dw_log_header_put(header);
+    append(writer, header, sizeof header);
+    return writer->error;
+}
+
+void dw_log_writer_release(struct dw_log_writer *writer)
+{
+    ZSTD_freeCCtx(writer->compressor);
+    dw_buffer_release(&writer->memory);
+    dw_buffer_release(&writer->payload);
+    dw_buffer_release(&writer->frame);
+}
+
+/* Header and payload leave in one write, so that a kill tears at most this chunk.
+ * The prefix is stored as it is, before the compressed payload. */
+static void write_prefixed_chunk(struct dw_log_writer *writer, enum dw_chunk_type type,
+                                 const uint8_t *prefix, size_t prefix_size)
+{
+    size_t raw_size = writer->payload.size;
+    size_t bound = ZSTD_compressBound(raw_size);
+    dw_buffer_clear(&writer->frame);
+    uint8_t *frame = dw_buffer_reserve(&writer->frame, DW_CHUNK_HEADER_SIZE + prefix_size + bound);
+    if (writer->payload.failed || !frame)
+        return fail(writer, DW_ERR_MEMORY);
+    if (raw_size > DW_CHUNK_RAW_MAX)
+        return fail(writer, DW_ERR_TOO_LARGE);
+    uint8_t *stored = frame + DW_CHUNK_HEADER_SIZE;
+    if (prefix_size)
+        memcpy(stored, prefix, prefix_size);
+    size_t packed = ZSTD_compressCCtx(writer->compressor, stored + prefix_size, bound,
+                                      writer->payload.data, raw_size, COMPRESSION_LEVEL);
+    if (ZSTD_isError(packed))
+        return fail(writer, DW_ERR_MEMORY);
+    struct dw_chunk chunk = {
+        .type = type,
+        .sequence = writer->sequence++,
+        .raw_size = (uint32_t)raw_size,
+        .stored_size = (uint32_t)(prefix_size + packed),
+        .stored = stored,
+    };
+    dw_chunk_put(frame, &chunk);
+    append(writer, frame, DW_CHUNK_HEADER_SIZE + chunk.stored_size);
+}
+
+static void write_chunk(struct dw_log_writer *writer, enum dw_chunk_type type)
+{
+    write_prefixed_chunk(writer, type, NULL, 0);
+}
+
+static struct dw_buffer *begin(struct dw_log_writer *writer)
+{
+    dw_buffer_clear(&writer->payload);
+    return &writer->payload;
+}
+
+static void put_string(struct dw_buffer *payload, struct dw_string string)
+{
+    dw_buffer_put_blob(payload, string.bytes, string.size);
+}
+
+static void put_clock(struct dw_buffer *payload, const struct dw_clock_pair *clock)
+{
+    dw_buffer_put(payload, clock->tick);
+    dw_buffer_put(payload, clock->monotonic_ns);
+    dw_buffer_put(payload, clock->wall_ns);
+}
+
+void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
+                          const struct dw_process *process, const struct dw_string_table *strings)
+{
+    struct dw_buffer *payload = begin(writer);
+    dw_buffer_put(payload, id);
+    dw_buffer_append(payload, process->uuid, sizeof process->uuid);
+    dw_buffer_put(payload, process->pid);
+    put_clock(payload, &process->first_clock);
+    dw_buffer_put(payload, process->property_count);
+    for (uint32_t i = 0; i < process->property_count; i++) {
+        put_string(payload, strings->strings[process->properties[i].key]);
+        put_string(payload, strings->strings[process->properties[i].value]);
+    }
+    write_chunk(writer, DW_CHUNK_PROCESS);
+}
+
+void dw_log_write_clock(struct dw_log_writer *writer, uint32_t process,
+                        const struct dw_clock_pair *now)
+{
+    struct dw_buffer *payload = begin(writer);
+    dw_buffer_put(payload, process);
+    put_clock(payload, now);
+    write_chunk(writer, DW_CHUNK_CLOCK);
+}
+
+/* Cuts a table into chunks: id of the first entry, then entries up to the end. */
+#define WRITE_TABLE(type, first, count, put_entry)                                                 \
+    for (uint32_t at = (first); at < (count);) {                                                   \
+        struct dw_buffer *payload = begin(writer);                                                 \
+        dw_buffer_put(payload, at);                                                                \
+        for (; at < (count) && payload->size < CHUNK_TARGET && !payload->failed; at++) {           \
+            put_entry;                                                                             \
+        }                                                                                          \
+        write_chunk(writer, type);                                                                 \
+        if (writer->error)                                                                         \
+            return;                                                                                \
+    }
+
+/* A string that no chunk could hold is cut; 2 MiB of name are enough. */
+static struct dw_string bounded(struct dw_string string)
+{
+    if (string.size > 2 * CHUNK_TARGET)
+        string.size = 2 * CHUNK_TARGET;
+    return string;
+}
+
+void dw_log_write_strings(struct dw_log_writer *writer, const struct dw_string_table *strings,
+                          uint32_t first)
+{
+    WRITE_TABLE(DW_CHUNK_STRINGS, first, strings->count,
+                put_string(payload, bounded(strings->strings[at])))
+}
+
+static void put_frame(struct dw_buffer *payload, const struct dw_frame *frame)
+{
+    dw_buffer_put(payload, frame->kind);
+    dw_buffer_put(payload, frame->name);
+    dw_buffer_put(payload, frame->file);
+    dw_buffer_put(payload, frame->line);
+}
+
+void dw_log_write_frames(struct dw_log_writer *writer, const struct dw_frame_table *frames,
+                         uint32_t first)
+{
+    WRITE_TABLE(DW_CHUNK_FRAMES, first, frames->count, put_frame(payload, &frames->frames[at]))
+}
+
+static void put_path(struct dw_buffer *payload, const struct dw_path *path)
+{
+    dw_buffer_put(payload, path->parent);
+    dw_buffer_put(payload, path->frame);
+}
+
+void dw_log_write_paths(struct dw_log_writer *writer, const struct dw_path_tree *paths,
+                        uint32_t first)
+{
+    WRITE_TABLE(DW_CHUNK_PATHS, first, paths->count, put_path(payload, &paths->paths[at]))
+}
+
+void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t process, uint64_t tid,
+                         struct dw_string name)
+{
+    struct dw_buffer *payload = begin(writer);
+    dw_buffer_put(payload, id);
+    dw_buffer_put(payload, process);
+    dw_buffer_put(payload, tid);
+    put_string(payload, bounded(name));
+    write_chunk(writer, DW_CHUNK_THREAD);
+}
+
+void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file, struct dw_string text)
+{
+    struct dw_buffer *payload = begin(writer);
+    put_string(payload, file);
+    put_string(payload, bounded(text));
+    write_chunk(writer, DW_CHUNK_SOURCE);
+}
+
+void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped)
+{
+    struct dw_buffer *payload = begin(writer);
+    dw_buffer_put(payload, process);
+    dw_buffer_put(payload, dropped);
+    write_chunk(writer, DW_CHUNK_END);
+}
+
+void dw_log_values_begin(struct dw_log_writer *writer, uint32_t thread)
+{
+    dw_buffer_put(begin(writer), thread);
+}
+
+static void put_histogram(struct dw_buffer *payload, const struct dw_histogram *histogram)
+{
+    uint32_t previous = 0;
+    dw_buffer_put(payload, histogram->count);
+    for (uint32_t i = 0; i < histogram->count; i++) {
+        dw_buffer_put(payload, histogram->entries[i].bucket - previous);
+        dw_buffer_put(payload, histogram->entries[i].count);
+        previous = histogram->entries[i].bucket;
+    }
+}
+
+void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
+                       const struct dw_metric *metric)
+{
+    struct dw_buffer *payload = &writer->payload;
+    uint64_t numbers[] = {path,         metric->count,      metric->total, metric->suspended,
+                          metric->children, metric->cpu,    metric->min,   metric->max,
+                          metric->open, metric->open_total, (uint64_t)metric->sum_squares,
+                          (uint64_t)(metric->sum_squares >> 64)};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        dw_buffer_put(payload, numbers[i]);
+    put_histogram(payload, &metric->histogram);
+    if (payload->size < CHUNK_TARGET)
+        return;
+    struct dw_cursor cursor = {payload->data, payload->data + payload->size, false};
+    uint32_t thread = dw_cursor_get_u32(&cursor);
+    dw_log_values_end(writer);
+    dw_log_values_begin(writer, thread);
+}
+
+void dw_log_values_end(struct dw_log_writer *writer)
+{
+    write_chunk(writer, DW_CHUNK_VALUES);
+}
+
+void dw_log_write_events(struct dw_log_writer *writer, uint32_t thread, uint32_t sequence,
+                         uint64_t base_tick, dw_path_id top, const uint8_t *events, size_t size)
+{
+    uint8_t prefix[4 * DW_VARINT_MAX];
+    uint8_t *end = dw_varint_put(prefix, thread);
+    end = dw_varint_put(end, sequence);
+    end = dw_varint_put(end, base_tick);
+    end = dw_varint_put(end, top);
+    dw_buffer_append(begin(writer), events, size);
+    write_prefixed_chunk(writer, DW_CHUNK_EVENTS, prefix, (size_t)(end - prefix));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Appends chunks to a log, in a file or in memory. Definitions (strings, frames,
+ * paths, threads) are written before anything that uses them. Not thread-safe. */
+#ifndef DW_LOG_WRITER_H
+#define DW_LOG_WRITER_H
+
+#include "log/chunk.h"
+#include "model/profile.h"
+
+struct dw_log_writer {
+    int fd;                  /* -1: into `memory` */
+    struct dw_buffer memory;
+    uint32_t sequence;
+    int error; /* sticky */
+    int saved_errno;
+    void *compressor;
+    struct dw_buffer payload; /* the chunk being encoded */
+    struct dw_buffer frame;   /* the chunk as stored */
+    uint64_t bytes;           /* written so far */
+};
+
+/* The fd is borrowed; -1 writes to memory. */
+int dw_log_writer_init(struct dw_log_writer *writer, int fd);
+void dw_log_writer_release(struct dw_log_writer *writer);
+
+/* Each encodes and appends one or more chunks; trouble is kept in writer->error. */
+void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
+                          const struct dw_process *process, const struct dw_string_table *strings);
+void dw_log_write_clock(struct dw_log_writer *writer, uint32_t process,
+                        const struct dw_clock_pair *now);
+/* The entries from `first` to the end of the table. */
+void dw_log_write_strings(struct dw_log_writer *writer, const struct dw_string_table *strings,
+                          uint32_t first);
+void dw_log_write_frames(struct dw_log_writer *writer, const struct dw_frame_table *frames,
+                         uint32_t first);
+void dw_log_write_paths(struct dw_log_writer *writer, const struct dw_path_tree *paths,
+                        uint32_t first);
+void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t process, uint64_t tid,
+                         struct dw_string name);
+void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
+                         struct dw_string text);
+void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped);
+
+/* Metrics of one thread: begin, add any number, end. Times are ticks. The
+ * histogram needs only the buckets that changed since the writer saw them last. */
+void dw_log_values_begin(struct dw_log_writer *writer, uint32_t thread);
+void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
+                       const struct dw_metric *metric);
+void dw_log_values_end(struct dw_log_writer *writer);
+
+/* A block of encoded events, starting with `top` open. */
+void dw_log_write_events(struct dw_log_writer *writer, uint32_t thread, uint32_t sequence,
+                         uint64_t base_tick, dw_path_id top, const uint8_t *events, size_t size);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/event.h"
+
+#include "base/error.h"
+#include "model/profile.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+
+int dw_event_reader_init(struct dw_event_reader *reader, const struct dw_profile *profile,
+                         const struct dw_event_block *block)
+{
+    const struct dw_process *process =
+        &profile->processes[profile->threads[block->thread].process];
+    uint8_t *raw = malloc(block->raw_size ? block->raw_size : 1);
+    if (!raw)
+        return DW_ERR_MEMORY;
+    size_t size = ZSTD_decompress(raw, block->raw_size, block->payload, block->size);
+    if (ZSTD_isError(size)) {
+        free(raw);
+        return DW_ERR_DAMAGED;
+    }
+    *reader = (struct dw_event_reader){
+        .cursor = {raw, raw + size, false},
+        .raw = raw,
+        .tick = block->base_tick,
+        .rate = dw_clock_rate_between(&process->first_clock, &process->last_clock),
+        .epoch_tick = process->first_clock.tick,
+        .epoch_wall_ns = process->first_clock.wall_ns,
+        .map = &profile->path_maps[process->path_map],
+    };
+    return 0;
+}
+
+/* Events may lie a little before the recording's first clock pair. */
+static uint64_t wall_ns(const struct dw_event_reader *reader)
+{
+    if (reader->tick >= reader->epoch_tick)
+        return reader->epoch_wall_ns +
+               dw_clock_scale(reader->rate, reader->tick - reader->epoch_tick);
+    return reader->epoch_wall_ns - dw_clock_scale(reader->rate, reader->epoch_tick - reader->tick);
+}
+
+bool dw_event_next(struct dw_event_reader *reader, struct dw_event *event)
+{
+    struct dw_cursor *cursor = &reader->cursor;
+    if (cursor->at == cursor->end)
+        return false;
+    uint64_t head = dw_cursor_get(cursor);
+    reader->tick += head >> 3;
+    event->kind = (enum dw_event_kind)(head & 7);
+    event->time_ns = wall_ns(reader);
+    event->path = DW_PATH_ROOT;
+    event->value = 0;
+    if (dw_event_has_path(event->kind)) {
+        uint32_t id = dw_cursor_get_u32(cursor);
+        event->path = id < reader->map->count ? reader->map->paths[id] : DW_PATH_ROOT;
+    }
+    if (event->kind == DW_EVENT_COUNTER)
+        event->value = dw_unzigzag(dw_cursor_get(cursor));
+    return !cursor->bad && event->kind <= DW_EVENT_COUNTER;
+}
+
+void dw_event_reader_release(struct dw_event_reader *reader)
+{
+    free(reader->raw);
+    reader->raw = NULL;
+}

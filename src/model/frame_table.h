@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * Interned frames: a place that time can be spent in. Id 0 is the root. */
+#ifndef DW_MODEL_FRAME_TABLE_H
+#define DW_MODEL_FRAME_TABLE_H
+
+#include "model/string_table.h"
+
+typedef uint32_t dw_frame_id;
+
+/* Numbers are part of the log format. */
+enum dw_frame_kind {
+    DW_FRAME_ROOT = 0,    /* where every path begins */
+    DW_FRAME_REGION = 1,  /* a marked region; file and line only when it named itself */
+    DW_FRAME_COUNTER = 2, /* a counter: its total is a sum, not a time */
+    DW_FRAME_INSTANT = 3, /* a point in time */
+};
+
+struct dw_frame {
+    uint32_t kind;
+    uint32_t line; /* 0: none */
+    dw_string_id name;
+    dw_string_id file; /* 0: none */
+};
+
+struct dw_frame_table {
+    struct dw_frame *frames;
+    uint32_t count;
+    uint32_t capacity;
+    struct dw_map index;
+};
+
+/* `root_name` is the name of frame 0. */
+int dw_frame_table_init(struct dw_frame_table *table, dw_string_id root_name);
+void dw_frame_table_release(struct dw_frame_table *table);
+int dw_frame_intern(struct dw_frame_table *table, const struct dw_frame *frame, dw_frame_id *id);
+
+#endif

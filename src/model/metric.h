@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * What was measured on one path of one thread. In a profile the times are
+ * nanoseconds; in a log they are ticks, which the reader scales once it knows
+ * the clock's rate. CPU time is always nanoseconds. */
+#ifndef DW_MODEL_METRIC_H
+#define DW_MODEL_METRIC_H
+
+#include "model/histogram.h"
+
+struct dw_metric {
+    uint64_t count;     /* completed entries */
+    uint64_t total;     /* wall time of completed and still open entries */
+    uint64_t suspended; /* the part of total in which a generator or task slept */
+    uint64_t children;  /* active time of completed entries directly inside */
+    uint64_t cpu;       /* CPU time of completed entries, when it was asked for */
+    uint64_t min;       /* of completed entries; 0 when there are none */
+    uint64_t max;
+    uint64_t open;       /* entries that had not ended when the log was last written */
+    uint64_t open_total; /* the part of total that belongs to them */
+    unsigned __int128 sum_squares; /* of completed entries */
+    struct dw_histogram histogram;
+};
+
+void dw_metric_release(struct dw_metric *metric);
+int dw_metric_merge(struct dw_metric *into, const struct dw_metric *from);
+/* Standard deviation of the completed entries (population), in nanoseconds. */
+double dw_metric_stdev(const struct dw_metric *metric);
+/* A percentile of the completed entries, within [min, max]. */
+uint64_t dw_metric_quantile(const struct dw_metric *metric, double fraction);
+static inline uint64_t dw_metric_active(const struct dw_metric *metric)
+{
+    return metric->total > metric->suspended ? metric->total - metric->suspended : 0;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * Call paths: a path is a frame under a parent path. Path 0 is the root, its
+ * own parent; a parent's id is always smaller than its children's. */
+#ifndef DW_MODEL_PATH_TREE_H
+#define DW_MODEL_PATH_TREE_H
+
+#include "model/frame_table.h"
+
+typedef uint32_t dw_path_id;
+
+#define DW_PATH_ROOT 0u
+
+struct dw_path {
+    dw_path_id parent;
+    dw_frame_id frame;
+};
+
+struct dw_path_tree {
+    struct dw_path *paths;
+    uint32_t count;
+    uint32_t capacity;
+    struct dw_map index;
+};
+
+int dw_path_tree_init(struct dw_path_tree *tree);
+void dw_path_tree_release(struct dw_path_tree *tree);
+/* The path of `frame` under `parent`, which must exist. */
+int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame,
+                   dw_path_id *id);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/profile.h"
+
+#include "base/grow.h"
+
+#include <string.h>
+
+#define ROOT_NAME "<main>"
+
+static int init_tables(struct dw_profile *profile)
+{
+    dw_string_id root;
+    int error = dw_string_table_init(&profile->strings);
+    if (!error)
+        error = dw_string_intern(&profile->strings, ROOT_NAME, strlen(ROOT_NAME), &root);
+    if (!error)
+        error = dw_frame_table_init(&profile->frames, root);
+    if (!error)
+        error = dw_path_tree_init(&profile->paths);
+    return error;
+}
+
+int dw_profile_new(struct dw_profile **result)
+{
+    struct dw_profile *profile = calloc(1, sizeof *profile);
+    if (!profile)
+        return DW_ERR_MEMORY;
+    int error = init_tables(profile);
+    if (error)
+        dw_profile_free(profile);
+    else
+        *result = profile;
+    return error;
+}
+
+static void release_thread(struct dw_thread *thread)
+{
+    for (uint32_t i = 0; i < thread->metric_count; i++)
+        dw_metric_release(&thread->metrics[i].metric);
+    free(thread->metrics);
+    dw_map_release(&thread->index);
+}
+
+void dw_profile_free(struct dw_profile *profile)
+{
+    if (!profile)
+        return;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        release_thread(&profile->threads[i]);
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        free(profile->processes[i].properties);
+    for (uint32_t i = 0; i < profile->path_map_count; i++)
+        free(profile->path_maps[i].paths);
+    for (uint32_t i = 0; i < profile->block_count; i++)
+        free(profile->blocks[i].payload);
+    free(profile->threads);
+    free(profile->processes);
+    free(profile->sources);
+    free(profile->blocks);
+    free(profile->path_maps);
+    dw_path_tree_release(&profile->paths);
+    dw_frame_table_release(&profile->frames);
+    dw_string_table_release(&profile->strings);
+    free(profile);
+}
+
+static bool same_path(const void *entries, uint32_t id, const void *key)
+{
+    return ((const struct dw_thread_metric *)entries)[id].path == *(const dw_path_id *)key;
+}
+
+static uint64_t hash_of(const void *entries, uint32_t id)
+{
+    return dw_hash_mix(((const struct dw_thread_metric *)entries)[id].path);
+}
+
+struct dw_metric *dw_profile_metric(struct dw_profile *profile, uint32_t thread_index,
+                                    dw_path_id path)
+{
+    struct dw_thread *thread = &profile->threads[thread_index];
+    uint64_t hash = dw_hash_mix(path);
+    uint32_t found = dw_map_find(&thread->index, hash, same_path, thread->metrics, &path);
+    if (found != DW_MAP_NONE)
+        return &thread->metrics[found].metric;
+    if (DW_GROW(thread->metrics, thread->metric_count, thread->metric_capacity))
+        return NULL;
+    thread->metrics[thread->metric_count] = (struct dw_thread_metric){.path = path};
+    if (dw_map_add(&thread->index, hash, thread->metric_count, hash_of, thread->metrics))
+        return NULL;
+    return &thread->metrics[thread->metric_count++].metric;
+}
+
+struct dw_string dw_profile_property(const struct dw_profile *profile, uint32_t process,
+                                     const char *key)
+{
+    const struct dw_process *owner = &profile->processes[process];
+    for (uint32_t i = 0; i < owner->property_count; i++)
+        if (strcmp(dw_profile_string(profile, owner->properties[i].key).bytes, key) == 0)
+            return dw_profile_string(profile, owner->properties[i].value);
+    return dw_profile_string(profile, 0);
+}
+
+uint64_t dw_process_duration_ns(const struct dw_process *process)
+{
+    return process->last_clock.monotonic_ns - process->first_clock.monotonic_ns;
+}

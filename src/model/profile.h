@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * One profile in memory: everything that one or many logs hold. Lenses see it
+ * const. Ids of logs are mapped to the profile's own when a log is read into
+ * it, so reading several logs into one profile is merging them. */
+#ifndef DW_MODEL_PROFILE_H
+#define DW_MODEL_PROFILE_H
+
+#include "model/event.h"
+#include "model/metric.h"
+#include "model/path_tree.h"
+
+struct dw_property {
+    dw_string_id key;
+    dw_string_id value;
+};
+
+struct dw_process {
+    uint8_t uuid[16];
+    uint64_t pid;
+    struct dw_clock_pair first_clock; /* recording began */
+    struct dw_clock_pair last_clock;  /* last sign of life in the log */
+    bool ended;      /* the log was closed by the program, not cut off */
+    uint64_t dropped; /* events that could not be kept */
+    struct dw_property *properties; /* argv, cwd, host, python, ...: docs/format.md lists them */
+    uint32_t property_count, property_capacity;
+    uint32_t path_map; /* index into the profile's path_maps, for its events */
+};
+
+/* The path ids of one log, as ids of the profile. */
+struct dw_path_map {
+    dw_path_id *paths;
+    uint32_t count, capacity;
+};
+
+struct dw_thread {
+    uint32_t process; /* index into the profile's processes */
+    uint64_t tid;
+    dw_string_id name;
+    /* Metrics of the paths this thread took, indexed through `index` by path. */
+    struct dw_thread_metric *metrics;
+    uint32_t metric_count, metric_capacity;
+    struct dw_map index;
+    uint32_t block_count, last_block; /* its events: how many blocks, and the last one's index */
+};
+
+struct dw_thread_metric {
+    dw_path_id path;
+    struct dw_metric metric;
+};
+
+struct dw_source {
+    dw_string_id file;
+    dw_string_id text;
+};
+
+/* What could not be read. A lens that prints a report prints this too. */
+struct dw_losses {
+    uint64_t damaged_chunks;
+    uint64_t damaged_bytes;
+    uint64_t cut_files; /* logs whose program did not close them */
+};
+
+struct dw_profile {
+    struct dw_string_table strings;
+    struct dw_frame_table frames;
+    struct dw_path_tree paths;
+    struct dw_process *processes;
+    uint32_t process_count, process_capacity;
+    struct dw_thread *threads;
+    uint32_t thread_count, thread_capacity;
+    struct dw_source *sources;
+    uint32_t source_count, source_capacity;
+    struct dw_event_block *blocks; /* in order within each thread */
+    uint32_t block_count, block_capacity;
+    uint64_t event_chunks; /* timeline chunks seen, also when they were not kept */
+    struct dw_path_map *path_maps; /* one for each log read */
+    uint32_t path_map_count, path_map_capacity;
+    struct dw_losses losses;
+};
+
+int dw_profile_new(struct dw_profile **profile);
+void dw_profile_free(struct dw_profile *profile);
+
+/* The metric of a path in a thread, made when absent; NULL when out of memory. */
+struct dw_metric *dw_profile_metric(struct dw_profile *profile, uint32_t thread, dw_path_id path);
+/* A property of a process ("host", "argv", ...), or an empty string. */
+struct dw_string dw_profile_property(const struct dw_profile *profile, uint32_t process,
+                                     const char *key);
+static inline struct dw_string dw_profile_string(const struct dw_profile *profile, dw_string_id id)
+{
+    return profile->strings.strings[id];
+}
+static inline const struct dw_frame *dw_profile_frame(const struct dw_profile *profile,
+                                                      dw_path_id path)
+{
+    return &profile->frames.frames[profile->paths.paths[path].frame];
+}
+/* The name of the last frame of a path. */
+static inline struct dw_string dw_profile_path_name(const struct dw_profile *profile,
+                                                    dw_path_id path)
+{
+    return dw_profile_string(profile, dw_profile_frame(profile, path)->name);
+}
+/* Wall-clock nanoseconds from first to last sign of life. */
+uint64_t dw_process_duration_ns(const struct dw_process *process);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ * dwell._core: the extension module. The Python package above it adds
+ * conveniences; everything that measures is here or below. */
+#include "probe/region.h"
+
+#include "base/error.h"
+#include "lens/lens.h"
+#include "log/reader.h"
+#include "probe/iter_proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* The one place where an error code becomes a Python exception. */
+static PyObject *raise_error(int error, const char *file)
+{
+    if (error == DW_ERR_MEMORY)
+        return PyErr_NoMemory();
+    if (error == DW_ERR_IO)
+        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, file);
+    return PyErr_Format(PyExc_ValueError, "%s%s%s", file ? file : "", file ? ": " : "",
+                        dw_error_text(error));
+}
+
+static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"log_file", "timeline", "cpu", NULL};
+    PyObject *file = Py_None, *path = NULL;
+    int timeline = 0, cpu = 0;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|Opp", names, &file, &timeline, &cpu))
+        return NULL;
+    if (file != Py_None && !PyUnicode_FSConverter(file, &path))
+        return NULL;
+    struct dw_record_options options = {
+        .log_file = path ? PyBytes_AS_STRING(path) : NULL,
+        .timeline = timeline,
+        .cpu = cpu,
+    };
+    int error = dw_recorder_start(&options);
+    PyObject *result = error ? raise_error(error, options.log_file) : Py_NewRef(Py_None);
+    Py_XDECREF(path);
+    return result;
+}
+
+static PyObject *core_widen(PyObject *module, PyObject *arguments)
+{
+    int timeline = 0, cpu = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "pp", &timeline, &cpu))
+        return NULL;
+    dw_recorder_widen(&(struct dw_record_options){.timeline = timeline, .cpu = cpu});
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_stop(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    int error;
+    Py_BEGIN_ALLOW_THREADS
+    error = dw_recorder_stop();
+    Py_END_ALLOW_THREADS
+    return error ? raise_error(error, dw_recorder_log_file()) : Py_NewRef(Py_None);
+}
+
+static PyObject *core_flush(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    dw_recorder_flush();
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_is_active(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(atomic_load(&dw_recorder_active));
+}
+
+static PyObject *core_log_file(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyUnicode_DecodeFSDefault(dw_recorder_log_file());
+}
+
+static PyObject *core_describe(PyObject *module, PyObject *arguments)
+{
+    const char *key;
+    PyObject *value, *bytes;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "sU", &key, &value))
+        return NULL;
+    bytes = PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape");
+    if (!bytes)
+        return NULL;
+    dw_recorder_describe(key, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    Py_DECREF(bytes);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_snapshot(PyObject *module, PyObject *unused)
+{
+    struct dw_log_writer writer;
+    int error;
+    (void)module, (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    error = dw_recorder_snapshot(&writer);
+    Py_END_ALLOW_THREADS
+    PyObject *result = error ? raise_error(error, NULL)
+                             : PyBytes_FromStringAndSize((const char *)writer.memory.data,
+                                                         (Py_ssize_t)writer.memory.size);
+    dw_log_writer_release(&writer);
+    return result;
+}
+
+static int named_frame(PyObject *const *arguments, Py_ssize_t count, Py_ssize_t most,
+                       enum dw_frame_kind kind, dw_frame_id *frame)
+{
+    if (count >= 1 && count <= most)
+        return dw_region_frame(kind, arguments[0], frame);
+    PyErr_Format(PyExc_TypeError, "takes 1 to %zd arguments, not %zd", most, count);
+    return -1;
+}
+
+static PyObject *core_count(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    dw_frame_id frame;
+    if (!atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
+        Py_RETURN_NONE;
+    if (named_frame(arguments, count, 2, DW_FRAME_COUNTER, &frame))
+        return NULL;
+    long long amount = count > 1 ? PyLong_AsLongLong(arguments[1]) : 1;
+    if (amount == -1 && PyErr_Occurred())
+        return NULL;
+    dw_recorder_count(frame, amount);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_instant(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    dw_frame_id frame;
+    if (!atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
+        Py_RETURN_NONE;
+    if (named_frame(arguments, count, 1, DW_FRAME_INSTANT, &frame))
+        return NULL;
+    dw_recorder_instant(frame);
+    Py_RETURN_NONE;
+}
+
+/* Async iteration runs in the event loop, so its proxy is written in Python. */
+static PyObject *async_proxy(PyObject *iterable, PyObject *region)
+{
+    PyObject *module = PyImport_ImportModule("dwell.regions");
+    PyObject *proxy =
+        module ? PyObject_CallMethod(module, "AsyncIterProxy", "OO", iterable, region) : NULL;
+    Py_XDECREF(module);
+    return proxy;
+}
+
+static bool is_async_iterable(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    return !type->tp_iter && type->tp_as_async && type->tp_as_async->am_aiter;
+}
+
+/* iter_proxy(iterable, name=None, as_global=False): the iterable itself when nothing records. */
+static PyObject *core_iter_proxy(PyObject *module, PyObject *const *arguments, Py_ssize_t count,
+                                 PyObject *keywords)
+{
+    (void)module;
+    PyObject *name = Py_None;
+    bool is_global = false;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "iter_proxy() needs something to iterate over");
+        return NULL;
+    }
+    if (dw_region_arguments(arguments, count, keywords, 1, &name, &is_global))
+        return NULL;
+    if (!atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
+        return Py_NewRef(arguments[0]);
+    PyObject *region = name == Py_None ? dw_region_of_caller(is_global, true)
+                                       : dw_region_named(name, is_global, true);
+    if (!region)
+        return NULL;
+    PyObject *proxy = is_async_iterable(arguments[0]) ? async_proxy(arguments[0], region)
+                                                      : dw_iter_proxy_new(arguments[0], region);
+    Py_DECREF(region);
+    return proxy;
+}
+
+struct rendering {
+    struct dw_profile *profile;
+    const struct dw_lens *lens;
+    struct dw_lens_options options;
+    const char *columns[64];
+    struct dw_out out;
+};
+
+static int read_columns(PyObject *sequence, struct rendering *rendering)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(sequence);
+    if (count > 64) {
+        PyErr_SetString(PyExc_ValueError, "at most 64 columns");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        rendering->columns[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(sequence, i));
+        if (!rendering->columns[i])
+            return -1;
+    }
+    rendering->options.columns = count ? rendering->columns : NULL;
+    rendering->options.column_count = (size_t)count;
+    return 0;
+}
+
+static int run_lens(struct rendering *rendering, const Py_buffer *log)
+{
+    unsigned flags = rendering->lens->needs_events ? DW_READ_EVENTS : 0;
+    int error = dw_profile_new(&rendering->profile);
+    if (error)
+        return error;
+    error = dw_log_read(log->buf, (size_t)log->len, flags, rendering->profile);
+    if (!error)
+        error = rendering->lens->write(rendering->profile, &rendering->options, &rendering->out);
+    dw_profile_free(rendering->profile);
+    return error;
+}
+
+/* render(log, lens, by=0, columns=()): the bytes that the lens writes. */
+static PyObject *core_render(PyObject *module, PyObject *arguments)
+{
+    Py_buffer log;
+    const char *lens;
+    int by = 0, error;
+    PyObject *columns = NULL;
+    struct rendering rendering = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*s|iO!", &log, &lens, &by, &PyTuple_Type, &columns))
+        return NULL;
+    rendering.lens = dw_lens_find(lens);
+    rendering.options.by = (enum dw_by)by;
+    PyObject *result = NULL;
+    if (!rendering.lens)
+        PyErr_Format(PyExc_ValueError, "no lens '%s'", lens);
+    else if (!columns || !read_columns(columns, &rendering)) {
+        dw_out_init_memory(&rendering.out);
+        Py_BEGIN_ALLOW_THREADS
+        error = run_lens(&rendering, &log);
+        Py_END_ALLOW_THREADS
+        const struct dw_buffer *made = &rendering.out.buffer;
+        result = error ? raise_error(error, NULL)
+                       : PyBytes_FromStringAndSize((const char *)made->data, (Py_ssize_t)made->size);
+        dw_out_close(&rendering.out);
+    }
+    PyBuffer_Release(&log);
+    return result;
+}
+
+static int export_file(const char *from, const struct dw_lens *lens, int fd)
+{
+    struct dw_profile *profile;
+    struct dw_out out;
+    struct dw_lens_options options = {0};
+    int error = dw_profile_new(&profile);
+    if (error)
+        return error;
+    error = dw_log_read_file(from, DW_READ_EVENTS, profile);
+    dw_out_init_fd(&out, fd);
+    if (!error)
+        error = lens->write(profile, &options, &out);
+    int closed = dw_out_close(&out);
+    dw_profile_free(profile);
+    return error ? error : closed;
+}
+
+/* export(log_file, lens, out_file) */
+static PyObject *core_export(PyObject *module, PyObject *arguments)
+{
+    PyObject *from = NULL, *to = NULL;
+    const char *name;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&sO&", PyUnicode_FSConverter, &from, &name,
+                          PyUnicode_FSConverter, &to))
+        return NULL;
+    const struct dw_lens *lens = dw_lens_find(name);
+    const char *out = PyBytes_AS_STRING(to);
+    int error = lens ? DW_ERR_IO : DW_ERR_ARGUMENT;
+    int fd = lens ? open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    if (fd >= 0) {
+        Py_BEGIN_ALLOW_THREADS
+        error = export_file(PyBytes_AS_STRING(from), lens, fd);
+        Py_END_ALLOW_THREADS
+        int saved = errno;
+        close(fd);
+        errno = saved;
+    }
+    PyObject *result = error ? raise_error(error, out) : Py_NewRef(Py_None);
+    Py_DECREF(from);
+    Py_DECREF(to);
+    return result;
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function)
+
+static PyMethodDef methods[] = {
+    {"region", FAST(dw_region_call), METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("region(name=None, as_global=False)\n--\n\n"
+               "A region for 'with': the time until the end of the block is measured.\n\n"
+               "Without a name it is called after its place: func() <file.py:line>. A global\n"
+               "region stands directly under <main>, wherever it is entered from.")},
+    {"count", FAST(core_count), METH_FASTCALL,
+     PyDoc_STR("count(name, amount=1, /)\n--\n\nAdds to a counter.")},
+    {"instant", FAST(core_instant), METH_FASTCALL,
+     PyDoc_STR("instant(name, /)\n--\n\nMarks a point in time.")},
+    {"iter_proxy", FAST(core_iter_proxy), METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("iter_proxy(iterable, name=None, as_global=False)\n--\n\n"
+               "The same items, with the time to get each one measured as a region.")},
+    {"start", FAST(core_start), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"widen", core_widen, METH_VARARGS, NULL},
+    {"stop", core_stop, METH_NOARGS, NULL},
+    {"flush", core_flush, METH_NOARGS, NULL},
+    {"is_active", core_is_active, METH_NOARGS, NULL},
+    {"log_file", core_log_file, METH_NOARGS, NULL},
+    {"describe", core_describe, METH_VARARGS, NULL},
+    {"snapshot", core_snapshot, METH_NOARGS, NULL},
+    {"render", core_render, METH_VARARGS, NULL},
+    {"export", core_export, METH_VARARGS, NULL},
+    {0},
+};
+
+static int module_exec(PyObject *module)
+{
+    static bool loaded;
+    if (loaded) {
+        PyErr_SetString(PyExc_ImportError, "dwell records one interpreter of a process only");
+        return -1;
+    }
+    loaded = true;
+    if (PyModule_AddStringConstant(module, "__version__", DW_VERSION))
+        return -1;
+    return dw_region_init(module) || dw_iter_proxy_init() ? -1 : 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, module_exec},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "dwell._core",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * The one recorder of a process: interning tables, the tracks of its threads,
+ * and the flusher that brings them to the log at least every second. */
+#ifndef DW_RECORD_RECORDER_H
+#define DW_RECORD_RECORDER_H
+
+#include "log/writer.h"
+#include "record/track.h"
+
+struct dw_record_options {
+    const char *log_file; /* NULL: only in memory */
+    bool timeline;        /* keep every event; needs a log file */
+    bool cpu;             /* measure CPU time beside wall time */
+};
+
+extern _Atomic bool dw_recorder_active;
+
+/* 0, DW_ERR_IO (the log file cannot be made), DW_ERR_MEMORY; already running: DW_ERR_ARGUMENT. */
+int dw_recorder_start(const struct dw_record_options *options);
+/* Writes everything, closes the log. Tracks stay readable for dw_recorder_snapshot. */
+int dw_recorder_stop(void);
+/* Writes everything that there is now. */
+void dw_recorder_flush(void);
+/* Wakes the flusher. [cheap] */
+void dw_recorder_kick(void);
+/* A whole log of the aggregates as of now, into memory; the caller releases the writer. */
+int dw_recorder_snapshot(struct dw_log_writer *writer);
+/* Describes the process in the log; before start, or after it (written with the next flush). */
+void dw_recorder_describe(const char *key, const void *value, size_t size);
+/* Turns on what another caller of start wants too: a timeline or CPU time, from now on. */
+void dw_recorder_widen(const struct dw_record_options *options);
+/* The log file in use ("" without one); valid until the next fork or start. */
+const char *dw_recorder_log_file(void);
+
+/* The calling thread's track, made when absent; NULL when not recording or out of memory. */
+struct dw_track *dw_track_get_slow(void);
+static inline struct dw_track *dw_track_get(void);
+/* Called in the thread that got a new track, if set: the probe knows better names. */
+extern void (*dw_track_created)(struct dw_track *track);
+void dw_track_set_name(struct dw_track *track, const char *name, size_t size);
+
+/* Interning, for probes. 0 or an error. */
+int dw_recorder_frame(enum dw_frame_kind kind, const void *name, size_t name_size,
+                      const void *file, size_t file_size, uint32_t line, dw_frame_id *frame);
+/* Past a million paths everything new becomes one frame, which `frame` then names. */
+int dw_recorder_path(dw_path_id parent, dw_frame_id *frame, dw_path_id *path);
+/* Adds to a counter, or marks an instant, now. */
+void dw_recorder_count(dw_frame_id counter, int64_t amount);
+void dw_recorder_instant(dw_frame_id instant);
+void dw_recorder_drop(uint64_t events);
+
+extern uint32_t dw_recorder_generation;
+
+static inline struct dw_track *dw_track_get(void)
+{
+    struct dw_track *track = dw_track_here;
+    if (__builtin_expect(track && track->generation == dw_recorder_generation, 1))
+        return track;
+    return dw_track_get_slow();
+}
+
+#endif

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Recordings for the tests: in this process, and of programs run on their own."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import dwell
+from dwell import _core
+
+Program = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+class Recording:
+    """A recording in this process; its rows can be looked up at any time."""
+
+    def __getitem__(self, path: str | tuple[str, ...]) -> dict:
+        return dwell.snapshot()[path]
+
+    def tree(self) -> list[tuple[str, ...]]:
+        """The paths below <main>, as tuples of names, sorted."""
+        return sorted(tuple(row["path"]) for row in dwell.snapshot().rows if row["path"])
+
+    def counts(self) -> dict[tuple[str, ...], int]:
+        return {tuple(row["path"]): row["count"] for row in dwell.snapshot().rows if row["path"]}
+
+
+@pytest.fixture
+def recording() -> Iterator[Recording]:
+    _core.start()
+    try:
+        yield Recording()
+    finally:
+        _core.stop()
+
+
+@pytest.fixture
+def dwell_program() -> str:
+    return os.path.join(sysconfig.get_path("scripts"), "dwell")
+
+
+@pytest.fixture
+def python_program(tmp_path: Path) -> Program:
+    """Runs source text as a program of its own and returns what became of it."""
+
+    def run(source: str, *args: str, **options) -> "subprocess.CompletedProcess[str]":
+        script = tmp_path / "program.py"
+        script.write_text(source)
+        options.setdefault("timeout", 60)
+        return subprocess.run(
+            [sys.executable, str(script), *args],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            **options,
+        )
+
+    return run
+
+
+@pytest.fixture
+def run_dwell(tmp_path: Path, dwell_program: str) -> Program:
+    def run(*args: str, **options) -> "subprocess.CompletedProcess[str]":
+        options.setdefault("timeout", 60)
+        options.setdefault("cwd", tmp_path)
+        return subprocess.run(
+            [dwell_program, *map(str, args)], capture_output=True, text=True, **options
+        )
+
+    return run

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: MIT
+"""Threads, generators and tasks: each has its own stack of regions."""
+
+import asyncio
+import contextlib
+import gc
+import threading
+import time
+
+import dwell
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def test_each_thread_has_its_own_stack(recording):
+    barrier = threading.Barrier(4)
+
+    def work(n):
+        for _ in range(n):
+            with dwell.region("outer"):
+                barrier.wait()
+                with dwell.region("inner"):
+                    pass
+
+    threads = [threading.Thread(target=work, args=(50,), name=f"worker-{i}") for i in range(4)]
+    with dwell.region("main"):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert recording.counts() == {("main",): 1, ("outer",): 200, ("outer", "inner"): 200}
+
+
+def test_report_by_thread_separates_them(recording):
+    def work(n):
+        for _ in range(n):
+            with dwell.region("work"):
+                pass
+
+    for index in range(3):
+        thread = threading.Thread(target=work, args=(index + 1,), name=f"worker-{index}")
+        thread.start()
+        thread.join()
+    text = dwell.snapshot().render("csv", by="thread", columns=("name", "count"))
+    assert text.splitlines() == [
+        "name,count",
+        "MainThread,1",
+        "worker-0,1",
+        "work,1",
+        "worker-1,1",
+        "work,2",
+        "worker-2,1",
+        "work,3",
+    ]
+
+
+def test_thousands_of_threads_are_all_counted(recording):
+    def work():
+        with dwell.region("work"):
+            pass
+
+    for _ in range(100):
+        threads = [threading.Thread(target=work) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert recording.counts() == {("work",): 2000}
+
+
+def test_region_held_across_yield_belongs_to_its_generator(recording):
+    def producer():
+        with dwell.region("producer"):
+            for i in range(3):
+                spin(0.005)
+                yield i
+
+    for _ in producer():
+        with dwell.region("consumer"):
+            time.sleep(0.01)
+    assert recording.counts() == {("producer",): 1, ("consumer",): 3}
+    row = recording["producer"]
+    assert row["suspended_ns"] >= 29_000_000
+    assert 14_000_000 <= row["active_ns"] < 29_000_000
+
+
+def test_interleaved_generators(recording):
+    def walk(name):
+        with dwell.region(name):
+            for _ in range(3):
+                with dwell.region("step"):
+                    pass
+                yield
+
+    a, b = walk("a"), walk("b")
+    for _ in range(3):
+        next(a)
+        next(b)
+    for generator in (a, b):
+        assert next(generator, "end") == "end"
+    assert recording.counts() == {
+        ("a",): 1,
+        ("a", "step"): 3,
+        ("b",): 1,
+        ("b", "step"): 3,
+    }
+
+
+def test_generators_inside_generators(recording):
+    def inner():
+        with dwell.region("inner"):
+            yield 1
+            yield 2
+
+    def outer():
+        with dwell.region("outer"):
+            yield from inner()
+
+    for _ in outer():
+        with dwell.region("consumer"):
+            pass
+    assert recording.counts() == {
+        ("outer",): 1,
+        ("outer", "inner"): 1,
+        ("consumer",): 2,
+    }
+
+
+def test_generator_closed_early(recording):
+    def producer():
+        with dwell.region("producer"):
+            while True:
+                yield
+
+    generator = producer()
+    next(generator)
+    with dwell.region("other"):
+        generator.close()
+        with dwell.region("child"):
+            pass
+    assert recording.counts() == {("producer",): 1, ("other",): 1, ("other", "child"): 1}
+
+
+def test_generator_dropped(recording):
+    def producer():
+        with dwell.region("producer"):
+            while True:
+                yield
+
+    with dwell.region("other"):
+        next(producer())
+        gc.collect()
+        with dwell.region("child"):
+            pass
+    assert recording.counts() == {
+        ("other",): 1,
+        ("other", "producer"): 1,
+        ("other", "child"): 1,
+    }
+
+
+def test_exception_thrown_into_a_generator(recording):
+    def helper():
+        with dwell.region("helper"):
+            pass
+
+    def producer():
+        with dwell.region("producer"):
+            try:
+                yield
+            except KeyError:
+                helper()
+            yield
+
+    generator = producer()
+    next(generator)
+    with dwell.region("consumer"):
+        generator.throw(KeyError())
+    generator.close()
+    counts = recording.counts()
+    assert counts["producer",] == 1
+    assert counts["consumer",] == 1
+
+
+def test_tasks_have_their_own_stacks(recording):
+    async def job(i):
+        with dwell.region("job"):
+            await asyncio.sleep(0.02)
+            with dwell.region("part"):
+                await asyncio.sleep(0.01)
+
+    async def main():
+        with dwell.region("main"):
+            await asyncio.gather(*(job(i) for i in range(100)))
+
+    asyncio.run(main())
+    assert recording.counts() == {("main",): 1, ("job",): 100, ("job", "part"): 100}
+    row = recording["job"]
+    assert row["suspended_ns"] >= 100 * 29_000_000
+    assert row["active_ns"] < 100 * 10_000_000
+
+
+def test_suspended_time_is_near_the_sleeps(recording):
+    async def job():
+        with dwell.region("job"):
+            spin(0.02)
+            await asyncio.sleep(0.05)
+            spin(0.02)
+
+    asyncio.run(job())
+    row = recording["job"]
+    assert 49_000_000 <= row["suspended_ns"] < 75_000_000
+    assert 40_000_000 <= row["active_ns"] < 60_000_000
+
+
+def test_async_iter_proxy(recording):
+    async def ticks():
+        for i in range(3):
+            await asyncio.sleep(0.01)
+            yield i
+
+    async def main():
+        return [item async for item in dwell.iter_proxy(ticks(), "tick")]
+
+    assert asyncio.run(main()) == [0, 1, 2]
+    row = recording["tick"]
+    assert row["count"] == 3
+    assert row["total_ns"] >= 29_000_000
+
+
+def test_region_in_a_context_manager_belongs_to_the_with_statement(recording):
+    @contextlib.contextmanager
+    def timed(name):
+        with dwell.region(name):
+            yield
+
+    with timed("outer"), dwell.region("inner"):
+        time.sleep(0.01)
+    assert recording.counts() == {("outer",): 1, ("outer", "inner"): 1}
+    assert recording["outer"]["suspended_ns"] == 0
+
+
+def test_context_manager_of_a_coroutine_sleeps_with_it(recording):
+    @contextlib.contextmanager
+    def timed(name):
+        with dwell.region(name):
+            yield
+
+    class Timed:
+        def __init__(self, name):
+            self.region = dwell.region(name)
+
+        def __enter__(self):
+            return self.region.__enter__()
+
+        def __exit__(self, *exception):
+            return self.region.__exit__(*exception)
+
+    async def job(manager):
+        with manager("job"):
+            await asyncio.sleep(0.02)
+            with dwell.region("part"):
+                pass
+
+    async def stacked():
+        async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(dwell.region("stacked"))
+            await asyncio.sleep(0.02)
+
+    async def main():
+        await asyncio.gather(job(timed), job(Timed), stacked(), job(timed))
+
+    asyncio.run(main())
+    assert recording.counts() == {("job",): 3, ("job", "part"): 3, ("stacked",): 1}
+    assert recording["job"]["suspended_ns"] >= 3 * 19_000_000
+
+
+def test_async_context_manager_belongs_to_the_with_statement(recording):
+    @contextlib.asynccontextmanager
+    async def timed(name):
+        with dwell.region(name):
+            await asyncio.sleep(0.005)
+            yield
+
+    async def job():
+        async with timed("outer"):
+            await asyncio.sleep(0.01)
+            with dwell.region("inner"):
+                pass
+
+    async def main():
+        await asyncio.gather(job(), job())
+
+    asyncio.run(main())
+    assert recording.counts() == {("outer",): 2, ("outer", "inner"): 2}
+
+
+def test_generator_that_moves_to_another_thread(recording):
+    def producer():
+        with dwell.region("producer"):
+            yield 1
+            with dwell.region("step"):
+                yield 2
+
+    generator = producer()
+    next(generator)
+    thread = threading.Thread(target=lambda: list(generator))
+    with dwell.region("main"):
+        thread.start()
+        thread.join()
+    assert recording.counts() == {
+        ("main",): 1,
+        ("producer",): 1,
+        ("producer", "step"): 1,
+    }
+
+
+def test_progress_in_a_coroutine(recording):
+    async def job():
+        for _ in dwell.progress(range(2), "steps"):
+            await asyncio.sleep(0.01)
+
+    async def main():
+        await asyncio.gather(job(), job())
+
+    asyncio.run(main())
+    assert recording.counts() == {("steps",): 4}
+
+
+def test_a_profile_function_of_somebody_else_is_left_alone(recording):
+    import sys
+
+    calls = []
+
+    def other(frame, event, arg):
+        calls.append(event)
+
+    def producer():
+        with dwell.region("producer"):
+            yield
+
+    sys.setprofile(other)
+    try:
+        list(producer())
+        assert sys.getprofile() is other
+    finally:
+        sys.setprofile(None)
+    assert "call" in calls
+    assert recording.counts() == {("producer",): 1}

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""Regions on one thread: the tree, names, exceptions, recursion, globals, iterators."""
+
+import contextlib
+import inspect
+import time
+
+import pytest
+
+import dwell
+
+
+def test_nesting_makes_a_tree(recording):
+    for _ in range(3):
+        with dwell.region("outer"), dwell.region("inner"):
+            pass
+    with dwell.region("inner"):
+        pass
+    assert recording.counts() == {("outer",): 3, ("outer", "inner"): 3, ("inner",): 1}
+
+
+def test_times_add_up(recording):
+    with dwell.region("outer"):
+        time.sleep(0.02)
+        with dwell.region("inner"):
+            time.sleep(0.03)
+    outer, inner = recording["outer"], recording["inner"]
+    assert outer["total_ns"] >= 50_000_000
+    assert 30_000_000 <= inner["total_ns"] <= outer["total_ns"] - 20_000_000
+    assert abs(outer["self_ns"] - (outer["total_ns"] - inner["total_ns"])) < 1000
+
+
+def test_automatic_name_is_function_file_and_line(recording):
+    def here():
+        with dwell.region():
+            return inspect.currentframe().f_lineno - 1
+
+    line = here()
+    assert recording.tree() == [(f"here() <test_regions.py:{line}>",)]
+
+
+def test_two_regions_on_one_line_are_two_sites_of_one_name(recording):
+    with dwell.region(), dwell.region():
+        pass
+    assert len(recording.tree()) == 2
+
+
+def test_exceptions_leave_the_tree_intact(recording):
+    for _ in range(2):
+        with contextlib.suppress(ZeroDivisionError), dwell.region("fails"), dwell.region("inner"):
+            1 / 0
+    with dwell.region("after"):
+        pass
+    assert recording.counts() == {("fails",): 2, ("fails", "inner"): 2, ("after",): 1}
+
+
+def test_exceptions_are_not_swallowed(recording):
+    with pytest.raises(ValueError, match="mine"), dwell.region("x"):
+        raise ValueError("mine")
+
+
+def test_recursion_is_a_chain(recording):
+    @dwell.func()
+    def down(n):
+        return n and down(n - 1)
+
+    down(2)
+    assert recording.counts() == {
+        ("down()",): 1,
+        ("down()", "down()"): 1,
+        ("down()", "down()", "down()"): 1,
+    }
+
+
+def test_deep_recursion(recording):
+    @dwell.func()
+    def down(n):
+        return n and down(n - 1)
+
+    down(400)
+    assert len(recording.tree()) == 401
+
+
+@pytest.mark.parametrize("keyword", ["as_global", "asglobal"])
+def test_global_regions_stand_under_main(recording, keyword):
+    def forward():
+        with dwell.region("NN", **{keyword: True}), dwell.region("layer"):
+            pass
+
+    with dwell.region("train"):
+        forward()
+    with dwell.region("test"):
+        forward()
+    assert recording.counts() == {("train",): 1, ("test",): 1, ("NN",): 2, ("NN", "layer"): 2}
+
+
+def test_a_global_region_inside_itself_counts_once(recording):
+    @dwell.func(as_global=True)
+    def down(n):
+        time.sleep(0.005)
+        return n and down(n - 1)
+
+    down(3)
+    row = recording["down()"]
+    assert row["count"] == 1
+    assert 20_000_000 <= row["total_ns"] < 40_000_000
+
+
+def test_one_region_object_serves_many_entries(recording):
+    region = dwell.region("again")
+    with region, region:
+        pass
+    with region:
+        pass
+    assert recording.counts() == {("again",): 2, ("again", "again"): 1}
+
+
+def test_entries_that_end_out_of_order(recording):
+    first, second = dwell.region("first"), dwell.region("second")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with dwell.region("third"):
+        pass
+    second.__exit__(None, None, None)
+    assert recording.counts() == {
+        ("first",): 1,
+        ("first", "second"): 1,
+        ("first", "second", "third"): 1,
+    }
+
+
+def test_an_exit_without_an_entry_is_ignored(recording):
+    dwell.region("never").__exit__(None, None, None)
+    with dwell.region("x"):
+        pass
+    assert recording.counts() == {("x",): 1}
+
+
+def test_exit_stack_and_class_level_calls(recording):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(dwell.region("stacked"))
+        with dwell.region("inner"):
+            pass
+    assert recording.counts() == {("stacked",): 1, ("stacked", "inner"): 1}
+
+
+@pytest.mark.parametrize("name", ['quo"te', "new\nline", "com,ma", "\udcff\udc80", "x" * 10_000, ""])
+def test_any_name(recording, name):
+    with dwell.region(name):
+        pass
+    (path,) = recording.tree()
+    expected = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    assert path == (expected,)
+
+
+def test_a_name_that_is_not_a_string_is_refused(recording):
+    with pytest.raises(TypeError, match="must be a str, not int"):
+        dwell.region(3)
+
+
+def test_unknown_keyword_is_refused(recording):
+    with pytest.raises(TypeError, match="nmae"):
+        dwell.region(nmae="x")
+
+
+def test_statistics_of_known_durations(recording):
+    for milliseconds in [1] * 90 + [20] * 10:
+        with dwell.region("work"):
+            end = time.perf_counter() + milliseconds / 1000
+            while time.perf_counter() < end:
+                pass
+    row = recording["work"]
+    assert row["count"] == 100
+    assert 1e6 <= row["min_ns"] <= row["p50_ns"] < 3e6
+    assert 20e6 <= row["p95_ns"] <= row["max_ns"]
+    assert row["p99_ns"] >= 19e6
+    assert 4e6 < row["stdev_ns"] < 12e6
+
+
+def test_cpu_time_is_told_from_wall_time(python_program):
+    done = python_program("""
+import dwell, time
+dwell.install(dwell.reporters.SilentReporter(), cpu=True)
+with dwell.region("sleep"):
+    time.sleep(0.1)
+with dwell.region("spin"):
+    end = time.thread_time() + 0.1
+    while time.thread_time() < end:
+        pass
+rows = dwell.snapshot()
+print(rows["sleep"]["cpu_ns"] < 30e6, rows["spin"]["cpu_ns"] >= 99e6)
+""")
+    assert done.stdout == "True True\n", done.stderr
+
+
+def test_open_regions_are_in_a_snapshot(recording):
+    with dwell.region("open"):
+        time.sleep(0.01)
+        row = recording["open"]
+    assert row["count"] == 0
+    assert row["total_ns"] >= 10_000_000
+
+
+def test_iter_proxy_measures_each_item(recording):
+    def slow():
+        for i in range(3):
+            time.sleep(0.005)
+            yield i
+
+    items = []
+    with dwell.region("loop"):
+        for item in dwell.iter_proxy(slow(), "iter"):
+            items.append(item)
+            time.sleep(0.01)
+    row = recording["loop", "iter"]
+    assert items == [0, 1, 2]
+    assert row["count"] == 3
+    assert 15_000_000 <= row["total_ns"] < 30_000_000
+
+
+def test_iter_proxy_names_itself_where_it_is_called(recording):
+    proxy = dwell.iter_proxy([1])
+    line = inspect.currentframe().f_lineno - 1
+
+    def elsewhere():
+        return list(proxy)
+
+    assert elsewhere() == [1]
+    assert recording.tree() == [
+        (f"test_iter_proxy_names_itself_where_it_is_called() <test_regions.py:{line}>",)
+    ]
+
+
+def test_iter_proxy_counts_an_item_that_raises(recording):
+    def broken():
+        yield 1
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        list(dwell.iter_proxy(broken(), "iter"))
+    assert recording.counts() == {("iter",): 2}
+
+
+def test_iter_proxy_passes_on_what_the_iterator_can_do(recording):
+    def echo():
+        sent = None
+        while True:
+            sent = yield sent
+
+    proxy = dwell.iter_proxy(echo(), "echo")
+    assert next(proxy) is None
+    assert proxy.send(5) == 5
+
+
+def test_counters_add_up(recording):
+    dwell.count("bytes", 100)
+    dwell.count("bytes", -30)
+    dwell.count("calls")
+    assert dwell.snapshot().counters == {"bytes": 70, "calls": 1}
+    assert recording.tree() == []
+
+
+def test_progress_is_a_region_and_quiet_without_a_terminal(recording, capsys):
+    for _ in dwell.progress(range(3), "steps"):
+        with dwell.region("body"):
+            pass
+    assert recording.counts() == {("steps",): 3, ("steps", "body"): 3}
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_left_early(recording):
+    for item in dwell.progress(range(10), "steps"):
+        if item == 2:
+            break
+    with dwell.region("after"):
+        pass
+    assert recording.counts() == {("steps",): 3, ("after",): 1}
+
+
+def test_progress_draws_on_a_terminal():
+    class Terminal:
+        text = ""
+
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            self.text += text
+
+        def flush(self):
+            pass
+
+    terminal = Terminal()
+    for _ in dwell.progress(range(2), "steps", stream=terminal):
+        time.sleep(0.11)
+    last = terminal.text.split("\r")[-1]
+    assert last.startswith("steps: 100%|████████████████████| 2/2 [00:00<00:00, ")
+
+
+def test_off_costs_and_changes_nothing():
+    with dwell.region("x") as value:
+        pass
+    assert value is None
+    items = [1, 2]
+    assert dwell.iter_proxy(items) is items
+    dwell.count("nothing")
+
+
+def test_region_is_not_a_decorator(recording):
+    with pytest.raises(TypeError, match="use @dwell.func"):
+        dwell.region("x")(len)

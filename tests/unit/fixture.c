@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixture.h"
+
+#include "base/grow.h"
+#include "log/reader.h"
+#include "log/save.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zstd.h>
+
+static void require(bool fine, const char *what)
+{
+    if (fine)
+        return;
+    fprintf(stderr, "fixture: %s\n", what);
+    abort();
+}
+
+struct dw_profile *fixture_new(void)
+{
+    struct dw_profile *profile = NULL;
+    require(!dw_profile_new(&profile), "new");
+    require(!DW_GROW(profile->path_maps, profile->path_map_count, profile->path_map_capacity),
+            "path map");
+    profile->path_maps[profile->path_map_count++] = (struct dw_path_map){0};
+    return profile;
+}
+
+static dw_string_id intern(struct dw_profile *profile, const void *bytes, size_t size)
+{
+    dw_string_id id = 0;
+    require(!dw_string_intern(&profile->strings, bytes, size, &id), "string");
+    return id;
+}
+
+uint32_t fixture_process(struct dw_profile *profile, uint64_t pid, uint64_t start)
+{
+    require(!DW_GROW(profile->processes, profile->process_count, profile->process_capacity),
+            "process");
+    struct dw_process process = {.pid = pid, .ended = true};
+    process.uuid[0] = (uint8_t)(profile->process_count + 1);
+    process.first_clock = (struct dw_clock_pair){start, start, FIXTURE_START_NS + start};
+    process.last_clock = process.first_clock;
+    process.last_clock.tick += 10000000;
+    process.last_clock.monotonic_ns += 10000000;
+    process.last_clock.wall_ns += 10000000;
+    profile->processes[profile->process_count] = process;
+    return profile->process_count++;
+}
+
+void fixture_property(struct dw_profile *profile, uint32_t index, const char *key,
+                      const char *value)
+{
+    struct dw_process *process = &profile->processes[index];
+    require(!DW_GROW(process->properties, process->property_count, process->property_capacity),
+            "property");
+    process->properties[process->property_count++] = (struct dw_property){
+        intern(profile, key, strlen(key)), intern(profile, value, strlen(value))};
+}
+
+uint32_t fixture_thread(struct dw_profile *profile, uint32_t process, uint64_t tid,
+                        const char *name)
+{
+    require(!DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity), "thread");
+    profile->threads[profile->thread_count] = (struct dw_thread){
+        .process = process, .tid = tid, .name = intern(profile, name, strlen(name))};
+    return profile->thread_count++;
+}
+
+/* The fixture's events use the profile's own path ids. */
+static void map_path(struct dw_profile *profile)
+{
+    struct dw_path_map *map = &profile->path_maps[0];
+    while (map->count < profile->paths.count) {
+        require(!DW_GROW(map->paths, map->count, map->capacity), "path map");
+        map->paths[map->count] = map->count;
+        map->count++;
+    }
+}
+
+dw_path_id fixture_child(struct dw_profile *profile, dw_path_id parent, enum dw_frame_kind kind,
+                         const void *name, size_t size)
+{
+    struct dw_frame frame = {.kind = kind, .name = intern(profile, name, size)};
+    dw_frame_id frame_id = 0;
+    dw_path_id path = 0;
+    require(!dw_frame_intern(&profile->frames, &frame, &frame_id), "frame");
+    require(!dw_path_intern(&profile->paths, parent, frame_id, &path), "path");
+    map_path(profile);
+    return path;
+}
+
+dw_path_id fixture_path(struct dw_profile *profile, const char *text)
+{
+    dw_path_id path = DW_PATH_ROOT;
+    while (*text) {
+        size_t size = strcspn(text, "/");
+        path = fixture_child(profile, path, DW_FRAME_REGION, text, size);
+        text += size + (text[size] == '/');
+    }
+    return path;
+}
+
+static struct dw_metric *metric_of(struct dw_profile *profile, uint32_t thread, dw_path_id path)
+{
+    struct dw_metric *metric = dw_profile_metric(profile, thread, path);
+    require(metric != NULL, "metric");
+    return metric;
+}
+
+void fixture_root(struct dw_profile *profile, uint32_t thread, uint64_t total)
+{
+    struct dw_metric *metric = metric_of(profile, thread, DW_PATH_ROOT);
+    metric->open = 1;
+    metric->total += total;
+    metric->open_total += total;
+}
+
+void fixture_entry(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration)
+{
+    struct dw_histogram_entry bucket = {dw_histogram_bucket(duration), 1};
+    struct dw_metric entry = {
+        .count = 1,
+        .total = duration,
+        .min = duration,
+        .max = duration,
+        .sum_squares = (unsigned __int128)duration * duration,
+        .histogram = {&bucket, 1, 1},
+    };
+    require(!dw_metric_merge(metric_of(profile, thread, path), &entry), "merge");
+    metric_of(profile, thread, profile->paths.paths[path].parent)->children += duration;
+}
+
+void fixture_open(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration)
+{
+    struct dw_metric *metric = metric_of(profile, thread, path);
+    metric->open++;
+    metric->total += duration;
+    metric->open_total += duration;
+}
+
+void fixture_events(struct dw_profile *profile, uint32_t thread, uint32_t sequence, dw_path_id top,
+                    const struct dw_event *events, size_t count)
+{
+    const struct dw_process *process = &profile->processes[profile->threads[thread].process];
+    uint64_t offset = process->first_clock.wall_ns - process->first_clock.tick - FIXTURE_START_NS;
+    uint8_t *raw = malloc(count * DW_EVENT_MAX + 1), *end = raw;
+    uint64_t base = count ? events[0].time_ns - offset : 0, tick = base;
+    require(raw != NULL, "events");
+    for (size_t i = 0; i < count; i++) {
+        uint64_t now = events[i].time_ns - offset;
+        end = dw_event_encode(end, now - tick, events[i].kind, events[i].path, events[i].value);
+        tick = now;
+    }
+    struct dw_event_block block = {
+        .thread = thread, .sequence = sequence, .base_tick = base, .top = top};
+    block.raw_size = (size_t)(end - raw);
+    size_t bound = ZSTD_compressBound(block.raw_size);
+    block.payload = malloc(bound);
+    require(block.payload != NULL, "payload");
+    block.size = ZSTD_compress(block.payload, bound, raw, block.raw_size, 1);
+    require(!ZSTD_isError(block.size), "compress");
+    free(raw);
+    require(!DW_GROW(profile->blocks, profile->block_count, profile->block_capacity), "block");
+    profile->threads[thread].block_count++;
+    profile->threads[thread].last_block = profile->block_count;
+    profile->blocks[profile->block_count++] = block;
+}
+
+struct dw_profile *fixture_small(void)
+{
+    struct dw_profile *profile = fixture_new();
+    uint32_t process = fixture_process(profile, 41, 0);
+    uint32_t first = fixture_thread(profile, process, 41, "MainThread");
+    uint32_t second = fixture_thread(profile, process, 42, "worker");
+    dw_path_id load = fixture_path(profile, "load"), parse = fixture_path(profile, "load/parse");
+    dw_path_id bytes = fixture_child(profile, load, DW_FRAME_COUNTER, "bytes", 5);
+    fixture_property(profile, process, "argv", "/home/me/train.py --epochs 3");
+    fixture_property(profile, process, "host", "node7");
+    fixture_root(profile, first, 10000000);
+    fixture_entry(profile, first, load, 2000000);
+    fixture_entry(profile, first, load, 4000000);
+    for (int i = 0; i < 3; i++)
+        fixture_entry(profile, first, parse, 1000000);
+    fixture_root(profile, second, 5000000);
+    fixture_entry(profile, second, load, 1000000);
+    *metric_of(profile, first, bytes) = (struct dw_metric){.count = 2, .total = 300};
+    const struct dw_event events[] = {
+        {1000000, DW_EVENT_ENTER, load, 0},   {1500000, DW_EVENT_ENTER, parse, 0},
+        {2500123, DW_EVENT_EXIT, 0, 0},       {2600000, DW_EVENT_COUNTER, bytes, -7},
+        {2700000, DW_EVENT_INSTANT, bytes, 0}, {3000000, DW_EVENT_SUSPEND, 0, 0},
+        {4000000, DW_EVENT_RESUME, load, 0},  {5000000, DW_EVENT_EXIT, 0, 0},
+    };
+    fixture_events(profile, first, 0, DW_PATH_ROOT, events, sizeof events / sizeof *events);
+    return profile;
+}
+
+char *fixture_show(const struct dw_profile *profile, const char *name,
+                   const struct dw_lens_options *options, size_t *size)
+{
+    static const struct dw_lens_options none;
+    const struct dw_lens *lens = dw_lens_find(name);
+    struct dw_out out;
+    require(lens != NULL, "no such lens");
+    dw_out_init_memory(&out);
+    require(!lens->write(profile, options ? options : &none, &out), "lens failed");
+    dw_out_char(&out, '\0');
+    require(!out.error && !out.buffer.failed, "output failed");
+    if (size)
+        *size = out.buffer.size - 1;
+    return (char *)out.buffer.data;
+}
+
+void fixture_save(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    require(!dw_log_writer_init(writer, -1), "writer");
+    require(!dw_log_save(profile, writer), "save");
+}
+
+struct dw_profile *fixture_load(const uint8_t *bytes, size_t size)
+{
+    struct dw_profile *profile = NULL;
+    require(!dw_profile_new(&profile), "new");
+    require(!dw_log_read(bytes, size, DW_READ_EVENTS, profile), "read");
+    return profile;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * Profiles built by hand, for tests. Times are nanoseconds. Everything aborts on
+ * trouble: a fixture that cannot be built proves nothing. */
+#ifndef DW_TESTS_FIXTURE_H
+#define DW_TESTS_FIXTURE_H
+
+#include "lens/lens.h"
+#include "log/writer.h"
+
+#define FIXTURE_START_NS 1700000000000000000u
+
+struct dw_profile *fixture_new(void);
+/* A process that starts `start` after FIXTURE_START_NS and lasts 10 ms. */
+uint32_t fixture_process(struct dw_profile *profile, uint64_t pid, uint64_t start);
+void fixture_property(struct dw_profile *profile, uint32_t process, const char *key,
+                      const char *value);
+uint32_t fixture_thread(struct dw_profile *profile, uint32_t process, uint64_t tid,
+                        const char *name);
+dw_path_id fixture_child(struct dw_profile *profile, dw_path_id parent, enum dw_frame_kind kind,
+                         const void *name, size_t size);
+/* The path of regions "a/b/c"; "" is the root. */
+dw_path_id fixture_path(struct dw_profile *profile, const char *text);
+
+/* The root, open for `total`. */
+void fixture_root(struct dw_profile *profile, uint32_t thread, uint64_t total);
+/* A completed entry, whose time also counts as the parent's children's. */
+void fixture_entry(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration);
+/* An entry still open after `duration`. */
+void fixture_open(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration);
+
+/* Adds a block of events; times are relative to FIXTURE_START_NS. */
+void fixture_events(struct dw_profile *profile, uint32_t thread, uint32_t sequence, dw_path_id top,
+                    const struct dw_event *events, size_t count);
+
+/* One process, two threads:
+ *   <main> 10 ms; load 6 ms (2 entries: 2 and 4 ms); load/parse 3 ms (3 entries of 1 ms)
+ *   worker: load 1 ms; a counter "bytes" and a timeline of the first thread. */
+struct dw_profile *fixture_small(void);
+
+/* The lens's output, to be freed; NUL-terminated. Fails the test when the lens fails. */
+char *fixture_show(const struct dw_profile *profile, const char *lens,
+                   const struct dw_lens_options *options, size_t *size);
+/* The profile as a log in the writer's memory. */
+void fixture_save(const struct dw_profile *profile, struct dw_log_writer *writer);
+/* The profile that a log holds. */
+struct dw_profile *fixture_load(const uint8_t *bytes, size_t size);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ * What is saved reads back the same; saving that again gives the same bytes. */
+#include "check.h"
+#include "fixture.h"
+
+#include "log/reader.h"
+#include "log/save.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* All lenses show the same for both profiles. */
+static void check_same(const struct dw_profile *a, const struct dw_profile *b)
+{
+    static const char *const lenses[] = {"table", "csv", "json", "tree", "collapsed", "chrome"};
+    for (size_t i = 0; i < COUNT_OF(lenses); i++) {
+        char *one = fixture_show(a, lenses[i], NULL, NULL);
+        char *two = fixture_show(b, lenses[i], NULL, NULL);
+        assert_string_equal(one, two);
+        free(one);
+        free(two);
+    }
+}
+
+static struct dw_profile *round_trip(const struct dw_profile *profile)
+{
+    struct dw_log_writer writer;
+    fixture_save(profile, &writer);
+    struct dw_profile *loaded = fixture_load(writer.memory.data, writer.memory.size);
+    dw_log_writer_release(&writer);
+    return loaded;
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    fixture_open(profile, 1, fixture_path(profile, "left/open"), 12345);
+    struct dw_profile *loaded = round_trip(profile);
+    check_same(profile, loaded);
+    dw_profile_free(profile);
+    dw_profile_free(loaded);
+}
+
+static void test_second_save_is_the_same(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    struct dw_profile *once = round_trip(profile), *twice = round_trip(once);
+    struct dw_log_writer first, second;
+    fixture_save(once, &first);
+    fixture_save(twice, &second);
+    assert_int_equal(first.memory.size, second.memory.size);
+    assert_memory_equal(first.memory.data, second.memory.data, first.memory.size);
+    dw_log_writer_release(&first);
+    dw_log_writer_release(&second);
+    dw_profile_free(profile);
+    dw_profile_free(once);
+    dw_profile_free(twice);
+}
+
+static void test_ends_drops_and_sources_are_kept(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    profile->processes[0].dropped = 9;
+    fixture_thread(profile, fixture_process(profile, 50, 77), 1, "MainThread");
+    profile->processes[1].ended = false;
+    struct dw_log_writer writer;
+    assert_int_equal(dw_log_writer_init(&writer, -1), 0);
+    assert_int_equal(dw_log_save(profile, &writer), 0);
+    dw_log_write_source(&writer, (struct dw_string){"a.py", 4}, (struct dw_string){"pass\n", 5});
+    struct dw_profile *once = fixture_load(writer.memory.data, writer.memory.size);
+    struct dw_profile *loaded = round_trip(once);
+    assert_int_equal(loaded->process_count, 2);
+    assert_true(loaded->processes[0].ended);
+    assert_int_equal(loaded->processes[0].dropped, 9);
+    assert_false(loaded->processes[1].ended);
+    assert_int_equal(loaded->losses.cut_files, 1);
+    assert_int_equal(loaded->source_count, 1);
+    assert_string_equal(dw_profile_string(loaded, loaded->sources[0].text).bytes, "pass\n");
+    assert_memory_equal(loaded->processes[1].uuid, profile->processes[1].uuid, 16);
+    dw_log_writer_release(&writer);
+    dw_profile_free(profile);
+    dw_profile_free(once);
+    dw_profile_free(loaded);
+}
+
+/* A gap in the timeline stays one, and a block may start before the first clock. */
+static void test_gaps_stay_gaps(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    uint32_t thread = fixture_thread(profile, 0, 43, "third");
+    dw_path_id load = fixture_path(profile, "load"), parse = fixture_path(profile, "load/parse");
+    const struct dw_event enter[] = {{10, DW_EVENT_ENTER, load, 0}};
+    const struct dw_event leave[] = {{500, DW_EVENT_EXIT, 0, 0}, {600, DW_EVENT_EXIT, 0, 0}};
+    fixture_events(profile, thread, 3, load, leave, 2);
+    fixture_events(profile, thread, 7, DW_PATH_ROOT, enter, 1);
+    fixture_events(profile, thread, 9, parse, leave, 2);
+    struct dw_profile *loaded = round_trip(profile);
+    check_same(profile, loaded);
+    dw_profile_free(profile);
+    dw_profile_free(loaded);
+}
+
+/* More events than a block holds: it is cut, and nothing shows of it. */
+static void test_large_blocks_are_cut(void **state)
+{
+    (void)state;
+    const size_t count = 400000;
+    struct dw_profile *profile = fixture_small();
+    uint32_t thread = fixture_thread(profile, 0, 43, "third");
+    dw_path_id load = fixture_path(profile, "load");
+    struct dw_event *events = calloc(count, sizeof *events);
+    for (size_t i = 0; i < count; i++)
+        events[i] = (struct dw_event){i * 20000, i % 2 ? DW_EVENT_EXIT : DW_EVENT_ENTER, load, 0};
+    fixture_events(profile, thread, 0, DW_PATH_ROOT, events, count);
+    struct dw_profile *loaded = round_trip(profile);
+    assert_true(loaded->block_count > profile->block_count);
+    char *one = fixture_show(profile, "chrome", NULL, NULL);
+    char *two = fixture_show(loaded, "chrome", NULL, NULL);
+    assert_true(!strcmp(one, two));
+    free(one);
+    free(two);
+    free(events);
+    dw_profile_free(profile);
+    dw_profile_free(loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_second_save_is_the_same),
+        cmocka_unit_test(test_ends_drops_and_sources_are_kept),
+        cmocka_unit_test(test_gaps_stay_gaps),
+        cmocka_unit_test(test_large_blocks_are_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
