@@ -43,7 +43,7 @@ def stop_at_end(stop: Callable[[], None]) -> None:
 def _stopping(leave: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(leave)
     def leave_after_flush(*args: Any, **kwargs: Any) -> Any:
-        _core.flush()
+        _core.flush_last()
         return leave(*args, **kwargs)
 
     return leave_after_flush

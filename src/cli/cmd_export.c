@@ -86,9 +86,12 @@ int dw_cmd_export(int argc, char **argv)
     struct dw_report_words words = {0};
     const char *to = NULL, *path = NULL;
     const struct dw_option known[] = {
-        {"to", 0, &to, NULL},         {"output", 'o', &path, NULL},
-        {"by", 0, &words.by, NULL},   {"sort", 0, &words.sort, NULL},
-        {"limit", 0, &words.limit, NULL}, {"columns", 0, &words.columns, NULL},
+        {"to", 0, &to, NULL},
+        {"output", 'o', &path, NULL},
+        {"by", 0, &words.by, NULL},
+        {"sort", 0, &words.sort, NULL},
+        {"limit", 0, &words.limit, NULL},
+        {"columns", 0, &words.columns, NULL},
         {NULL, 0, NULL, NULL},
     };
     int files = dw_cli_parse(known, argc, argv);

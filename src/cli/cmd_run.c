@@ -149,6 +149,14 @@ static void report(const struct run *run, const char *python, const char *out_fi
     dw_profile_free(profile);
 }
 
+/* So that what is there afterwards is of this run. Never more than a regular file. */
+static void remove_old(const char *path)
+{
+    struct stat status;
+    if (!lstat(path, &status) && S_ISREG(status.st_mode))
+        unlink(path);
+}
+
 static int start(const struct run *run)
 {
     char out_file[PATH_MAX], found[PATH_MAX], *wanted;
@@ -162,7 +170,7 @@ static int start(const struct run *run)
         return 1;
     setenv("DWELL_RUN", wanted, 1);
     free(wanted);
-    unlink(out_file);
+    remove_old(out_file);
     int status = dw_child_run(python, run->program);
     if (status < 0) {
         dw_cli_error(python, DW_ERR_IO);

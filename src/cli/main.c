@@ -23,7 +23,8 @@ static int print_help(FILE *stream)
     fputs("dwell shows where a program spends its time.\n"
           "\n"
           "usage: dwell COMMAND [options]\n"
-          "\n", stream);
+          "\n",
+          stream);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
     fputs("\n"
@@ -34,7 +35,8 @@ static int print_help(FILE *stream)
           "  dwell export run.dwell --to chrome -o run.json   open it in ui.perfetto.dev\n"
           "  dwell merge rank*.dwell -o all.dwell          many processes as one recording\n"
           "\n"
-          "'dwell COMMAND --help' explains a command.\n", stream);
+          "'dwell COMMAND --help' explains a command.\n",
+          stream);
     return stream == stdout ? 0 : DW_EXIT_USAGE;
 }
 
@@ -73,6 +75,7 @@ int main(int argc, char **argv)
     const struct command *command = find(argv[1]);
     if (!command)
         return dw_cli_usage(argv[1][0] == '-' ? "no option '%s'; see 'dwell --help'"
-                                              : "no command '%s'; see 'dwell --help'", argv[1]);
+                                              : "no command '%s'; see 'dwell --help'",
+                            argv[1]);
     return command->run(argc - 1, argv + 1);
 }

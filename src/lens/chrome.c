@@ -206,8 +206,9 @@ static int put_thread(struct chrome *chrome, uint32_t thread)
 static void put_tail(struct chrome *chrome)
 {
     const struct dw_losses *losses = &chrome->profile->losses;
-    dw_out_text(chrome->out, "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@"
-                             DW_VERSION "\",\"start_ns\":");
+    dw_out_text(chrome->out,
+                "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@" DW_VERSION
+                "\",\"start_ns\":");
     dw_out_u64(chrome->out, chrome->walk.epoch_ns);
     dw_out_text(chrome->out, ",\"damaged_parts\":");
     dw_out_u64(chrome->out, losses->damaged_chunks);

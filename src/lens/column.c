@@ -77,7 +77,7 @@ GETTER(get_stdev, (uint64_t)(dw_metric_stdev(&row->metric) + 0.5))
 #define TIMES(id, header, get)                                                                     \
     {#id, #id, header, DW_COLUMN_TIME, get, NULL},                                                 \
     {                                                                                              \
-        #id "_us", #id "_us", header " us", DW_COLUMN_TIME_US, get, NULL                           \
+#id "_us", #id "_us", header " us", DW_COLUMN_TIME_US, get, NULL                           \
     }
 
 static const struct dw_column columns[] = {

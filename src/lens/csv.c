@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-static const char *const default_columns[] = {"node_id", "name", "parent_id", "parent_name",
-                                              "total_us", "total_inner_us", "count", "min_us",
-                                              "average_us", "max_us", NULL};
+static const char *const default_columns[] = {
+    "node_id", "name",   "parent_id",  "parent_name", "total_us", "total_inner_us",
+    "count",   "min_us", "average_us", "max_us",      NULL};
 
 static void put_header(struct dw_out *out, const struct dw_column **columns, size_t count)
 {

@@ -65,8 +65,8 @@ static void put_process(struct dw_out *out, const struct dw_profile *profile, ui
 
 /* Processes and threads are numbered in the order of the roster, as rows refer to them. */
 struct places {
-    uint32_t *processes, *threads;                 /* place to index */
-    uint32_t *place_of_process, *place_of_thread;  /* index to place */
+    uint32_t *processes, *threads;                /* place to index */
+    uint32_t *place_of_process, *place_of_thread; /* index to place */
 };
 
 static uint32_t *inverse(const uint32_t *order, uint32_t count)
@@ -173,13 +173,20 @@ static void put_values(struct dw_out *out, const struct dw_row *row)
     static const struct {
         const char *key, *column;
     } values[] = {
-        {"count", "count"},           {"open", "open"},
-        {"total_ns", "total"},        {"total_inner_ns", "total_inner"},
-        {"self_ns", "self"},          {"active_ns", "active"},
-        {"suspended_ns", "suspended"}, {"cpu_ns", "cpu"},
-        {"min_ns", "min"},            {"average_ns", "average"},
-        {"max_ns", "max"},            {"p50_ns", "p50"},
-        {"p95_ns", "p95"},            {"p99_ns", "p99"},
+        {"count", "count"},
+        {"open", "open"},
+        {"total_ns", "total"},
+        {"total_inner_ns", "total_inner"},
+        {"self_ns", "self"},
+        {"active_ns", "active"},
+        {"suspended_ns", "suspended"},
+        {"cpu_ns", "cpu"},
+        {"min_ns", "min"},
+        {"average_ns", "average"},
+        {"max_ns", "max"},
+        {"p50_ns", "p50"},
+        {"p95_ns", "p95"},
+        {"p99_ns", "p99"},
         {"stdev_ns", "stdev"},
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)

@@ -15,11 +15,13 @@ static void put_cut(struct dw_out *out, const struct dw_profile *profile, const 
 {
     uint64_t cut = profile->losses.cut_files;
     if (cut == 1 && profile->process_count == 1)
-        dw_out_printf(out, "%sthe program did not close this log: the last moments may be missing\n",
-                      prefix);
+        dw_out_printf(
+            out, "%sthe program did not close this log: the last moments may be missing\n", prefix);
     else if (cut)
-        dw_out_printf(out, "%s%" PRIu64 " of %" PRIu32 " processes did not close their log: "
-                      "their last moments may be missing\n", prefix, cut, profile->process_count);
+        dw_out_printf(out,
+                      "%s%" PRIu64 " of %" PRIu32 " processes did not close their log: "
+                      "their last moments may be missing\n",
+                      prefix, cut, profile->process_count);
 }
 
 void dw_notes_put_losses(struct dw_out *out, const struct dw_profile *profile, const char *prefix)

@@ -51,8 +51,8 @@ static void finish(struct building *building)
 static int add_row(struct building *building, dw_path_id path, uint32_t *index)
 {
     struct dw_rows *rows = building->rows;
-    int error = rows->count < ROW_MAX ? DW_GROW(rows->rows, rows->count, rows->capacity)
-                                      : DW_ERR_TOO_LARGE;
+    int error =
+        rows->count < ROW_MAX ? DW_GROW(rows->rows, rows->count, rows->capacity) : DW_ERR_TOO_LARGE;
     if (error)
         return error;
     *index = building->row_of[path] = rows->count;
@@ -122,8 +122,8 @@ static int add_metric(struct building *building, const struct dw_thread_metric *
 static int add_thread(struct building *building, uint32_t index)
 {
     const struct dw_thread *thread = &building->profile->threads[index];
-    bool with_root = building->rows->by == DW_BY_THREAD ||
-                     building->first_threads[thread->process] == index;
+    bool with_root =
+        building->rows->by == DW_BY_THREAD || building->first_threads[thread->process] == index;
     for (uint32_t i = 0; i < thread->metric_count; i++) {
         int error = add_metric(building, &thread->metrics[i], with_root);
         if (error)
@@ -151,8 +151,8 @@ static void finish_tree(struct building *building, uint32_t first)
         row->cpu = row->metric.cpu;
         row->tree_total = rows[first].metric.total;
         row->inner = difference(row->total, row->children_total);
-        row->self = difference(difference(dw_row_active(row), row->metric.children),
-                               row->children_open);
+        row->self =
+            difference(difference(dw_row_active(row), row->metric.children), row->children_open);
         building->row_of[row->path] = DW_ROW_NONE;
     }
 }
@@ -200,7 +200,7 @@ static int build_tree(struct building *building, uint32_t from, uint32_t to)
         return error;
     finish_tree(building, first);
     bool labelled = building->rows->by == DW_BY_THREAD || building->rows->by == DW_BY_PROCESS;
-    return labelled ? label_tree(building, first, building->threads[from]) : 0;
+    return labelled && from < to ? label_tree(building, first, building->threads[from]) : 0;
 }
 
 static bool same_tree(const struct building *building, uint32_t a, uint32_t b)

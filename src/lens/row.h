@@ -17,15 +17,15 @@ struct dw_row {
     uint32_t process; /* likewise */
     dw_path_id path;  /* in a list by name: one path that ends with the frame */
     struct dw_string name;
-    bool measured;            /* not only there for the rows under it */
-    struct dw_metric metric;  /* of all entries: for count, average, percentiles */
-    uint64_t total;           /* of the outermost entries, in a list by name */
-    uint64_t suspended, cpu;  /* the same */
-    uint64_t inner;           /* total less that of the rows directly under this one */
-    uint64_t self;            /* active time in none of the entries directly inside */
-    uint64_t tree_total;      /* total of the root of its tree: what shares are of */
-    uint64_t children_total;  /* sum over the rows directly under this one */
-    uint64_t children_open;   /* open_total of those, of the threads counted here */
+    bool measured;           /* not only there for the rows under it */
+    struct dw_metric metric; /* of all entries: for count, average, percentiles */
+    uint64_t total;          /* of the outermost entries, in a list by name */
+    uint64_t suspended, cpu; /* the same */
+    uint64_t inner;          /* total less that of the rows directly under this one */
+    uint64_t self;           /* active time in none of the entries directly inside */
+    uint64_t tree_total;     /* total of the root of its tree: what shares are of */
+    uint64_t children_total; /* sum over the rows directly under this one */
+    uint64_t children_open;  /* open_total of those, of the threads counted here */
 };
 
 struct dw_rows {

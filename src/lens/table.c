@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-static const char *const default_columns[] = {"indented_name", "total", "percents_of_total",
-                                              "count", "min", "average", "max", NULL};
+static const char *const default_columns[] = {
+    "indented_name", "total", "percents_of_total", "count", "min", "average", "max", NULL};
 
 struct table {
     struct dw_rows rows;

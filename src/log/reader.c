@@ -170,6 +170,7 @@ static int read_clock(struct reading *reading, struct dw_cursor *cursor)
         process->first_clock = clock;
     if (clock.tick > process->last_clock.tick)
         process->last_clock = clock;
+    process->ended = false; /* an end that was none: the process did not exec after all */
     return 0;
 }
 

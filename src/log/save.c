@@ -5,7 +5,6 @@
 
 #include "base/grow.h"
 
-
 #define BLOCK_TARGET (1u << 20)
 
 static void write_process(struct dw_log_writer *writer, const struct dw_profile *profile,

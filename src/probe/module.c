@@ -63,11 +63,11 @@ static PyObject *core_stop(PyObject *module, PyObject *unused)
     return error ? raise_error(error, dw_recorder_log_file()) : Py_NewRef(Py_None);
 }
 
-static PyObject *core_flush(PyObject *module, PyObject *unused)
+static PyObject *core_flush_last(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     Py_BEGIN_ALLOW_THREADS
-    dw_recorder_flush();
+    dw_recorder_flush_last();
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
@@ -321,7 +321,7 @@ static PyMethodDef methods[] = {
     {"start", FAST(core_start), METH_VARARGS | METH_KEYWORDS, NULL},
     {"widen", core_widen, METH_VARARGS, NULL},
     {"stop", core_stop, METH_NOARGS, NULL},
-    {"flush", core_flush, METH_NOARGS, NULL},
+    {"flush_last", core_flush_last, METH_NOARGS, NULL},
     {"is_active", core_is_active, METH_NOARGS, NULL},
     {"log_file", core_log_file, METH_NOARGS, NULL},
     {"describe", core_describe, METH_VARARGS, NULL},

@@ -36,10 +36,12 @@ static char log_file[PATH_MAX];
 static struct dw_record_options options;
 static uint32_t next_track_id;
 static _Atomic uint64_t dropped;
-static bool is_fork; /* a child that has not recorded anything of its own yet */
+static uint32_t recording; /* counts them; a generation lasts until the next fork or stop */
+static bool is_fork;       /* a child that has not recorded anything of its own yet */
 
 static pthread_t flusher;
 static bool flusher_runs;
+static bool flusher_paused; /* by a fork, until the next entry */
 static bool flusher_stops;
 static pthread_mutex_t flusher_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t flusher_wakes;
@@ -216,6 +218,7 @@ static struct dw_track *new_track(const char *name)
         return NULL;
     pthread_mutex_init(&track->lock, NULL);
     track->tid = thread_id();
+    track->recording = recording;
     track->generation = dw_recorder_generation;
     track->cpu = options.cpu;
     track->timeline = options.timeline && log_fd >= 0;
@@ -301,6 +304,16 @@ static bool register_track(struct dw_track *track)
 }
 
 static void continue_after_fork(struct dw_track *track);
+static void start_flusher(void);
+
+static void unpause_flusher(void)
+{
+    pthread_mutex_lock(&tables.lock);
+    if (flusher_paused)
+        start_flusher();
+    flusher_paused = false;
+    pthread_mutex_unlock(&tables.lock);
+}
 
 struct dw_track *dw_track_get_slow(void)
 {
@@ -309,8 +322,11 @@ struct dw_track *dw_track_get_slow(void)
         return NULL;
     if (is_fork)
         continue_after_fork(track);
-    if (track && track->generation == dw_recorder_generation)
+    unpause_flusher();
+    if (track && track->recording == recording) {
+        track->generation = dw_recorder_generation;
         return track;
+    }
     pthread_once(&once, make_track_key);
     if (track) { /* of an earlier recording */
         end_track(track);
@@ -354,15 +370,27 @@ static void give_up_log(void)
     dw_recorder_widen(&(struct dw_record_options){0}); /* no file, no timeline */
 }
 
-void dw_recorder_flush(void)
+static void flush(bool with_end)
 {
     pthread_mutex_lock(&drain_lock);
     if (log_fd >= 0 && !is_fork) {
         dw_drain_run(&log_drain, &tables);
+        if (with_end)
+            dw_log_write_end(&log_drain.writer, 0, atomic_load(&dropped));
         if (log_drain.writer.error)
             give_up_log();
     }
     pthread_mutex_unlock(&drain_lock);
+}
+
+void dw_recorder_flush(void)
+{
+    flush(false);
+}
+
+void dw_recorder_flush_last(void)
+{
+    flush(true);
 }
 
 void dw_recorder_kick(void)
@@ -504,6 +532,7 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     }
     if (error)
         return error;
+    recording++;
     dw_recorder_generation++;
     atomic_store(&dw_recorder_active, true);
     dw_track_get_slow();
@@ -532,17 +561,11 @@ int dw_recorder_stop(void)
     if (is_fork)
         return 0;
     stop_flusher();
-    dw_recorder_flush();
-    if (log_fd < 0)
-        return 0;
-    dw_log_write_end(&log_drain.writer, 0, atomic_load(&dropped));
-    int error = log_drain.writer.error;
-    int saved = log_drain.writer.saved_errno;
-    dw_drain_release(&log_drain);
-    if (close(log_fd) && !error)
-        error = DW_ERR_IO, saved = errno;
+    flush(true);
+    int error = log_fd >= 0 && close(log_fd) ? DW_ERR_IO : 0;
+    if (log_fd >= 0)
+        dw_drain_release(&log_drain);
     log_fd = -1;
-    errno = saved;
     return error;
 }
 
@@ -579,27 +602,39 @@ void dw_recorder_instant(dw_frame_id instant)
         dw_track_event(track, dw_tick(), DW_EVENT_INSTANT, node->path, 0);
 }
 
+/* A process with one thread stays one while it forks: Python warns about others,
+ * and the flusher is none of the program's. */
 static void before_fork(void)
 {
+    if (flusher_runs) {
+        stop_flusher();
+        dw_recorder_flush();
+        flusher_paused = true;
+    }
     pthread_mutex_lock(&drain_lock);
     pthread_mutex_lock(&tables.lock);
     dw_timeline_lock();
 }
 
-static void after_fork_in_parent(void)
+static void unlock_after_fork(void)
 {
     dw_timeline_unlock();
     pthread_mutex_unlock(&tables.lock);
     pthread_mutex_unlock(&drain_lock);
 }
 
+static void after_fork_in_parent(void)
+{
+    unlock_after_fork();
+    dw_recorder_generation++; /* the next entry of any thread comes by and starts the flusher */
+}
+
 /* The child keeps nothing of the parent's file and records into one of its own,
  * but only once it enters or leaves a region. */
 static void after_fork_in_child(void)
 {
-    after_fork_in_parent();
-    flusher_runs = false;
-    pthread_mutex_init(&flusher_lock, NULL);
+    unlock_after_fork();
+    flusher_paused = false;
     if (!atomic_load(&dw_recorder_active))
         return;
     if (log_fd >= 0)
@@ -672,7 +707,6 @@ static void continue_after_fork(struct dw_track *track)
             restart_node(track->nodes[i], now);
         track->epoch = now;
         track->tid = thread_id();
-        track->generation = dw_recorder_generation;
         track->name_written = track->final_written = false;
         track->timeline = options.timeline && log_fd >= 0;
         dw_timeline_restart(track);

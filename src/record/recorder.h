@@ -21,6 +21,8 @@ int dw_recorder_start(const struct dw_record_options *options);
 int dw_recorder_stop(void);
 /* Writes everything that there is now. */
 void dw_recorder_flush(void);
+/* The same, as the last thing before the process is gone or becomes another program. */
+void dw_recorder_flush_last(void);
 /* Wakes the flusher. [cheap] */
 void dw_recorder_kick(void);
 /* A whole log of the aggregates as of now, into memory; the caller releases the writer. */

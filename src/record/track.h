@@ -54,7 +54,8 @@ struct dw_track {
     uint64_t epoch;      /* entries older than this (before a fork) count from here */
     _Atomic bool timeline; /* keep events */
     _Atomic bool cpu;      /* measure CPU time too */
-    uint32_t generation; /* of the recording it belongs to */
+    uint32_t recording;  /* the recording it belongs to */
+    uint32_t generation; /* of the recorder when its thread last came by dw_track_get_slow */
     uint32_t id;
     uint64_t tid;
     _Atomic bool ended; /* the thread is gone; the flusher writes it a last time */

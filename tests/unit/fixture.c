@@ -187,10 +187,10 @@ struct dw_profile *fixture_small(void)
     fixture_entry(profile, second, load, 1000000);
     *metric_of(profile, first, bytes) = (struct dw_metric){.count = 2, .total = 300};
     const struct dw_event events[] = {
-        {1000000, DW_EVENT_ENTER, load, 0},   {1500000, DW_EVENT_ENTER, parse, 0},
-        {2500123, DW_EVENT_EXIT, 0, 0},       {2600000, DW_EVENT_COUNTER, bytes, -7},
+        {1000000, DW_EVENT_ENTER, load, 0},    {1500000, DW_EVENT_ENTER, parse, 0},
+        {2500123, DW_EVENT_EXIT, 0, 0},        {2600000, DW_EVENT_COUNTER, bytes, -7},
         {2700000, DW_EVENT_INSTANT, bytes, 0}, {3000000, DW_EVENT_SUSPEND, 0, 0},
-        {4000000, DW_EVENT_RESUME, load, 0},  {5000000, DW_EVENT_EXIT, 0, 0},
+        {4000000, DW_EVENT_RESUME, load, 0},   {5000000, DW_EVENT_EXIT, 0, 0},
     };
     fixture_events(profile, first, 0, DW_PATH_ROOT, events, sizeof events / sizeof *events);
     return profile;

@@ -66,12 +66,11 @@ static void test_plain(void **state)
     (void)state;
     struct setup s = set_up();
     const struct dw_event events[] = {
-        {10, DW_EVENT_ENTER, s.a, 0},  {20, DW_EVENT_ENTER, s.b, 0}, {30, DW_EVENT_SUSPEND, 0, 0},
+        {10, DW_EVENT_ENTER, s.a, 0},   {20, DW_EVENT_ENTER, s.b, 0},  {30, DW_EVENT_SUSPEND, 0, 0},
         {40, DW_EVENT_INSTANT, s.c, 0}, {50, DW_EVENT_RESUME, s.b, 0}, {60, DW_EVENT_EXIT, 0, 0},
         {70, DW_EVENT_COUNTER, s.c, 5}, {80, DW_EVENT_EXIT, 0, 0}};
     fixture_events(s.profile, s.thread, 0, DW_PATH_ROOT, events, COUNT_OF(events));
-    check_steps(s.profile, s.thread,
-                "+a@10 +b@20 -b@30 !c@40 +b~@50 -b@60 #c@70 -a@80 ");
+    check_steps(s.profile, s.thread, "+a@10 +b@20 -b@30 !c@40 +b~@50 -b@60 #c@70 -a@80 ");
     dw_profile_free(s.profile);
 }
 
@@ -89,8 +88,10 @@ static void test_ends_without_beginnings_are_ignored(void **state)
 {
     (void)state;
     struct setup s = set_up();
-    const struct dw_event events[] = {{10, DW_EVENT_EXIT, 0, 0}, {15, DW_EVENT_SUSPEND, 0, 0},
-                                      {20, DW_EVENT_ENTER, s.a, 0}, {30, DW_EVENT_EXIT, 0, 0}};
+    const struct dw_event events[] = {{10, DW_EVENT_EXIT, 0, 0},
+                                      {15, DW_EVENT_SUSPEND, 0, 0},
+                                      {20, DW_EVENT_ENTER, s.a, 0},
+                                      {30, DW_EVENT_EXIT, 0, 0}};
     fixture_events(s.profile, s.thread, 0, DW_PATH_ROOT, events, COUNT_OF(events));
     check_steps(s.profile, s.thread, "+a@20 -a@30 ");
     dw_profile_free(s.profile);
@@ -124,8 +125,10 @@ static void test_gap_starts_anew(void **state)
     (void)state;
     struct setup s = set_up();
     const struct dw_event first[] = {{10, DW_EVENT_ENTER, s.a, 0}, {15, DW_EVENT_ENTER, s.b, 0}};
-    const struct dw_event third[] = {{50, DW_EVENT_EXIT, 0, 0}, {60, DW_EVENT_EXIT, 0, 0},
-                                     {70, DW_EVENT_EXIT, 0, 0}, {80, DW_EVENT_EXIT, 0, 0}};
+    const struct dw_event third[] = {{50, DW_EVENT_EXIT, 0, 0},
+                                     {60, DW_EVENT_EXIT, 0, 0},
+                                     {70, DW_EVENT_EXIT, 0, 0},
+                                     {80, DW_EVENT_EXIT, 0, 0}};
     fixture_events(s.profile, s.thread, 0, DW_PATH_ROOT, first, 2);
     fixture_events(s.profile, s.thread, 2, s.c, third, 4);
     check_steps(s.profile, s.thread,
@@ -144,6 +147,22 @@ static void test_undecodable_block_is_a_gap(void **state)
     fixture_events(s.profile, s.thread, 2, s.b, leave, 1);
     s.profile->blocks[1].payload[0] ^= 0xff;
     check_steps(s.profile, s.thread, "+a@10 -a@10 +a@50 +b@50 -b@50 -a@10000000 ");
+    dw_profile_free(s.profile);
+}
+
+/* Ticks of another core, or a block that was written late: time stands still until it catches up.
+ */
+static void test_time_never_goes_back(void **state)
+{
+    (void)state;
+    struct setup s = set_up();
+    const struct dw_event first[] = {{50, DW_EVENT_ENTER, s.a, 0}};
+    const struct dw_event second[] = {{20, DW_EVENT_ENTER, s.b, 0}, {60, DW_EVENT_EXIT, 0, 0}};
+    const struct dw_event third[] = {{55, DW_EVENT_EXIT, 0, 0}};
+    fixture_events(s.profile, s.thread, 0, DW_PATH_ROOT, first, 1);
+    fixture_events(s.profile, s.thread, 1, s.a, second, 2);
+    fixture_events(s.profile, s.thread, 2, s.a, third, 1);
+    check_steps(s.profile, s.thread, "+a@50 +b@50 -b@60 -a@60 ");
     dw_profile_free(s.profile);
 }
 
@@ -174,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_blocks_in_sequence_are_one),
         cmocka_unit_test(test_gap_starts_anew),
         cmocka_unit_test(test_undecodable_block_is_a_gap),
+        cmocka_unit_test(test_time_never_goes_back),
         cmocka_unit_test(test_threads_are_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

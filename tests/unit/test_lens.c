@@ -247,18 +247,20 @@ static struct dw_profile *hostile_profile(void)
     const struct {
         const char *bytes;
         size_t size;
-    } names[] = {{"", 0},          {"\"", 1},          {"a,b;c", 5},   {"\n\r\t", 3},
-                 {"\\u0000\\", 7}, {"\0\x01\x7f", 3},  {"\xff\xfe", 2}, {"</script>", 9},
+    } names[] = {{"", 0},          {"\"", 1},
+                 {"a,b;c", 5},     {"\n\r\t", 3},
+                 {"\\u0000\\", 7}, {"\0\x01\x7f", 3},
+                 {"\xff\xfe", 2},  {"</script>", 9},
                  {"\xc3\xa9", 2},  {longest, sizeof longest}};
     struct dw_profile *profile = fixture_new();
     uint32_t process = fixture_process(profile, 1, 0);
     uint32_t thread = fixture_thread(profile, process, 1, "\"\n\xff");
     fixture_property(profile, process, "argv", "\"\n\xff");
     for (uint32_t i = 0; i < COUNT_OF(names); i++) {
-        dw_path_id path = fixture_child(profile, DW_PATH_ROOT, DW_FRAME_REGION, names[i].bytes,
-                                        names[i].size);
-        dw_path_id counter = fixture_child(profile, path, DW_FRAME_COUNTER, names[i].bytes,
-                                           names[i].size);
+        dw_path_id path =
+            fixture_child(profile, DW_PATH_ROOT, DW_FRAME_REGION, names[i].bytes, names[i].size);
+        dw_path_id counter =
+            fixture_child(profile, path, DW_FRAME_COUNTER, names[i].bytes, names[i].size);
         const struct dw_event events[] = {{i * 10u, DW_EVENT_ENTER, path, 0},
                                           {i * 10u + 1, DW_EVENT_COUNTER, counter, INT64_MIN},
                                           {i * 10u + 2, DW_EVENT_EXIT, 0, 0}};

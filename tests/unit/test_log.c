@@ -271,8 +271,8 @@ static void append_chunk(struct dw_buffer *log, uint16_t type, uint32_t raw_size
     uint8_t stored[512], header[DW_CHUNK_HEADER_SIZE];
     size_t packed = ZSTD_compress(stored, sizeof stored, payload, size, 1);
     assert_false(ZSTD_isError(packed));
-    struct dw_chunk chunk = {.type = type, .raw_size = raw_size, .stored_size = (uint32_t)packed,
-                             .stored = stored};
+    struct dw_chunk chunk = {
+        .type = type, .raw_size = raw_size, .stored_size = (uint32_t)packed, .stored = stored};
     dw_chunk_put(header, &chunk);
     dw_buffer_append(log, header, sizeof header);
     dw_buffer_append(log, stored, packed);

@@ -6,7 +6,10 @@
 static void add(struct dw_metric *metric, uint64_t duration)
 {
     struct dw_histogram_entry bucket = {dw_histogram_bucket(duration), 1};
-    struct dw_metric entry = {.count = 1, .total = duration, .min = duration, .max = duration,
+    struct dw_metric entry = {.count = 1,
+                              .total = duration,
+                              .min = duration,
+                              .max = duration,
                               .sum_squares = (unsigned __int128)duration * duration,
                               .histogram = {&bucket, 1, 1}};
     assert_int_equal(dw_metric_merge(metric, &entry), 0);
@@ -15,10 +18,24 @@ static void add(struct dw_metric *metric, uint64_t duration)
 static void test_merge_adds_up(void **state)
 {
     (void)state;
-    struct dw_metric a = {.count = 2, .total = 100, .suspended = 1, .children = 2, .cpu = 3,
-                          .min = 20, .max = 80, .open = 1, .open_total = 5};
-    struct dw_metric b = {.count = 1, .total = 10, .suspended = 10, .children = 20, .cpu = 30,
-                          .min = 10, .max = 10, .open = 2, .open_total = 50};
+    struct dw_metric a = {.count = 2,
+                          .total = 100,
+                          .suspended = 1,
+                          .children = 2,
+                          .cpu = 3,
+                          .min = 20,
+                          .max = 80,
+                          .open = 1,
+                          .open_total = 5};
+    struct dw_metric b = {.count = 1,
+                          .total = 10,
+                          .suspended = 10,
+                          .children = 20,
+                          .cpu = 30,
+                          .min = 10,
+                          .max = 10,
+                          .open = 2,
+                          .open_total = 50};
     assert_int_equal(dw_metric_merge(&a, &b), 0);
     assert_int_equal(a.count, 3);
     assert_int_equal(a.total, 110);

@@ -17,7 +17,10 @@ struct escape {
     const char *out;
 };
 
-#define CASE(in, out) {in, sizeof in - 1, out}
+#define CASE(in, out)                                                                              \
+    {                                                                                              \
+        in, sizeof in - 1, out                                                                     \
+    }
 #define LOST "\xef\xbf\xbd"
 
 static void check_escapes(put *put_text, const struct escape *cases, size_t count)

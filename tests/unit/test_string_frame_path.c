@@ -48,9 +48,11 @@ static void test_frames_differ_in_every_field(void **state)
 {
     (void)state;
     struct dw_frame_table table;
-    static const struct dw_frame frames[] = {
-        {DW_FRAME_REGION, 1, 2, 3}, {DW_FRAME_COUNTER, 1, 2, 3}, {DW_FRAME_REGION, 2, 2, 3},
-        {DW_FRAME_REGION, 1, 3, 3}, {DW_FRAME_REGION, 1, 2, 2}};
+    static const struct dw_frame frames[] = {{DW_FRAME_REGION, 1, 2, 3},
+                                             {DW_FRAME_COUNTER, 1, 2, 3},
+                                             {DW_FRAME_REGION, 2, 2, 3},
+                                             {DW_FRAME_REGION, 1, 3, 3},
+                                             {DW_FRAME_REGION, 1, 2, 2}};
     assert_int_equal(dw_frame_table_init(&table, 7), 0);
     assert_int_equal(table.frames[0].kind, DW_FRAME_ROOT);
     assert_int_equal(table.frames[0].name, 7);

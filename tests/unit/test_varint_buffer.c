@@ -12,9 +12,8 @@ static void test_numbers_survive(void **state)
     static const struct {
         uint64_t value;
         size_t size;
-    } cases[] = {{0, 1},         {1, 1},           {127, 1},         {128, 2},
-                 {16383, 2},     {16384, 3},       {UINT32_MAX, 5},  {1ull << 56, 9},
-                 {UINT64_MAX, 10}};
+    } cases[] = {{0, 1},     {1, 1},          {127, 1},        {128, 2},        {16383, 2},
+                 {16384, 3}, {UINT32_MAX, 5}, {1ull << 56, 9}, {UINT64_MAX, 10}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct dw_buffer buffer = {0};
         dw_buffer_put(&buffer, cases[i].value);

@@ -1,0 +1,48 @@
+# dwell: `make help` lists what there is. Everything built lives under build/.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHONS := $(shell tools/pythons)
+PYTHON := $(firstword $(PYTHONS))
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+demo: ## build, profile an example, print the report, write the page
+	@tools/setup demo
+	@tools/venv $(PYTHON)
+	@tools/demo $(PYTHON)
+
+build: ## build and install dwell into a virtual environment for each Python found
+	@tools/setup demo
+	@for python in $(PYTHONS); do tools/venv $$python || exit 1; done
+
+test: ## run all tests on the Pythons found
+	@tools/setup test
+	@tools/test $(PYTHONS)
+
+test-all: ## the same on all supported Pythons; makes a Debian sid for the newest ones
+	@tools/setup test
+	@tools/test $(PYTHONS)
+	@tools/sid test
+
+lint: ## check format, layers, types; compile with warnings as errors
+	@tools/setup lint
+	@tools/lint
+
+format: ## format C and Python sources
+	@tools/setup lint
+	@tools/lint --fix
+
+bench: ## measure dwell beside the other tools, in one run, as ratios
+	@tools/setup demo
+	@for python in $(PYTHONS); do tools/venv $$python bench || exit 1; done
+	@tools/bench $(PYTHONS)
+
+fuzz: ## fuzz the log reader and every lens for a minute (FUZZ_SECONDS=60)
+	@tools/setup lint
+	@tools/fuzz $${FUZZ_SECONDS:-60}
+
+clean: ## remove what was built, but not the Debian sid
+	@rm -rf $(filter-out build/sid,$(wildcard build/*))
+
+.PHONY: help demo build test test-all lint format bench fuzz clean

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Every bad file gets one clear sentence; every damaged one gives what it still holds."""
+
+import random
+import struct
+
+import pytest
+
+PROGRAM = """
+import dwell
+for i in range(50):
+    with dwell.region("outer"):
+        with dwell.region("inner"):
+            pass
+"""
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+@pytest.fixture
+def log(tmp_path, run_dwell):
+    run_dwell("run", "-q", "--timeline", "-o", "good.dwell", "-c", PROGRAM)
+    return tmp_path / "good.dwell"
+
+
+@pytest.mark.parametrize("command", ["report", "export", "check", "merge"])
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("nosuchfile", None, "No such file or directory"),
+        (".", None, "Is a directory"),
+        ("empty", b"", "the file is empty"),
+        ("image.png", b"\x89PNG\r\n\x1a\n" + bytes(100), "not a dwell file"),
+        ("text", b"hello world\n" * 10, "not a dwell file"),
+        ("short", b"\x89DWELL\r\n", "damaged: no intact part of the recording was found"),
+    ],
+)
+def test_bad_files(tmp_path, run_dwell, command, name, content, says):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    extra = {"export": ["--to", "json"], "merge": ["-o", "out.dwell"]}.get(command, [])
+    done = run_dwell(command, name, *extra)
+    assert done.returncode != 0
+    assert done.stderr == f"dwell: {name}: {says}\n"
+    assert done.stdout == ""
+    assert not (tmp_path / "out.dwell").exists()
+
+
+def test_a_newer_format_version(tmp_path, run_dwell, log):
+    data = bytearray(log.read_bytes())
+    data[8:12] = struct.pack("<I", 99)
+    data[12:16] = struct.pack("<I", crc32c(bytes(data[:12])))
+    (tmp_path / "newer").write_bytes(data)
+    done = run_dwell("report", "newer")
+    assert done.returncode != 0
+    assert done.stderr == "dwell: newer: written by a newer dwell; update dwell to read it\n"
+
+
+def test_a_cut_file_gives_what_was_before_the_cut(tmp_path, run_dwell, log):
+    data = log.read_bytes()
+    cut = tmp_path / "cut.dwell"
+    read = 0
+    for size in range(0, len(data), 37):
+        cut.write_bytes(data[:size])
+        done = run_dwell("report", cut)
+        assert done.returncode in (0, 1), (size, done.stderr)
+        assert (done.returncode == 0) == ("<main>" in done.stdout), size
+        assert done.returncode == 0 or len(done.stderr.splitlines()) == 1
+        read += done.returncode == 0
+    assert read > 3
+
+
+def test_flipped_bytes_cost_only_their_chunk(tmp_path, run_dwell, log):
+    data = log.read_bytes()
+    chance = random.Random(1)
+    bad = tmp_path / "bad.dwell"
+    for _ in range(40):
+        flipped = bytearray(data)
+        flipped[chance.randrange(16, len(data))] ^= 1 << chance.randrange(8)
+        bad.write_bytes(flipped)
+        done = run_dwell("check", bad)
+        assert done.returncode == 1, done.stderr
+        assert "damaged" in done.stdout + done.stderr
+
+
+def test_check_of_a_whole_file(run_dwell, log):
+    done = run_dwell("check", log)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "whole"
+
+
+def test_merge_gives_the_same_in_any_order(tmp_path, run_dwell):
+    for name in "abc":
+        code = PROGRAM.replace("outer", f"outer-{name}").replace("50", str(ord(name)))
+        run_dwell("run", "-q", "--timeline", "-o", f"{name}.dwell", "-c", code)
+    run_dwell("merge", "a.dwell", "b.dwell", "c.dwell", "-o", "abc.dwell")
+    run_dwell("merge", "c.dwell", "a.dwell", "b.dwell", "-o", "cab.dwell")
+    run_dwell("merge", "a.dwell", "b.dwell", "-o", "ab.dwell")
+    run_dwell("merge", "c.dwell", "ab.dwell", "-o", "c_ab.dwell")
+    assert (tmp_path / "abc.dwell").read_bytes() == (tmp_path / "cab.dwell").read_bytes()
+    for lens in ("json", "chrome", "speedscope", "collapsed", "csv"):
+        outputs = {
+            run_dwell("export", f"{name}.dwell", "--to", lens).stdout
+            for name in ("abc", "cab", "c_ab")
+        }
+        assert len(outputs) == 1, lens
+        assert outputs != {""}
+
+
+def test_merging_a_recording_with_itself_is_refused(run_dwell, log):
+    done = run_dwell("merge", log, log, "-o", "out.dwell")
+    assert done.returncode == 1
+    assert "the same recording was given twice" in done.stderr
+
+
+def test_a_lens_that_needs_a_timeline_says_so(run_dwell):
+    run_dwell("run", "-q", "-o", "x.dwell", "-c", PROGRAM)
+    done = run_dwell("export", "x.dwell", "--to", "chrome")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "dwell: x.dwell: holds no timeline; record it with 'dwell run --timeline'\n"
+    )

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: MIT
+"""`dwell run` runs a program exactly as Python would, and records it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SHOW = """
+import json, os, sys, traceback
+frame, depth = sys._getframe(), 0
+while frame.f_back:
+    frame, depth = frame.f_back, depth + 1
+print(json.dumps([sys.argv, sys.path[0], sys.flags.isolated, __name__, globals().get("__file__"),
+                  type(__loader__).__name__, str(__spec__)[:20], depth, sys.orig_argv[1:],
+                  sorted(k for k in os.environ if "DWELL" in k), sys.getprofile(), sys.gettrace()]))
+"""
+
+
+def rows(run_dwell, log, *columns):
+    done = run_dwell("report", log, "--format", "csv", "--columns", ",".join(columns))
+    return [line.split(",") for line in done.stdout.splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["show.py"], ["show.py", "a b", "--flag"], ["-m", "show", "x"], ["-c", SHOW, "1", "-m"], ["."]],
+    ids=["script", "arguments", "module", "code", "directory"],
+)
+def test_the_program_sees_what_it_sees_without_us(tmp_path, run_dwell, arguments):
+    (tmp_path / "show.py").write_text(SHOW)
+    (tmp_path / "__main__.py").write_text(SHOW)
+    plain = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    ours = run_dwell("run", "-q", "-o", "x.dwell", *arguments)
+    assert ours.stdout == plain.stdout
+    assert json.loads(ours.stdout)
+    assert ours.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("pass", 0),
+        ("import sys; sys.exit(3)", 3),
+        ("import sys; sys.exit('bye')", 1),
+        ("import os; os._exit(4)", 4),
+        ("1 / 0", 1),
+        ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+        ("import os; os.abort()", -signal.SIGABRT),
+        ("raise KeyboardInterrupt", -signal.SIGINT),
+    ],
+)
+def test_exit_status_and_output_are_the_programs(tmp_path, run_dwell, code, status):
+    plain = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    ours = run_dwell("run", "-q", "-o", "x.dwell", "-c", code)
+    assert (ours.returncode, ours.stdout, ours.stderr) == (status, plain.stdout, plain.stderr)
+    assert ours.returncode == plain.returncode
+
+
+def test_regions_of_a_program_that_never_installed(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell\nfor _ in range(3):\n    with dwell.region('work'):\n        pass\n"
+    )
+    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    assert ". work" in done.stderr
+    assert f"recorded in {tmp_path}/x.dwell" in done.stderr
+    assert rows(run_dwell, "x.dwell", "name", "count") == [["<main>", "1"], ["work", "3"]]
+
+
+def test_a_program_that_installs_itself_reports_too(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell\ndwell.install(chrome_trace_file='t.json')\nwith dwell.region('x'):\n    pass\n"
+    )
+    done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    assert done.stderr.count(". x") == 1
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert [event["ph"] for event in events if event.get("name") == "x"] == ["B"]
+    assert (tmp_path / "x.dwell").exists()
+
+
+def test_default_file_is_named_after_the_program(tmp_path, run_dwell):
+    (tmp_path / "some.script.py").write_text("pass")
+    run_dwell("run", "-q", "some.script.py")
+    (log,) = tmp_path.glob("*.dwell")
+    assert log.name.startswith("some.script.") and log.name.split(".")[-2].isdigit()
+
+
+def test_signals_reach_the_program(tmp_path, dwell_program):
+    (tmp_path / "program.py").write_text(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *a: sys.exit(7))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(30)\n"
+    )
+    process = subprocess.Popen(
+        [dwell_program, "run", "-q", "-o", "x.dwell", "program.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    assert process.wait(30) == 7
+
+
+def test_killing_dwell_kills_the_program(tmp_path, dwell_program):
+    (tmp_path / "program.py").write_text(
+        "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n"
+    )
+    process = subprocess.Popen(
+        [dwell_program, "run", "-q", "-o", "x.dwell", "program.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.wait()
+    for _ in range(500):
+        try:
+            state = open(f"/proc/{pid}/stat").read().split()[2]
+        except FileNotFoundError:
+            return
+        if state == "Z":
+            return
+        time.sleep(0.01)
+    pytest.fail("the program lives on")
+
+
+def test_killed_program_leaves_all_but_the_last_second(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell, os, time\n"
+        "start = time.monotonic()\n"
+        "with dwell.region('loop'):\n"
+        "    done = 0\n"
+        "    while time.monotonic() < start + 2.5:\n"
+        "        with dwell.region('step'):\n"
+        "            time.sleep(0.005)\n"
+        "        done += 1\n"
+        "        if time.monotonic() < start + 1.5:\n"
+        "            early = done\n"
+        "    print(early, flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    done = run_dwell("run", "--timeline", "-o", "x.dwell", "program.py")
+    early = int(done.stdout)
+    assert done.returncode == -9
+    assert "did not close this log" in done.stderr
+    (main, loop, step) = rows(run_dwell, "x.dwell", "name", "count", "total_us")
+    assert loop[0] == "loop" and loop[1] == "0" and int(loop[2]) > 1_400_000
+    assert step[0] == "step" and int(step[1]) >= early
+    trace = json.loads(run_dwell("export", "x.dwell", "--to", "chrome").stdout)["traceEvents"]
+    assert sum(e.get("name") == "step" for e in trace) >= early
+
+
+def test_forked_children_have_files_of_their_own(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell, os, warnings\n"
+        "warnings.simplefilter('error')\n"
+        "with dwell.region('outer'):\n"
+        "    for _ in range(3):\n"
+        "        pid = os.fork()\n"
+        "        if pid == 0:\n"
+        "            with dwell.region('child'):\n"
+        "                pass\n"
+        "            os._exit(0)\n"
+        "        os.waitpid(pid, 0)\n"
+        "        with dwell.region('parent'):\n"
+        "            pass\n"
+    )
+    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    assert done.returncode == 0, done.stderr
+    assert "3 forked children" in done.stderr
+    assert rows(run_dwell, "x.dwell", "name", "count") == [
+        ["<main>", "1"],
+        ["outer", "1"],
+        ["parent", "3"],
+    ]
+    children = sorted(tmp_path.glob("x.*.dwell"))
+    assert len(children) == 3
+    for child in children:
+        assert [r for r in rows(run_dwell, child, "name", "count") if r[0] == "child"] == [
+            ["child", "1"]
+        ]
+    assert run_dwell("merge", "x.dwell", *children, "-o", "all.dwell").returncode == 0
+    merged = dict(rows(run_dwell, "all.dwell", "name", "count"))
+    assert (merged["child"], merged["parent"], merged["<main>"]) == ("3", "3", "4")
+
+
+def test_multiprocessing_children_are_recorded(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell, multiprocessing\n"
+        "def work(n):\n"
+        "    with dwell.region('work'):\n"
+        "        return n * n\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('fork').Pool(2) as pool:\n"
+        "        print(sum(pool.map(work, range(10))))\n"
+        "        pool.close()\n"
+        "        pool.join()\n"
+    )
+    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    assert done.stdout == "285\n"
+    total = sum(
+        int(r[1])
+        for child in tmp_path.glob("x.*.dwell")
+        for r in rows(run_dwell, child, "name", "count")
+        if r[0] == "work"
+    )
+    assert total == 10
+
+
+def test_exec_keeps_what_was_recorded(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell, os\n"
+        "with dwell.region('before'):\n    pass\n"
+        "try:\n    os.execv('/no/such/program', ['x'])\n"
+        "except OSError:\n    pass\n"
+        "with dwell.region('after'):\n    pass\n"
+        "os.execv('/bin/echo', ['echo', 'replaced'])\n"
+    )
+    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    assert done.stdout == "replaced\n"
+    assert "did not close" not in done.stderr
+    names = {r[0] for r in rows(run_dwell, "x.dwell", "name")}
+    assert names == {"<main>", "before", "after"}
+
+
+def test_a_program_that_changes_its_directory(tmp_path, run_dwell):
+    done = run_dwell("run", "-q", "-o", "x.dwell", "-c", "import os; os.chdir('/')")
+    assert done.returncode == 0
+    assert (tmp_path / "x.dwell").exists()
+
+
+def test_threads_that_outlive_main(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell, threading, time\n"
+        "def work():\n"
+        "    time.sleep(0.1)\n"
+        "    with dwell.region('late'):\n        pass\n"
+        "threading.Thread(target=work).start()\n"
+    )
+    run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    assert ["late", "1"] in rows(run_dwell, "x.dwell", "name", "count")
+
+
+def test_a_file_that_cannot_grow_costs_only_its_tail(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell, resource\n"
+        "with dwell.region('first'):\n    pass\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+        "for i in range(300000):\n"
+        "    with dwell.region('x'):\n        pass\n"
+        "print(dwell.snapshot()['x']['count'])\n"
+    )
+    done = run_dwell("run", "--timeline", "-o", "x.dwell", "program.py")
+    assert (done.returncode, done.stdout) == (0, "300000\n")
+    assert done.stderr.count("File too large; recording goes on without the file") == 1
+    checked = run_dwell("check", "x.dwell")
+    assert checked.returncode == 1
+    assert "1 damaged part" in checked.stdout + checked.stderr
+
+
+def test_a_log_that_cannot_be_made(tmp_path, run_dwell):
+    done = run_dwell("run", "-o", "no/such/dir/x.dwell", "-c", "print('runs')")
+    assert (done.returncode, done.stdout) == (0, "runs\n")
+    assert "no/such/dir/x.dwell: No such file or directory; nothing is recorded" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run"], "run needs a program"),
+        (["run", "--nope", "x.py"], "no option '--nope'"),
+        (["run", "--python", "/no/python", "-c", "1"], "/no/python: No such file or directory"),
+    ],
+)
+def test_bad_usage_is_one_clear_line(run_dwell, arguments, says):
+    done = run_dwell(*arguments)
+    assert done.returncode != 0
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_python_dash_m_dwell_is_the_program(tmp_path, run_dwell):
+    ours = run_dwell("--version")
+    module = subprocess.run(
+        [sys.executable, "-m", "dwell", "--version"], capture_output=True, text=True
+    )
+    assert module.stdout == ours.stdout != ""
+    assert os.path.exists(os.path.dirname(sys.executable) + "/dwell")

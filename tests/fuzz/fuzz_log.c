@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * Any bytes as a log, through every lens and grouping, and saved again. The
+ * output must be whatever it likes, but nothing may crash, leak or hang. */
+#include "fuzz_log.h"
+
+#include "base/error.h"
+#include "lens/lens.h"
+#include "log/reader.h"
+#include "log/save.h"
+
+#include <stdlib.h>
+
+static void show(const struct dw_profile *profile)
+{
+    static const char *const columns[] = {"indented_name", "path", "thread",
+                                          "process",       "p99",  "parent_name"};
+    const struct dw_lens *lens;
+    for (size_t i = 0; (lens = dw_lens_at(i)); i++) {
+        for (enum dw_by by = DW_BY_REGION; by <= DW_BY_NAME; by++) {
+            struct dw_lens_options options = {
+                .by = by, .columns = by % 2 ? columns : NULL, .column_count = 6, .sort = "self"};
+            struct dw_out out;
+            dw_out_init_memory(&out);
+            int error = lens->write(profile, &options, &out);
+            if (error && error != DW_ERR_NO_TIMELINE && error != DW_ERR_MEMORY &&
+                error != DW_ERR_TOO_LARGE)
+                abort();
+            dw_out_close(&out);
+        }
+    }
+}
+
+static void save(const struct dw_profile *profile)
+{
+    struct dw_log_writer writer;
+    struct dw_profile *again;
+    if (!dw_log_writer_init(&writer, -1) && !dw_log_save(profile, &writer) &&
+        !dw_profile_new(&again)) {
+        if (dw_log_read(writer.memory.data, writer.memory.size, DW_READ_EVENTS, again) &&
+            profile->process_count)
+            abort();
+        dw_profile_free(again);
+    }
+    dw_log_writer_release(&writer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct dw_profile *profile;
+    if (dw_profile_new(&profile))
+        return 0;
+    dw_log_read(bytes, size, DW_READ_EVENTS, profile);
+    show(profile);
+    save(profile);
+    dw_profile_free(profile);
+    return 0;
+}
