@@ -1,6 +1,6 @@
 """Counts the identifiers of Python's own library, with four threads.
 
-    dwell run --timeline examples/wordcount.py
+dwell run --timeline examples/wordcount.py
 """
 
 import collections

@@ -8,9 +8,8 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pytest
-
 import dwell
+import pytest
 from dwell import _core
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -26,11 +26,9 @@ static PyObject *smooth(PyObject *module, PyObject *arguments)
         return NULL;
     {
         DW_REGION("smooth");
-        Py_BEGIN_ALLOW_THREADS
-        for (int i = 0; i < passes; i++)
-            sum += filter(buffer.buf, buffer.len / (Py_ssize_t)sizeof(double));
-        Py_END_ALLOW_THREADS
-        dw_count("passes", passes);
+        Py_BEGIN_ALLOW_THREADS for (int i = 0; i < passes; i++) sum +=
+            filter(buffer.buf, buffer.len / (Py_ssize_t)sizeof(double));
+        Py_END_ALLOW_THREADS dw_count("passes", passes);
     }
     PyBuffer_Release(&buffer);
     return PyFloat_FromDouble(sum);

@@ -81,10 +81,11 @@ class _Progress(Generic[_T]):
         elapsed = self._drawn - self._start
         rate = self._count / elapsed if elapsed else 0.0
         if self._total:
+            share = self._count / self._total
             left = (self._total - self._count) / rate if rate else 0.0
             text = (
-                f"{self._count / self._total:4.0%}|{_bar(self._count / self._total)}| "
-                f"{self._count}/{self._total} [{_duration(elapsed)}<{_duration(left)}, {rate:.4g}/s]"
+                f"{share:4.0%}|{_bar(share)}| {self._count}/{self._total} "
+                f"[{_duration(elapsed)}<{_duration(left)}, {rate:.4g}/s]"
             )
         else:
             text = f"{self._count} [{_duration(elapsed)}, {rate:.4g}/s]"

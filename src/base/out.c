@@ -109,8 +109,12 @@ void dw_out_printf(struct dw_out *out, const char *format, ...)
 size_t dw_utf8_length(const uint8_t *at, const uint8_t *end)
 {
     uint8_t lead = *at;
-    size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
-                    : lead < 0xf5 ? 4 : 0;
+    size_t length = lead < 0x80   ? 1
+                    : lead < 0xc2 ? 0
+                    : lead < 0xe0 ? 2
+                    : lead < 0xf0 ? 3
+                    : lead < 0xf5 ? 4
+                                  : 0;
     if (!length || (size_t)(end - at) < length)
         return 0;
     for (size_t i = 1; i < length; i++)

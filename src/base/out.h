@@ -18,7 +18,8 @@ struct dw_out {
 
 void dw_out_init_fd(struct dw_out *out, int fd);
 void dw_out_init_memory(struct dw_out *out);
-/* Flushes, releases, and returns the first error (errno restored for DW_ERR_IO). The fd stays open. */
+/* Flushes, releases, and returns the first error (errno restored for DW_ERR_IO). The fd stays open.
+ */
 int dw_out_close(struct dw_out *out);
 
 void dw_out_write(struct dw_out *out, const void *bytes, size_t size);

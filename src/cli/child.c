@@ -21,8 +21,8 @@ static void forward(int number, siginfo_t *info, void *context)
         kill(child, number);
 }
 
-static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT,
-                                SIGWINCH, SIGALRM};
+static const int forwarded[] = {SIGINT,  SIGQUIT, SIGTERM,  SIGHUP, SIGUSR1,
+                                SIGUSR2, SIGCONT, SIGWINCH, SIGALRM};
 #define FORWARDED (sizeof forwarded / sizeof *forwarded)
 
 static void forward_signals(struct sigaction old[])

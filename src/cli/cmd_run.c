@@ -65,8 +65,9 @@ static int absolute_out(const struct run *run, char *path, size_t size)
     program_name(run->program, name, sizeof name);
     if ((!run->out || run->out[0] != '/') && !getcwd(directory, sizeof directory))
         return -1;
-    int written = run->out ? snprintf(path, size, "%s%s%s", directory, *directory ? "/" : "", run->out)
-                           : snprintf(path, size, "%s/%s.%d.dwell", directory, name, (int)getpid());
+    int written = run->out
+                      ? snprintf(path, size, "%s%s%s", directory, *directory ? "/" : "", run->out)
+                      : snprintf(path, size, "%s/%s.%d.dwell", directory, name, (int)getpid());
     errno = ENAMETOOLONG;
     return written < (int)size ? 0 : -1;
 }

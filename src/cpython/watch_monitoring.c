@@ -41,8 +41,8 @@ static PyObject *on_resume(PyObject *module, PyObject *const *arguments, Py_ssiz
     return tell(resumed);
 }
 
-static PyMethodDef yield_method = {"on_yield", (PyCFunction)(void (*)(void))on_yield,
-                                   METH_FASTCALL, NULL};
+static PyMethodDef yield_method = {"on_yield", (PyCFunction)(void (*)(void))on_yield, METH_FASTCALL,
+                                   NULL};
 static PyMethodDef resume_method = {"on_resume", (PyCFunction)(void (*)(void))on_resume,
                                     METH_FASTCALL, NULL};
 

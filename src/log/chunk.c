@@ -33,7 +33,8 @@ int dw_log_header_check(const uint8_t *bytes, size_t size)
     bool whole = size >= DW_LOG_HEADER_SIZE && get_u32(bytes + 12) == dw_crc32c(0, bytes, 12);
     if (magic && whole)
         return get_u32(bytes + 8) > DW_LOG_VERSION ? DW_ERR_VERSION : 0;
-    bool chunk_follows = size > DW_LOG_HEADER_SIZE &&
+    bool chunk_follows =
+        size > DW_LOG_HEADER_SIZE &&
         dw_chunk_get(bytes + DW_LOG_HEADER_SIZE, size - DW_LOG_HEADER_SIZE, &chunk);
     return magic || chunk_follows ? 0 : DW_ERR_NOT_DWELL;
 }

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DW_LOG_MAGIC "\x89" "DWELL\r\n"
+#define DW_LOG_MAGIC                                                                               \
+    "\x89"                                                                                         \
+    "DWELL\r\n"
 #define DW_LOG_MAGIC_SIZE 8
 #define DW_LOG_VERSION 1
 #define DW_LOG_HEADER_SIZE 16

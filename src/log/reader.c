@@ -10,8 +10,8 @@
 #include <string.h>
 #include <zstd.h>
 
-#define ID_MAX (1u << 24)             /* ids beyond this are nonsense */
-#define DEFINITIONS_MAX (1ull << 30)  /* bytes of decoded definitions that we accept */
+#define ID_MAX (1u << 24)            /* ids beyond this are nonsense */
+#define DEFINITIONS_MAX (1ull << 30) /* bytes of decoded definitions that we accept */
 #define LOST_NAME "<lost>"
 
 struct id_map {
@@ -90,8 +90,8 @@ static int read_properties(struct reading *reading, struct dw_cursor *cursor,
         if (!error)
             error = get_string(reading, cursor, &property.value);
         if (!error)
-            error = DW_GROW(process->properties, process->property_count,
-                            process->property_capacity);
+            error =
+                DW_GROW(process->properties, process->property_count, process->property_capacity);
         if (error)
             return error;
         process->properties[process->property_count++] = property;
@@ -229,7 +229,8 @@ static int read_paths(struct reading *reading, struct dw_cursor *cursor)
     int error = 0;
     while (!error && !cursor->bad && cursor->at < cursor->end) {
         dw_path_id parent = map_get(&ids, dw_cursor_get_u32(cursor), reading->lost_path);
-        dw_frame_id frame = map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
+        dw_frame_id frame =
+            map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
         dw_path_id path = DW_PATH_ROOT;
         if (cursor->bad)
             break;
@@ -315,9 +316,9 @@ static int read_values(struct reading *reading, struct dw_cursor *cursor)
         struct dw_metric *metric = dw_profile_metric(reading->profile, thread, path);
         if (!metric)
             return DW_ERR_MEMORY;
-        uint64_t *numbers[] = {&metric->count, &metric->total, &metric->suspended,
-                               &metric->children, &metric->cpu, &metric->min,
-                               &metric->max, &metric->open, &metric->open_total};
+        uint64_t *numbers[] = {&metric->count,    &metric->total, &metric->suspended,
+                               &metric->children, &metric->cpu,   &metric->min,
+                               &metric->max,      &metric->open,  &metric->open_total};
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
             *numbers[i] = dw_cursor_get(cursor);
         uint64_t low = dw_cursor_get(cursor);
@@ -407,7 +408,8 @@ static int read_one(struct reading *reading, const struct dw_chunk *chunk)
     reading->decoded_bytes += chunk->raw_size;
     if (reading->decoded_bytes > DEFINITIONS_MAX && chunk->type != DW_CHUNK_VALUES)
         return DW_ERR_TOO_LARGE;
-    size_t size = ZSTD_decompress(reading->raw, DW_CHUNK_RAW_MAX, chunk->stored, chunk->stored_size);
+    size_t size =
+        ZSTD_decompress(reading->raw, DW_CHUNK_RAW_MAX, chunk->stored, chunk->stored_size);
     if (ZSTD_isError(size))
         return DW_ERR_DAMAGED;
     struct dw_cursor cursor = {reading->raw, reading->raw + size, false};
@@ -431,7 +433,7 @@ static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate
 static void scale_metric(struct dw_metric *metric, struct dw_clock_rate rate)
 {
     uint64_t *times[] = {&metric->total, &metric->suspended, &metric->children,
-                         &metric->min, &metric->max, &metric->open_total};
+                         &metric->min,   &metric->max,       &metric->open_total};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         *times[i] = dw_clock_scale(rate, *times[i]);
     double ns_per_tick = (double)rate.ns_per_tick / (double)((uint64_t)1 << 56);
@@ -460,14 +462,14 @@ static void scale_to_ns(struct reading *reading)
 static int intern_lost(struct reading *reading)
 {
     struct dw_profile *profile = reading->profile;
-    int error = dw_string_intern(&profile->strings, LOST_NAME, strlen(LOST_NAME),
-                                 &reading->lost_string);
+    int error =
+        dw_string_intern(&profile->strings, LOST_NAME, strlen(LOST_NAME), &reading->lost_string);
     struct dw_frame lost = {.kind = DW_FRAME_REGION, .name = reading->lost_string};
     if (!error)
         error = dw_frame_intern(&profile->frames, &lost, &reading->lost_frame);
     if (!error)
-        error = dw_path_intern(&profile->paths, DW_PATH_ROOT, reading->lost_frame,
-                               &reading->lost_path);
+        error =
+            dw_path_intern(&profile->paths, DW_PATH_ROOT, reading->lost_frame, &reading->lost_path);
     return error;
 }
 

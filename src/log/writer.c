@@ -78,7 +78,7 @@ static void write_prefixed_chunk(struct dw_log_writer *writer, enum dw_chunk_typ
     if (ZSTD_isError(packed))
         return fail(writer, DW_ERR_MEMORY);
     struct dw_chunk chunk = {
-        .type = type,
+        .type = (uint16_t)type,
         .sequence = writer->sequence++,
         .raw_size = (uint32_t)raw_size,
         .stored_size = (uint32_t)(prefix_size + packed),
@@ -237,9 +237,17 @@ void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
                        const struct dw_metric *metric)
 {
     struct dw_buffer *payload = &writer->payload;
-    uint64_t numbers[] = {path,         metric->count,      metric->total, metric->suspended,
-                          metric->children, metric->cpu,    metric->min,   metric->max,
-                          metric->open, metric->open_total, (uint64_t)metric->sum_squares,
+    uint64_t numbers[] = {path,
+                          metric->count,
+                          metric->total,
+                          metric->suspended,
+                          metric->children,
+                          metric->cpu,
+                          metric->min,
+                          metric->max,
+                          metric->open,
+                          metric->open_total,
+                          (uint64_t)metric->sum_squares,
                           (uint64_t)(metric->sum_squares >> 64)};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         dw_buffer_put(payload, numbers[i]);

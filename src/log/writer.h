@@ -8,7 +8,7 @@
 #include "model/profile.h"
 
 struct dw_log_writer {
-    int fd;                  /* -1: into `memory` */
+    int fd; /* -1: into `memory` */
     struct dw_buffer memory;
     uint32_t sequence;
     int error; /* sticky */

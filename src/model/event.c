@@ -10,8 +10,7 @@
 int dw_event_reader_init(struct dw_event_reader *reader, const struct dw_profile *profile,
                          const struct dw_event_block *block)
 {
-    const struct dw_process *process =
-        &profile->processes[profile->threads[block->thread].process];
+    const struct dw_process *process = &profile->processes[profile->threads[block->thread].process];
     uint8_t *raw = malloc(block->raw_size ? block->raw_size : 1);
     if (!raw)
         return DW_ERR_MEMORY;

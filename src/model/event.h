@@ -51,7 +51,7 @@ struct dw_event_block {
     uint32_t thread;   /* index into the profile's threads */
     uint32_t sequence; /* counts the thread's blocks; a gap means a lost one */
     uint64_t base_tick;
-    dw_path_id top; /* open path at the block's start, in the profile's ids */
+    dw_path_id top;   /* open path at the block's start, in the profile's ids */
     uint8_t *payload; /* zstd frame, owned */
     size_t size;
     size_t raw_size;

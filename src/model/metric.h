@@ -15,8 +15,8 @@ struct dw_metric {
     uint64_t cpu;       /* CPU time of completed entries, when it was asked for */
     uint64_t min;       /* of completed entries; 0 when there are none */
     uint64_t max;
-    uint64_t open;       /* entries that had not ended when the log was last written */
-    uint64_t open_total; /* the part of total that belongs to them */
+    uint64_t open;                 /* entries that had not ended when the log was last written */
+    uint64_t open_total;           /* the part of total that belongs to them */
     unsigned __int128 sum_squares; /* of completed entries */
     struct dw_histogram histogram;
 };

@@ -37,8 +37,7 @@ void dw_path_tree_release(struct dw_path_tree *tree)
     *tree = (struct dw_path_tree){0};
 }
 
-int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame,
-                   dw_path_id *id)
+int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id)
 {
     assert(parent < tree->count);
     struct dw_path key = {parent, frame};

@@ -25,7 +25,6 @@ struct dw_path_tree {
 int dw_path_tree_init(struct dw_path_tree *tree);
 void dw_path_tree_release(struct dw_path_tree *tree);
 /* The path of `frame` under `parent`, which must exist. */
-int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame,
-                   dw_path_id *id);
+int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id);
 
 #endif

@@ -19,9 +19,9 @@ struct dw_process {
     uint64_t pid;
     struct dw_clock_pair first_clock; /* recording began */
     struct dw_clock_pair last_clock;  /* last sign of life in the log */
-    bool ended;      /* the log was closed by the program, not cut off */
-    uint64_t dropped; /* events that could not be kept */
-    struct dw_property *properties; /* argv, cwd, host, python, ...: docs/format.md lists them */
+    bool ended;                       /* the log was closed by the program, not cut off */
+    uint64_t dropped;                 /* events that could not be kept */
+    struct dw_property *properties;   /* argv, cwd, host, python, ...: docs/format.md lists them */
     uint32_t property_count, property_capacity;
     uint32_t path_map; /* index into the profile's path_maps, for its events */
 };
@@ -72,7 +72,7 @@ struct dw_profile {
     uint32_t source_count, source_capacity;
     struct dw_event_block *blocks; /* in order within each thread */
     uint32_t block_count, block_capacity;
-    uint64_t event_chunks; /* timeline chunks seen, also when they were not kept */
+    uint64_t event_chunks;         /* timeline chunks seen, also when they were not kept */
     struct dw_path_map *path_maps; /* one for each log read */
     uint32_t path_map_count, path_map_capacity;
     struct dw_losses losses;

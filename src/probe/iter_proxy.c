@@ -5,8 +5,7 @@
 #include "probe/region.h"
 
 struct iter_proxy {
-    PyObject_HEAD
-    PyObject *iterator;
+    PyObject_HEAD PyObject *iterator;
     PyObject *region;
 };
 
@@ -57,9 +56,12 @@ static PyObject *proxy_getattr(PyObject *object, PyObject *name)
 }
 
 static PyType_Slot proxy_slots[] = {
-    {Py_tp_iter, PyObject_SelfIter},   {Py_tp_iternext, proxy_next},
-    {Py_tp_traverse, proxy_traverse},  {Py_tp_clear, proxy_clear},
-    {Py_tp_dealloc, proxy_dealloc},    {Py_tp_getattro, proxy_getattr},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, proxy_next},
+    {Py_tp_traverse, proxy_traverse},
+    {Py_tp_clear, proxy_clear},
+    {Py_tp_dealloc, proxy_dealloc},
+    {Py_tp_getattro, proxy_getattr},
     {0, NULL},
 };
 

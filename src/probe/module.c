@@ -57,19 +57,16 @@ static PyObject *core_stop(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     int error;
-    Py_BEGIN_ALLOW_THREADS
-    error = dw_recorder_stop();
-    Py_END_ALLOW_THREADS
-    return error ? raise_error(error, dw_recorder_log_file()) : Py_NewRef(Py_None);
+    Py_BEGIN_ALLOW_THREADS error = dw_recorder_stop();
+    Py_END_ALLOW_THREADS return error ? raise_error(error, dw_recorder_log_file())
+                                      : Py_NewRef(Py_None);
 }
 
 static PyObject *core_flush_last(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    dw_recorder_flush_last();
-    Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS dw_recorder_flush_last();
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
 static PyObject *core_is_active(PyObject *module, PyObject *unused)
@@ -104,12 +101,11 @@ static PyObject *core_snapshot(PyObject *module, PyObject *unused)
     struct dw_log_writer writer;
     int error;
     (void)module, (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    error = dw_recorder_snapshot(&writer);
-    Py_END_ALLOW_THREADS
-    PyObject *result = error ? raise_error(error, NULL)
-                             : PyBytes_FromStringAndSize((const char *)writer.memory.data,
-                                                         (Py_ssize_t)writer.memory.size);
+    Py_BEGIN_ALLOW_THREADS error = dw_recorder_snapshot(&writer);
+    Py_END_ALLOW_THREADS PyObject *result =
+        error ? raise_error(error, NULL)
+              : PyBytes_FromStringAndSize((const char *)writer.memory.data,
+                                          (Py_ssize_t)writer.memory.size);
     dw_log_writer_release(&writer);
     return result;
 }
@@ -247,12 +243,11 @@ static PyObject *core_render(PyObject *module, PyObject *arguments)
         PyErr_Format(PyExc_ValueError, "no lens '%s'", lens);
     else if (!columns || !read_columns(columns, &rendering)) {
         dw_out_init_memory(&rendering.out);
-        Py_BEGIN_ALLOW_THREADS
-        error = run_lens(&rendering, &log);
-        Py_END_ALLOW_THREADS
-        const struct dw_buffer *made = &rendering.out.buffer;
-        result = error ? raise_error(error, NULL)
-                       : PyBytes_FromStringAndSize((const char *)made->data, (Py_ssize_t)made->size);
+        Py_BEGIN_ALLOW_THREADS error = run_lens(&rendering, &log);
+        Py_END_ALLOW_THREADS const struct dw_buffer *made = &rendering.out.buffer;
+        result = error
+                     ? raise_error(error, NULL)
+                     : PyBytes_FromStringAndSize((const char *)made->data, (Py_ssize_t)made->size);
         dw_out_close(&rendering.out);
     }
     PyBuffer_Release(&log);
@@ -290,10 +285,8 @@ static PyObject *core_export(PyObject *module, PyObject *arguments)
     int error = lens ? DW_ERR_IO : DW_ERR_ARGUMENT;
     int fd = lens ? open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
     if (fd >= 0) {
-        Py_BEGIN_ALLOW_THREADS
-        error = export_file(PyBytes_AS_STRING(from), lens, fd);
-        Py_END_ALLOW_THREADS
-        int saved = errno;
+        Py_BEGIN_ALLOW_THREADS error = export_file(PyBytes_AS_STRING(from), lens, fd);
+        Py_END_ALLOW_THREADS int saved = errno;
         close(fd);
         errno = saved;
     }

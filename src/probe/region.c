@@ -215,12 +215,8 @@ static PyMemberDef region_members[] = {
 };
 
 static PyType_Slot region_slots[] = {
-    {Py_tp_new, region_new},
-    {Py_tp_dealloc, region_dealloc},
-    {Py_tp_repr, region_repr},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_members, region_members},
-    {0, NULL},
+    {Py_tp_new, region_new},         {Py_tp_dealloc, region_dealloc}, {Py_tp_repr, region_repr},
+    {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, region_members}, {0, NULL},
 };
 
 static PyType_Spec region_spec = {
@@ -273,8 +269,8 @@ static PyObject *nothing(PyObject *self, PyObject *const *arguments, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
-static PyMethodDef nothing_method = {"nothing", (PyCFunction)(void (*)(void))nothing,
-                                     METH_FASTCALL, NULL};
+static PyMethodDef nothing_method = {"nothing", (PyCFunction)(void (*)(void))nothing, METH_FASTCALL,
+                                     NULL};
 
 static PyType_Slot off_slots[] = {{0, NULL}};
 

@@ -9,8 +9,7 @@
 #include "record/recorder.h"
 
 struct dw_region {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *name;
     dw_frame_id frame;
     bool is_global;

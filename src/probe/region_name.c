@@ -122,8 +122,7 @@ PyObject *dw_region_of_caller(bool is_global, bool is_iterator)
     PyObject *region = make_site_region(dw_py_frame_code(frame), offset, is_global, is_iterator);
     if (!region || DW_GROW(sites->sites, sites->count, sites->capacity))
         return region;
-    sites->sites[sites->count++] =
-        (struct site){offset, is_global, is_iterator, Py_NewRef(region)};
+    sites->sites[sites->count++] = (struct site){offset, is_global, is_iterator, Py_NewRef(region)};
     return region;
 }
 
@@ -173,7 +172,8 @@ int dw_region_arguments(PyObject *const *arguments, Py_ssize_t count, PyObject *
                         Py_ssize_t first, PyObject **name, bool *is_global)
 {
     if (count > first + 2) {
-        PyErr_Format(PyExc_TypeError, "at most %zd positional arguments, not %zd", first + 2, count);
+        PyErr_Format(PyExc_TypeError, "at most %zd positional arguments, not %zd", first + 2,
+                     count);
         return -1;
     }
     if (count > first)

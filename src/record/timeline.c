@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#define QUEUE_KICK 4   /* full buffers that wake the flusher */
-#define QUEUE_MAX 64   /* full buffers at which the producer writes too */
+#define QUEUE_KICK 4 /* full buffers that wake the flusher */
+#define QUEUE_MAX 64 /* full buffers at which the producer writes too */
 #define EVENT_LIMIT (DW_EVENT_BUFFER_SIZE - DW_EVENT_MAX)
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,12 +66,12 @@ static struct dw_event_buffer *next_buffer(struct dw_track *track, uint64_t now)
     return fresh;
 }
 
-void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind,
-                    dw_path_id path, int64_t value)
+void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind, dw_path_id path,
+                    int64_t value)
 {
     struct dw_event_buffer *buffer = atomic_load_explicit(&track->events, memory_order_relaxed);
-    uint32_t size = buffer ? atomic_load_explicit(&buffer->size, memory_order_relaxed) : 1;
-    if (size > atomic_load_explicit(&track->event_limit, memory_order_relaxed)) {
+    uint32_t size = buffer ? atomic_load_explicit(&buffer->size, memory_order_relaxed) : 0;
+    if (!buffer || size > atomic_load_explicit(&track->event_limit, memory_order_relaxed)) {
         buffer = next_buffer(track, now);
         if (!buffer) {
             dw_recorder_drop(1);

@@ -58,8 +58,8 @@ static struct dw_node *add_node(struct dw_track *track, struct dw_node *parent, 
     struct node_key key = {parent ? parent->path : 0, frame};
     struct dw_node *node = NULL;
     pthread_mutex_lock(&track->lock);
-    uint32_t found = dw_map_find(&track->index, hash_key(key.parent, frame), equal, track->nodes,
-                                 &key);
+    uint32_t found =
+        dw_map_find(&track->index, hash_key(key.parent, frame), equal, track->nodes, &key);
     if (found != DW_MAP_NONE)
         node = track->nodes[found];
     else if (!DW_GROW(track->nodes, track->node_count, track->node_capacity))
@@ -79,8 +79,8 @@ struct dw_node *dw_track_child_slow(struct dw_track *track, struct dw_node *pare
                                     dw_frame_id frame)
 {
     struct node_key key = {parent->path, frame};
-    uint32_t found = dw_map_find(&track->index, hash_key(parent->path, frame), equal, track->nodes,
-                                 &key);
+    uint32_t found =
+        dw_map_find(&track->index, hash_key(parent->path, frame), equal, track->nodes, &key);
     struct dw_node *node =
         found != DW_MAP_NONE ? track->nodes[found] : add_node(track, parent, frame);
     if (node)

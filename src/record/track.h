@@ -51,11 +51,11 @@ struct dw_track {
     struct dw_span *top;
     struct dw_span *free_spans;
     struct dw_node *root;
-    uint64_t epoch;      /* entries older than this (before a fork) count from here */
+    uint64_t epoch;        /* entries older than this (before a fork) count from here */
     _Atomic bool timeline; /* keep events */
     _Atomic bool cpu;      /* measure CPU time too */
-    uint32_t recording;  /* the recording it belongs to */
-    uint32_t generation; /* of the recorder when its thread last came by dw_track_get_slow */
+    uint32_t recording;    /* the recording it belongs to */
+    uint32_t generation;   /* of the recorder when its thread last came by dw_track_get_slow */
     uint32_t id;
     uint64_t tid;
     _Atomic bool ended; /* the thread is gone; the flusher writes it a last time */
@@ -78,8 +78,8 @@ struct dw_node *dw_track_child_slow(struct dw_track *track, struct dw_node *pare
                                     dw_frame_id frame);
 struct dw_span *dw_track_span_slow(struct dw_track *track);
 void dw_node_block_slow(struct dw_node *node, uint32_t block);
-void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind,
-                    dw_path_id path, int64_t value);
+void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind, dw_path_id path,
+                    int64_t value);
 uint64_t dw_track_cpu_ns(void);
 
 static inline void dw_shared_add(dw_shared_u64 *number, uint64_t amount)
@@ -174,8 +174,8 @@ static inline void dw_node_count(struct dw_node *node, uint64_t duration)
 static inline void dw_node_count_bucket(struct dw_node *node, uint64_t duration)
 {
     uint32_t bucket = dw_histogram_bucket(duration);
-    uint32_t *block = atomic_load_explicit(&node->blocks[bucket / DW_NODE_BLOCK],
-                                           memory_order_relaxed);
+    uint32_t *block =
+        atomic_load_explicit(&node->blocks[bucket / DW_NODE_BLOCK], memory_order_relaxed);
     if (__builtin_expect(!block, 0)) {
         dw_node_block_slow(node, bucket / DW_NODE_BLOCK);
         block = atomic_load_explicit(&node->blocks[bucket / DW_NODE_BLOCK], memory_order_relaxed);

@@ -28,7 +28,13 @@ def rows(run_dwell, log, *columns):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["show.py"], ["show.py", "a b", "--flag"], ["-m", "show", "x"], ["-c", SHOW, "1", "-m"], ["."]],
+    [
+        ["show.py"],
+        ["show.py", "a b", "--flag"],
+        ["-m", "show", "x"],
+        ["-c", SHOW, "1", "-m"],
+        ["."],
+    ],
     ids=["script", "arguments", "module", "code", "directory"],
 )
 def test_the_program_sees_what_it_sees_without_us(tmp_path, run_dwell, arguments):
@@ -78,7 +84,9 @@ def test_regions_of_a_program_that_never_installed(tmp_path, run_dwell):
 
 def test_a_program_that_installs_itself_reports_too(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(
-        "import dwell\ndwell.install(chrome_trace_file='t.json')\nwith dwell.region('x'):\n    pass\n"
+        "import dwell\n"
+        "dwell.install(chrome_trace_file='t.json')\n"
+        "with dwell.region('x'):\n    pass\n"
     )
     done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
     assert done.stderr.count(". x") == 1

@@ -5,9 +5,8 @@ import asyncio
 import inspect
 import time
 
-import pytest
-
 import dwell
+import pytest
 
 
 def test_plain_function_keeps_its_signature_and_name(recording):

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import dwell
+import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "native"
 compiler = shutil.which(os.environ.get("CC", "cc"))

@@ -5,9 +5,8 @@ import contextlib
 import inspect
 import time
 
-import pytest
-
 import dwell
+import pytest
 
 
 def test_nesting_makes_a_tree(recording):
@@ -145,7 +144,9 @@ def test_exit_stack_and_class_level_calls(recording):
     assert recording.counts() == {("stacked",): 1, ("stacked", "inner"): 1}
 
 
-@pytest.mark.parametrize("name", ['quo"te', "new\nline", "com,ma", "\udcff\udc80", "x" * 10_000, ""])
+@pytest.mark.parametrize(
+    "name", ['quo"te', "new\nline", "com,ma", "\udcff\udc80", "x" * 10_000, ""]
+)
 def test_any_name(recording, name):
     with dwell.region(name):
         pass

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ * The log of this process and the thread that brings it up to date, twice a second
+ * so that a kill costs less than one. It never needs the GIL. */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "record/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FLUSH_PERIOD_NS 500000000u
+
+static pthread_mutex_t drain_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dw_drain log_drain;
+static int log_fd = -1;
+static char log_file[PATH_MAX];
+
+static pthread_t flusher;
+static bool runs;
+static bool paused; /* by a fork, until the next entry */
+static bool stops;
+static pthread_mutex_t flusher_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wakes;
+
+bool dw_flusher_has_log(void)
+{
+    return log_fd >= 0;
+}
+
+bool dw_flusher_try_lock(void)
+{
+    return !pthread_mutex_trylock(&drain_lock);
+}
+
+void dw_flusher_lock(void)
+{
+    pthread_mutex_lock(&drain_lock);
+}
+
+void dw_flusher_unlock(void)
+{
+    pthread_mutex_unlock(&drain_lock);
+}
+
+/* Tells the trouble once and goes on without the file. */
+static void give_up_log(void)
+{
+    errno = log_drain.writer.saved_errno;
+    dprintf(STDERR_FILENO, "dwell: %s: %s; recording goes on without the file\n", log_file,
+            dw_error_text(log_drain.writer.error));
+    dw_drain_release(&log_drain);
+    close(log_fd);
+    log_fd = -1;
+    dw_recorder_widen(&(struct dw_record_options){0}); /* no file, no timeline */
+}
+
+static void flush(bool with_end)
+{
+    pthread_mutex_lock(&drain_lock);
+    if (log_fd >= 0 && !dw_recorder.is_fork) {
+        dw_drain_run(&log_drain, &dw_recorder.tables);
+        if (with_end)
+            dw_log_write_end(&log_drain.writer, 0, atomic_load(&dw_recorder.dropped));
+        if (log_drain.writer.error)
+            give_up_log();
+    }
+    pthread_mutex_unlock(&drain_lock);
+}
+
+void dw_recorder_flush(void)
+{
+    flush(false);
+}
+
+void dw_recorder_flush_last(void)
+{
+    flush(true);
+}
+
+void dw_recorder_kick(void)
+{
+    pthread_cond_signal(&wakes);
+}
+
+static void *flush_forever(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&flusher_lock);
+    while (!stops) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        uint64_t then = dw_timespec_ns(&until) + FLUSH_PERIOD_NS;
+        until = (struct timespec){(time_t)(then / 1000000000u), (long)(then % 1000000000u)};
+        pthread_cond_timedwait(&wakes, &flusher_lock, &until);
+        if (stops)
+            break;
+        pthread_mutex_unlock(&flusher_lock);
+        dw_recorder_flush();
+        pthread_mutex_lock(&flusher_lock);
+    }
+    pthread_mutex_unlock(&flusher_lock);
+    return NULL;
+}
+
+/* The flusher takes no signals: they are the program's. */
+void dw_flusher_start(void)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&wakes, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    stops = false;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    runs = pthread_create(&flusher, NULL, flush_forever, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (runs)
+        pthread_setname_np(flusher, "dwell-flush");
+}
+
+void dw_flusher_stop(void)
+{
+    if (!runs)
+        return;
+    pthread_mutex_lock(&flusher_lock);
+    stops = true;
+    pthread_cond_signal(&wakes);
+    pthread_mutex_unlock(&flusher_lock);
+    pthread_join(flusher, NULL);
+    runs = false;
+}
+
+static int open_log(void)
+{
+    int fd = open(log_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return DW_ERR_IO;
+    log_drain = (struct dw_drain){0};
+    int error = dw_log_writer_init(&log_drain.writer, fd);
+    if (error) {
+        dw_drain_release(&log_drain);
+        close(fd);
+        return error;
+    }
+    log_fd = fd;
+    return 0;
+}
+
+/* The program may change its directory before the log is opened again. */
+static int set_log_file(const char *path)
+{
+    char directory[PATH_MAX] = "";
+    if (path[0] != '/' && !getcwd(directory, sizeof directory))
+        return DW_ERR_IO;
+    int size =
+        snprintf(log_file, sizeof log_file, "%s%s%s", directory, *directory ? "/" : "", path);
+    if (size >= (int)sizeof log_file) {
+        errno = ENAMETOOLONG;
+        return DW_ERR_IO;
+    }
+    return 0;
+}
+
+int dw_flusher_open(const char *path)
+{
+    log_file[0] = 0;
+    if (!path)
+        return 0;
+    int error = set_log_file(path);
+    return error ? error : open_log();
+}
+
+void dw_flusher_disown(void)
+{
+    runs = paused = false;
+    if (log_fd >= 0)
+        close(log_fd);
+    log_fd = -1;
+}
+
+/* "name.dwell" becomes "name.PID.dwell"; when that fails the child goes unrecorded. */
+void dw_flusher_open_child(void)
+{
+    char stem[PATH_MAX];
+    size_t size = strlen(log_file);
+    if (!size)
+        return;
+    memcpy(stem, log_file, size + 1);
+    if (size > 6 && !strcmp(stem + size - 6, ".dwell"))
+        stem[size - 6] = 0;
+    if (snprintf(log_file, sizeof log_file, "%s.%d.dwell", stem, (int)getpid()) >= PATH_MAX ||
+        open_log())
+        log_file[0] = 0;
+}
+
+int dw_flusher_close(void)
+{
+    if (log_fd < 0)
+        return 0;
+    dw_drain_release(&log_drain);
+    int error = close(log_fd) ? DW_ERR_IO : 0;
+    log_fd = -1;
+    return error;
+}
+
+void dw_flusher_pause(void)
+{
+    if (!runs)
+        return;
+    dw_flusher_stop();
+    dw_recorder_flush();
+    paused = true;
+}
+
+void dw_flusher_unpause(void)
+{
+    pthread_mutex_lock(&dw_recorder.tables.lock);
+    if (paused)
+        dw_flusher_start();
+    paused = false;
+    pthread_mutex_unlock(&dw_recorder.tables.lock);
+}
+
+const char *dw_recorder_log_file(void)
+{
+    return log_file;
+}
+
+int dw_recorder_snapshot(struct dw_log_writer *writer)
+{
+    struct dw_drain drain = {.is_snapshot = true};
+    if (dw_recorder.is_fork)
+        dw_track_get_slow();
+    pthread_mutex_lock(&drain_lock);
+    int error = dw_log_writer_init(&drain.writer, -1);
+    if (!error) {
+        dw_drain_run(&drain, &dw_recorder.tables);
+        dw_log_write_end(&drain.writer, 0, atomic_load(&dw_recorder.dropped));
+        error = drain.writer.error;
+    }
+    pthread_mutex_unlock(&drain_lock);
+    *writer = drain.writer;
+    return error;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ * The tracks of all threads: made at the first entry, folded together after the end. */
+#define _GNU_SOURCE
+#include "base/grow.h"
+#include "record/state.h"
+#include "record/timeline.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ENDED_KEPT 64 /* ended threads that a snapshot still tells apart */
+
+void (*dw_track_created)(struct dw_track *track);
+
+static pthread_key_t track_key;
+static pthread_once_t track_key_once = PTHREAD_ONCE_INIT;
+
+uint64_t dw_tracks_thread_id(void)
+{
+    return (uint64_t)syscall(SYS_gettid);
+}
+
+/* Runs in a thread that ends. The flusher, or a later snapshot, still reads the track. */
+static void end_track(void *value)
+{
+    struct dw_track *track = value;
+    struct dw_node *root = track->root;
+    uint64_t now = dw_tick();
+    uint64_t start = dw_shared_get(&root->open_since);
+    dw_node_write_begin(root);
+    dw_shared_set(&root->open, 0);
+    dw_shared_set(&root->open_since, 0);
+    dw_node_count(root, now - start);
+    dw_node_write_end(root);
+    if (track->events)
+        atomic_store(&track->event_limit, 0);
+    dw_track_here = NULL;
+    atomic_store_explicit(&track->ended, true, memory_order_release);
+}
+
+static void make_track_key(void)
+{
+    pthread_key_create(&track_key, end_track);
+}
+
+static bool has_open_entries(const struct dw_track *track)
+{
+    for (uint32_t i = 0; i < track->node_count; i++)
+        if (dw_shared_get(&track->nodes[i]->open))
+            return true;
+    return false;
+}
+
+static void free_track(struct dw_track *track)
+{
+    for (uint32_t i = 0; i < track->node_count; i++)
+        dw_node_free(track->nodes[i]);
+    dw_timeline_release(track);
+    dw_map_release(&track->index);
+    pthread_mutex_destroy(&track->lock);
+    free(track->nodes);
+    free(track->name);
+    free(track);
+}
+
+/* Generators that sleep may still hold entries of it; then it stays. */
+static void forget_track(struct dw_track *track)
+{
+    if (track->ended && !has_open_entries(track))
+        free_track(track);
+}
+
+static struct dw_track *new_track(const char *name)
+{
+    struct dw_track *track = calloc(1, sizeof *track);
+    if (!track)
+        return NULL;
+    pthread_mutex_init(&track->lock, NULL);
+    track->tid = dw_tracks_thread_id();
+    track->recording = dw_recorder.recording;
+    track->generation = dw_recorder_generation;
+    track->cpu = dw_recorder.options.cpu;
+    track->timeline = dw_recorder.options.timeline && dw_flusher_has_log();
+    track->name = strdup(name);
+    track->root = dw_track_add_root(track);
+    if (!track->name || !track->root) {
+        free_track(track);
+        return NULL;
+    }
+    return track;
+}
+
+static void open_root(struct dw_track *track, uint64_t now)
+{
+    dw_node_write_begin(track->root);
+    dw_shared_set(&track->root->open, 1);
+    dw_shared_set(&track->root->open_since, now);
+    dw_node_write_end(track->root);
+}
+
+static void fold_track(struct dw_track *track)
+{
+    if (!dw_recorder.tables.folded)
+        dw_recorder.tables.folded = new_track("(ended threads)");
+    if (!dw_recorder.tables.folded)
+        return;
+    dw_recorder.tables.folded->id = UINT32_MAX >> 8;
+    for (uint32_t i = 0; i < track->node_count; i++) {
+        struct dw_node *into = dw_track_adopt(dw_recorder.tables.folded, track->nodes[i]);
+        if (into)
+            dw_node_fold(into, track->nodes[i]);
+    }
+}
+
+/* The oldest ended thread that nothing needs any more, as an index, or track_count. */
+static uint32_t find_foldable(uint32_t *ended)
+{
+    uint32_t oldest = dw_recorder.tables.track_count;
+    *ended = 0;
+    for (uint32_t i = 1; i < dw_recorder.tables.track_count; i++) {
+        struct dw_track *track = dw_recorder.tables.tracks[i];
+        if (!track->ended || (dw_flusher_has_log() && !track->final_written) ||
+            has_open_entries(track))
+            continue;
+        if (oldest == dw_recorder.tables.track_count)
+            oldest = i;
+        ++*ended;
+    }
+    return oldest;
+}
+
+/* Keeps a program that starts threads for ever from growing for ever. */
+static void fold_ended_tracks(void)
+{
+    if (!dw_flusher_try_lock())
+        return;
+    struct dw_track *track = NULL;
+    pthread_mutex_lock(&dw_recorder.tables.lock);
+    uint32_t ended, index = dw_recorder.tables.track_count > ENDED_KEPT ? find_foldable(&ended) : 0;
+    if (dw_recorder.tables.track_count > ENDED_KEPT && ended > ENDED_KEPT) {
+        track = dw_recorder.tables.tracks[index];
+        memmove(&dw_recorder.tables.tracks[index], &dw_recorder.tables.tracks[index + 1],
+                (dw_recorder.tables.track_count - index - 1) * sizeof(struct dw_track *));
+        dw_recorder.tables.track_count--;
+    }
+    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    if (track) {
+        fold_track(track);
+        free_track(track);
+    }
+    dw_flusher_unlock();
+}
+
+bool dw_tracks_register(struct dw_track *track)
+{
+    pthread_mutex_lock(&dw_recorder.tables.lock);
+    int error = DW_GROW(dw_recorder.tables.tracks, dw_recorder.tables.track_count,
+                        dw_recorder.tables.track_capacity);
+    if (!error) {
+        track->id = dw_recorder.next_track_id++;
+        dw_recorder.tables.tracks[dw_recorder.tables.track_count++] = track;
+    }
+    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    return !error;
+}
+
+/* Tracks of an earlier dw_recorder.recording; those of living threads are forgotten by them. */
+void dw_tracks_forget(void)
+{
+    for (uint32_t i = 0; i < dw_recorder.tables.track_count; i++)
+        forget_track(dw_recorder.tables.tracks[i]);
+    dw_recorder.tables.track_count = 0;
+    if (dw_recorder.tables.folded)
+        free_track(dw_recorder.tables.folded);
+    dw_recorder.tables.folded = NULL;
+}
+
+struct dw_track *dw_track_get_slow(void)
+{
+    struct dw_track *track = dw_track_here;
+    if (!atomic_load(&dw_recorder_active))
+        return NULL;
+    if (dw_recorder.is_fork)
+        dw_fork_continue();
+    dw_flusher_unpause();
+    if (track && track->recording == dw_recorder.recording) {
+        track->generation = dw_recorder_generation;
+        return track;
+    }
+    pthread_once(&track_key_once, make_track_key);
+    if (track) { /* of an earlier recording */
+        end_track(track);
+        forget_track(track);
+    }
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    track = new_track(name);
+    if (!track || !dw_tracks_register(track))
+        return NULL;
+    open_root(track, dw_tick());
+    pthread_setspecific(track_key, track);
+    dw_track_here = track;
+    if (dw_track_created)
+        dw_track_created(track);
+    fold_ended_tracks();
+    return track;
+}
+
+void dw_track_set_name(struct dw_track *track, const char *name, size_t size)
+{
+    char *copy = strndup(name, size);
+    if (!copy)
+        return;
+    pthread_mutex_lock(&track->lock);
+    free(track->name);
+    track->name = copy;
+    track->name_written = false;
+    pthread_mutex_unlock(&track->lock);
+}
