@@ -4,6 +4,7 @@
 import functools
 import inspect
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import AsyncIterator, Callable
@@ -40,6 +41,8 @@ class RegionProfiler:
         last = snapshot()
         log_file = _core.log_file()
         _core.stop()
+        if self._log_file is not None and log_file != os.path.abspath(self._log_file):
+            shutil.copyfile(log_file, self._log_file)  # `dwell run` records elsewhere
         self._reporter.dump_profiler(last)
         if self._trace_file is not None:
             _core.export(log_file, "chrome", self._trace_file)

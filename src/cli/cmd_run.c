@@ -10,13 +10,14 @@
 #include "lens/lens.h"
 #include "log/reader.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REPORT_ROWS 25
@@ -86,23 +87,36 @@ static const char *find_python(char *path, size_t size)
     return "python3";
 }
 
-/* Files of children that the program forked: NAME.dwell has NAME.PID.dwell beside it. */
-static uint32_t read_children(const char *out, const struct stat *log, struct dw_profile *profile)
+/* Whether a file's name is that of a child's log: STEM.PID.dwell. */
+static bool is_child_log(const char *name, const char *stem, size_t stem_size)
 {
-    char pattern[PATH_MAX];
-    glob_t found;
+    if (strncmp(name, stem, stem_size) || name[stem_size] != '.')
+        return false;
+    const char *digits = name + stem_size + 1;
+    size_t count = strspn(digits, "0123456789");
+    return count && !strcmp(digits + count, ".dwell");
+}
+
+/* Reads the files of children that the program forked, made since it started. */
+static uint32_t read_children(const char *out, time_t since, struct dw_profile *profile)
+{
+    char directory[PATH_MAX], path[2 * PATH_MAX];
     struct stat status;
     uint32_t count = 0;
-    size_t stem = strlen(out);
-    if (stem > 6 && !strcmp(out + stem - 6, ".dwell"))
-        stem -= 6;
-    snprintf(pattern, sizeof pattern, "%.*s.[0-9]*.dwell", (int)stem, out);
-    if (glob(pattern, 0, NULL, &found))
-        return 0;
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        if (!stat(found.gl_pathv[i], &status) && status.st_mtime >= log->st_ctime - 1)
-            count += !dw_log_read_file(found.gl_pathv[i], 0, profile);
-    globfree(&found);
+    const char *stem = strrchr(out, '/') + 1;
+    size_t stem_size = strlen(stem);
+    if (stem_size > 6 && !strcmp(stem + stem_size - 6, ".dwell"))
+        stem_size -= 6;
+    snprintf(directory, sizeof directory, "%.*s", (int)(stem - out), out);
+    DIR *listing = opendir(directory);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        snprintf(path, sizeof path, "%s%s", directory, entry->d_name);
+        if (is_child_log(entry->d_name, stem, stem_size) && !stat(path, &status) &&
+            status.st_mtime >= since)
+            count += !dw_log_read_file(path, 0, profile);
+    }
+    if (listing)
+        closedir(listing);
     return count;
 }
 
@@ -132,7 +146,7 @@ static void print_report(const char *out_file, const struct dw_profile *profile,
     dw_out_close(&out);
 }
 
-static void report(const struct run *run, const char *python, const char *out_file)
+static void report(const struct run *run, const char *python, const char *out_file, time_t since)
 {
     struct stat log;
     struct dw_profile *profile;
@@ -146,7 +160,7 @@ static void report(const struct run *run, const char *python, const char *out_fi
     if (error)
         dw_cli_error(out_file, error);
     else
-        print_report(out_file, profile, read_children(out_file, &log, profile));
+        print_report(out_file, profile, read_children(out_file, since, profile));
     dw_profile_free(profile);
 }
 
@@ -172,12 +186,13 @@ static int start(const struct run *run)
     setenv("DWELL_RUN", wanted, 1);
     free(wanted);
     remove_old(out_file);
+    time_t since = time(NULL);
     int status = dw_child_run(python, run->program);
     if (status < 0) {
         dw_cli_error(python, DW_ERR_IO);
         return 127;
     }
-    report(run, python, out_file);
+    report(run, python, out_file, since);
     return dw_child_exit(status);
 }
 

@@ -7,6 +7,7 @@
 #include "cpython/frame.h"
 
 static dw_py_sleep_callback *suspended, *resumed;
+static bool idle; /* threads that still have the hook take it off at their next event */
 
 void dw_py_watch_init(dw_py_sleep_callback *on_suspend, dw_py_sleep_callback *on_resume)
 {
@@ -17,7 +18,9 @@ void dw_py_watch_init(dw_py_sleep_callback *on_suspend, dw_py_sleep_callback *on
 static int hook(PyObject *unused, PyFrameObject *frame, int what, PyObject *value)
 {
     (void)unused, (void)value;
-    if (what != PyTrace_CALL && what != PyTrace_RETURN)
+    if (idle)
+        PyEval_SetProfile(NULL, NULL);
+    if (idle || (what != PyTrace_CALL && what != PyTrace_RETURN))
         return 0;
     PyObject *generator = dw_py_frame_generator(frame->f_frame);
     if (generator)
@@ -28,6 +31,7 @@ static int hook(PyObject *unused, PyFrameObject *frame, int what, PyObject *valu
 bool dw_py_watch(PyCodeObject *code)
 {
     (void)code;
+    idle = false;
     PyThreadState *thread = PyThreadState_Get();
     if (!thread->c_profilefunc)
         PyEval_SetProfile(hook, NULL);
@@ -36,6 +40,7 @@ bool dw_py_watch(PyCodeObject *code)
 
 void dw_py_watch_idle(void)
 {
+    idle = true;
     if (PyThreadState_Get()->c_profilefunc == hook)
         PyEval_SetProfile(NULL, NULL);
 }

@@ -7,6 +7,7 @@
     LENS(tree)                                                                                     \
     LENS(csv)                                                                                      \
     LENS(json)                                                                                     \
+    LENS(html)                                                                                     \
     LENS(chrome)                                                                                   \
     LENS(speedscope)                                                                               \
     LENS(collapsed)

@@ -60,7 +60,7 @@ bool dw_chunk_get(const uint8_t *bytes, size_t size, struct dw_chunk *chunk)
     if (size < DW_CHUNK_HEADER_SIZE || get_u32(bytes) != DW_CHUNK_MARKER)
         return false;
     *chunk = (struct dw_chunk){
-        .type = (uint16_t)get_u32(bytes + 4),
+        .type = get_u32(bytes + 4),
         .sequence = get_u32(bytes + 8),
         .stored_size = get_u32(bytes + 12),
         .raw_size = get_u32(bytes + 16),

@@ -33,7 +33,7 @@ enum dw_chunk_type {
 };
 
 struct dw_chunk {
-    uint16_t type;
+    uint32_t type;
     uint32_t sequence;
     uint32_t raw_size;
     uint32_t stored_size;

@@ -59,9 +59,7 @@ static struct dw_path_map *path_map(struct reading *reading)
 
 static dw_path_id get_path(struct reading *reading, struct dw_cursor *cursor)
 {
-    const struct dw_path_map *map = path_map(reading);
-    uint32_t id = dw_cursor_get_u32(cursor);
-    return id < map->count ? map->paths[id] : reading->lost_path;
+    return dw_path_map_get(path_map(reading), dw_cursor_get_u32(cursor));
 }
 
 static struct dw_clock_pair get_clock(struct dw_cursor *cursor)
@@ -239,7 +237,7 @@ static int read_paths(struct reading *reading, struct dw_cursor *cursor)
         if (!error)
             error = map_set(&ids, id++, path, reading->lost_path);
     }
-    *map = (struct dw_path_map){ids.ids, ids.count, ids.capacity};
+    *map = (struct dw_path_map){ids.ids, ids.count, ids.capacity, map->lost};
     return error;
 }
 
@@ -396,6 +394,12 @@ static read_chunk *const readers[] = {
     [DW_CHUNK_END] = read_end,
 };
 
+/* Values and clocks replace what is known; a long recording has any number of them. */
+static bool is_definition(uint32_t type)
+{
+    return type != DW_CHUNK_VALUES && type != DW_CHUNK_CLOCK;
+}
+
 /* Chunk types that we do not know are skipped: a later minor version may add some. */
 static int read_one(struct reading *reading, const struct dw_chunk *chunk)
 {
@@ -405,8 +409,9 @@ static int read_one(struct reading *reading, const struct dw_chunk *chunk)
     }
     if (chunk->type >= sizeof readers / sizeof *readers || !readers[chunk->type])
         return 0;
-    reading->decoded_bytes += chunk->raw_size;
-    if (reading->decoded_bytes > DEFINITIONS_MAX && chunk->type != DW_CHUNK_VALUES)
+    if (is_definition(chunk->type))
+        reading->decoded_bytes += chunk->raw_size;
+    if (reading->decoded_bytes > DEFINITIONS_MAX)
         return DW_ERR_TOO_LARGE;
     size_t size =
         ZSTD_decompress(reading->raw, DW_CHUNK_RAW_MAX, chunk->stored, chunk->stored_size);
@@ -442,8 +447,17 @@ static void scale_metric(struct dw_metric *metric, struct dw_clock_rate rate)
     scale_histogram(&metric->histogram, rate);
 }
 
+/* In the log open_total is the sum of the starts of open entries. They lasted until
+ * the last sign of life. */
+static void settle_open(struct dw_metric *metric, uint64_t last_tick)
+{
+    uint64_t lasted = metric->open * last_tick - metric->open_total;
+    metric->open_total = metric->open && (int64_t)lasted > 0 ? lasted : 0;
+    metric->total += metric->open_total;
+}
+
 /* Counters are sums, not times. Logs written by a merge are in nanoseconds already. */
-static void scale_to_ns(struct reading *reading)
+static void settle_metrics(struct reading *reading)
 {
     struct dw_profile *profile = reading->profile;
     for (uint32_t t = reading->first_thread; t < profile->thread_count; t++) {
@@ -451,11 +465,14 @@ static void scale_to_ns(struct reading *reading)
         const struct dw_process *process = &profile->processes[thread->process];
         struct dw_clock_rate rate =
             dw_clock_rate_between(&process->first_clock, &process->last_clock);
-        if (rate.ns_per_tick == (uint64_t)1 << 56)
-            continue;
-        for (uint32_t i = 0; i < thread->metric_count; i++)
-            if (dw_profile_frame(profile, thread->metrics[i].path)->kind != DW_FRAME_COUNTER)
-                scale_metric(&thread->metrics[i].metric, rate);
+        for (uint32_t i = 0; i < thread->metric_count; i++) {
+            struct dw_metric *metric = &thread->metrics[i].metric;
+            if (dw_profile_frame(profile, thread->metrics[i].path)->kind == DW_FRAME_COUNTER)
+                continue;
+            settle_open(metric, process->last_clock.tick);
+            if (rate.ns_per_tick != (uint64_t)1 << 56)
+                scale_metric(metric, rate);
+        }
     }
 }
 
@@ -485,8 +502,9 @@ static int start_reading(struct reading *reading)
     if (error)
         return error;
     reading->paths = profile->path_map_count++;
-    profile->path_maps[reading->paths] = (struct dw_path_map){0};
-    return intern_lost(reading);
+    error = intern_lost(reading);
+    profile->path_maps[reading->paths] = (struct dw_path_map){.lost = reading->lost_path};
+    return error;
 }
 
 static void finish_reading(struct reading *reading, const struct dw_chunk_walk *walk)
@@ -496,7 +514,7 @@ static void finish_reading(struct reading *reading, const struct dw_chunk_walk *
     profile->losses.damaged_bytes += walk->damaged_bytes;
     for (uint32_t i = reading->first_process; i < profile->process_count; i++)
         profile->losses.cut_files += !profile->processes[i].ended;
-    scale_to_ns(reading);
+    settle_metrics(reading);
 }
 
 static void release_reading(struct reading *reading)

@@ -7,27 +7,35 @@
 
 #define BLOCK_TARGET (1u << 20)
 
+/* In a saved log a tick is a nanosecond. */
+static struct dw_clock_pair last_clock_of(const struct dw_process *process)
+{
+    struct dw_clock_pair last = process->last_clock;
+    last.tick = process->first_clock.wall_ns + dw_process_duration_ns(process);
+    return last;
+}
+
 static void write_process(struct dw_log_writer *writer, const struct dw_profile *profile,
                           uint32_t index)
 {
     struct dw_process process = profile->processes[index];
-    uint64_t duration = dw_process_duration_ns(&process);
+    struct dw_clock_pair last = last_clock_of(&process);
     process.first_clock.tick = process.first_clock.wall_ns;
-    process.last_clock.tick = process.first_clock.wall_ns + duration;
     dw_log_write_process(writer, index, &process, &profile->strings);
-    if (duration)
-        dw_log_write_clock(writer, index, &process.last_clock);
+    if (last.tick != process.first_clock.tick)
+        dw_log_write_clock(writer, index, &last);
 }
 
 static void write_thread(struct dw_log_writer *writer, const struct dw_profile *profile,
                          uint32_t index)
 {
     const struct dw_thread *thread = &profile->threads[index];
+    uint64_t as_of = last_clock_of(&profile->processes[thread->process]).tick;
     dw_log_write_thread(writer, index, thread->process, thread->tid,
                         dw_profile_string(profile, thread->name));
     dw_log_values_begin(writer, index);
     for (uint32_t i = 0; i < thread->metric_count; i++)
-        dw_log_values_add(writer, thread->metrics[i].path, &thread->metrics[i].metric);
+        dw_log_values_add(writer, thread->metrics[i].path, &thread->metrics[i].metric, as_of);
     dw_log_values_end(writer);
 }
 

@@ -78,7 +78,7 @@ static void write_prefixed_chunk(struct dw_log_writer *writer, enum dw_chunk_typ
     if (ZSTD_isError(packed))
         return fail(writer, DW_ERR_MEMORY);
     struct dw_chunk chunk = {
-        .type = (uint16_t)type,
+        .type = type,
         .sequence = writer->sequence++,
         .raw_size = (uint32_t)raw_size,
         .stored_size = (uint32_t)(prefix_size + packed),
@@ -219,6 +219,8 @@ void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t d
 
 void dw_log_values_begin(struct dw_log_writer *writer, uint32_t thread)
 {
+    writer->values_thread = thread;
+    writer->values_count = 0;
     dw_buffer_put(begin(writer), thread);
 }
 
@@ -233,36 +235,38 @@ static void put_histogram(struct dw_buffer *payload, const struct dw_histogram *
     }
 }
 
+/* Open entries are stored as the sum of their starts: while nothing else happens the
+ * numbers stay the same, and the log need not be told again. */
 void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
-                       const struct dw_metric *metric)
+                       const struct dw_metric *metric, uint64_t as_of)
 {
     struct dw_buffer *payload = &writer->payload;
     uint64_t numbers[] = {path,
                           metric->count,
-                          metric->total,
+                          metric->total - metric->open_total,
                           metric->suspended,
                           metric->children,
                           metric->cpu,
                           metric->min,
                           metric->max,
                           metric->open,
-                          metric->open_total,
+                          metric->open * as_of - metric->open_total,
                           (uint64_t)metric->sum_squares,
                           (uint64_t)(metric->sum_squares >> 64)};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         dw_buffer_put(payload, numbers[i]);
     put_histogram(payload, &metric->histogram);
+    writer->values_count++;
     if (payload->size < CHUNK_TARGET)
         return;
-    struct dw_cursor cursor = {payload->data, payload->data + payload->size, false};
-    uint32_t thread = dw_cursor_get_u32(&cursor);
     dw_log_values_end(writer);
-    dw_log_values_begin(writer, thread);
+    dw_log_values_begin(writer, writer->values_thread);
 }
 
 void dw_log_values_end(struct dw_log_writer *writer)
 {
-    write_chunk(writer, DW_CHUNK_VALUES);
+    if (writer->values_count)
+        write_chunk(writer, DW_CHUNK_VALUES);
 }
 
 void dw_log_write_events(struct dw_log_writer *writer, uint32_t thread, uint32_t sequence,

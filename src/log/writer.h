@@ -16,7 +16,9 @@ struct dw_log_writer {
     void *compressor;
     struct dw_buffer payload; /* the chunk being encoded */
     struct dw_buffer frame;   /* the chunk as stored */
-    uint64_t bytes;           /* written so far */
+    uint32_t values_thread;   /* of the metrics being added, and how many there are */
+    uint32_t values_count;
+    uint64_t bytes; /* written so far */
 };
 
 /* The fd is borrowed; -1 writes to memory. */
@@ -41,11 +43,12 @@ void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
                          struct dw_string text);
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped);
 
-/* Metrics of one thread: begin, add any number, end. Times are ticks. The
- * histogram needs only the buckets that changed since the writer saw them last. */
+/* Metrics of one thread: begin, add any number, end. Times are ticks, and the open
+ * entries are counted up to the tick `as_of`. The histogram needs only the buckets
+ * that changed since the log was told last. */
 void dw_log_values_begin(struct dw_log_writer *writer, uint32_t thread);
 void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
-                       const struct dw_metric *metric);
+                       const struct dw_metric *metric, uint64_t as_of);
 void dw_log_values_end(struct dw_log_writer *writer);
 
 /* A block of encoded events, starting with `top` open. */

@@ -52,8 +52,7 @@ bool dw_event_next(struct dw_event_reader *reader, struct dw_event *event)
     event->path = DW_PATH_ROOT;
     event->value = 0;
     if (dw_event_has_path(event->kind)) {
-        uint32_t id = dw_cursor_get_u32(cursor);
-        event->path = id < reader->map->count ? reader->map->paths[id] : DW_PATH_ROOT;
+        event->path = dw_path_map_get(reader->map, dw_cursor_get_u32(cursor));
     }
     if (event->kind == DW_EVENT_COUNTER)
         event->value = dw_unzigzag(dw_cursor_get(cursor));

@@ -30,7 +30,13 @@ struct dw_process {
 struct dw_path_map {
     dw_path_id *paths;
     uint32_t count, capacity;
+    dw_path_id lost; /* stands for ids whose definition was lost */
 };
+
+static inline dw_path_id dw_path_map_get(const struct dw_path_map *map, uint32_t id)
+{
+    return id < map->count ? map->paths[id] : map->lost;
+}
 
 struct dw_thread {
     uint32_t process; /* index into the profile's processes */

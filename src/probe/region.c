@@ -4,15 +4,16 @@
  * of arguments. That saves two bound-method objects an entry. */
 #include "probe/region.h"
 
+#include "base/pointer_map.h"
 #include "cpython/watch.h"
-#include "probe/sleepers.h"
 
 #include <structmember.h>
 
 static PyTypeObject *region_type;
 PyObject *dw_region_off;
 static PyObject *enter_names[5];
-static size_t generator_spans; /* open or asleep */
+static struct dw_pointer_map sleepers; /* generators asleep, to the topmost of their spans */
+static size_t generator_spans;         /* open or asleep */
 
 /* Frames that enter a region for their caller: context managers written in Python. */
 static bool enters_for_caller(const PyCodeObject *code)
@@ -52,20 +53,20 @@ static void on_suspend(PyObject *generator)
     if (!track || !track->top || track->top->owner != generator)
         return;
     struct dw_span *segment = dw_track_suspend(track, generator);
-    if (!dw_sleepers_put(generator, segment))
+    if (!dw_pointer_map_put(&sleepers, generator, (uintptr_t)segment))
         dw_track_resume(track, segment);
 }
 
 static void on_resume(PyObject *generator)
 {
     struct dw_track *track = dw_track_here;
-    struct dw_span *segment = dw_sleepers_count ? dw_sleepers_take(generator) : NULL;
-    if (!segment)
+    uint64_t segment;
+    if (!dw_pointer_map_take(&sleepers, generator, &segment))
         return;
     if (!track)
         track = dw_track_get_slow();
     if (track)
-        dw_track_resume(track, segment);
+        dw_track_resume(track, (struct dw_span *)(uintptr_t)segment);
 }
 
 /* Where no hook could tell us that a generator went to sleep, we see it here. */
@@ -103,7 +104,7 @@ void dw_region_enter_now(struct dw_region *self)
         const PyCodeObject *code = dw_py_frame_code(frame);
         if (__builtin_expect(is_generator_code(code) || enters_for_caller(code), 0)) {
             holder = holder_of(frame);
-            if (holder && dw_sleepers_count)
+            if (holder && sleepers.count)
                 on_resume(dw_py_frame_generator(holder));
         }
     }
@@ -133,7 +134,7 @@ void dw_region_exit_now(struct dw_region *self, bool counted)
     struct dw_track *track = dw_track_get();
     if (!track)
         return;
-    if (__builtin_expect(dw_sleepers_count != 0, 0)) {
+    if (__builtin_expect(sleepers.count != 0, 0)) {
         dw_py_frame *frame = dw_py_frame_now();
         PyObject *generator = frame ? dw_py_frame_generator(frame) : NULL;
         if (generator)

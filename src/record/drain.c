@@ -43,7 +43,7 @@ static void read_node(struct dw_node *node, uint64_t now, struct dw_metric *metr
     if ((int64_t)metric->open_total < 0) /* entered after `now` was read */
         metric->open_total = 0;
     metric->total += metric->open_total;
-    if (!metric->count)
+    if (metric->min == UINT64_MAX) /* no entry has ended; counters have no duration */
         metric->min = 0;
 }
 
@@ -79,7 +79,7 @@ static void read_histogram(struct dw_node *node, struct dw_node_written *written
 static bool is_news(struct dw_node_written *written, const struct dw_metric *metric)
 {
     bool news = metric->count != written->count || metric->open != written->open ||
-                metric->children != written->children || metric->open;
+                metric->children != written->children;
     written->count = metric->count;
     written->open = metric->open;
     written->children = metric->children;
@@ -90,7 +90,7 @@ static void write_node(struct dw_drain *drain, struct dw_node *node, uint64_t no
                        struct dw_metric *metric)
 {
     struct dw_node_written *written = NULL;
-    if (!drain->is_snapshot) {
+    if (!drain->is_snapshot && !drain->is_last) {
         if (!node->written)
             node->written = calloc(1, sizeof *written);
         written = node->written;
@@ -99,7 +99,7 @@ static void write_node(struct dw_drain *drain, struct dw_node *node, uint64_t no
     if (written && !is_news(written, metric))
         return;
     read_histogram(node, written, &metric->histogram);
-    dw_log_values_add(&drain->writer, node->path, metric);
+    dw_log_values_add(&drain->writer, node->path, metric, now);
 }
 
 static void write_values(struct dw_drain *drain, struct dw_track *track)
@@ -198,6 +198,8 @@ static struct dw_track **copy_tracks(struct dw_drain *drain, struct dw_tables *t
     for (uint32_t i = 0; tracks && i < tables->track_count; i++)
         if (drain->is_snapshot || !tables->tracks[i]->final_written)
             tracks[(*count)++] = tables->tracks[i];
+    for (uint32_t i = 0; tracks && i < *count; i++)
+        tracks[i]->final_writing = atomic_load_explicit(&tracks[i]->ended, memory_order_acquire);
     if (tracks && drain->is_snapshot && tables->folded)
         tracks[(*count)++] = tables->folded;
     pthread_mutex_unlock(&tables->lock);
@@ -206,10 +208,9 @@ static struct dw_track **copy_tracks(struct dw_drain *drain, struct dw_tables *t
 
 static void write_thread(struct dw_drain *drain, struct dw_track *track)
 {
-    bool ended = atomic_load_explicit(&track->ended, memory_order_acquire);
     write_values(drain, track);
     if (!drain->is_snapshot)
-        track->final_written = ended;
+        track->final_written = track->final_writing;
 }
 
 /* Taken in two turns: the tracks and their events first, then the definitions,

@@ -10,6 +10,7 @@
 struct dw_drain {
     struct dw_log_writer writer;
     bool is_snapshot; /* everything at once, without the timeline */
+    bool is_last;     /* all values once more, so that none rests on a chunk that may be lost */
     bool process_written;
     uint32_t strings, frames, paths; /* entries written */
     uint8_t *has_source;             /* by string id of the file */

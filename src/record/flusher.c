@@ -63,6 +63,7 @@ static void flush(bool with_end)
 {
     pthread_mutex_lock(&drain_lock);
     if (log_fd >= 0 && !dw_recorder.is_fork) {
+        log_drain.is_last = with_end;
         dw_drain_run(&log_drain, &dw_recorder.tables);
         if (with_end)
             dw_log_write_end(&log_drain.writer, 0, atomic_load(&dw_recorder.dropped));
@@ -127,6 +128,7 @@ void dw_flusher_start(void)
 
 void dw_flusher_stop(void)
 {
+    paused = false;
     if (!runs)
         return;
     pthread_mutex_lock(&flusher_lock);

@@ -136,6 +136,7 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     pthread_once(&fork_once, dw_fork_init);
     dw_recorder.options = *wanted;
     dw_recorder.is_fork = false;
+    atomic_store(&dw_recorder.dropped, 0);
     dw_tracks_forget();
     dw_recorder.tables.process.first_clock = dw_clock_pair_now();
     dw_recorder_describe_process();

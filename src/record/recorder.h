@@ -27,7 +27,7 @@ void dw_recorder_flush_last(void);
 void dw_recorder_kick(void);
 /* A whole log of the aggregates as of now, into memory; the caller releases the writer. */
 int dw_recorder_snapshot(struct dw_log_writer *writer);
-/* Describes the process in the log; before start, or after it (written with the next flush). */
+/* Describes the process in the log; to be called before start. */
 void dw_recorder_describe(const char *key, const void *value, size_t size);
 /* Turns on what another caller of start wants too: a timeline or CPU time, from now on. */
 void dw_recorder_widen(const struct dw_record_options *options);

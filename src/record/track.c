@@ -93,14 +93,39 @@ struct dw_node *dw_track_add_root(struct dw_track *track)
     return add_node(track, NULL, 0);
 }
 
+/* Spans move between threads with the generators that hold them, so they belong to no
+ * track: a thread that ends leaves its free ones to the next. */
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dw_span *spare_spans;
+
 struct dw_span *dw_track_span_slow(struct dw_track *track)
 {
+    pthread_mutex_lock(&spare_lock);
+    track->free_spans = spare_spans;
+    spare_spans = NULL;
+    pthread_mutex_unlock(&spare_lock);
+    if (track->free_spans)
+        return track->free_spans;
     struct dw_span *spans = calloc(SPANS_AT_ONCE, sizeof *spans);
     for (int i = 0; spans && i < SPANS_AT_ONCE; i++) {
         spans[i].below = track->free_spans;
         track->free_spans = &spans[i];
     }
     return track->free_spans;
+}
+
+void dw_track_leave_spans(struct dw_track *track)
+{
+    struct dw_span *last = track->free_spans;
+    while (last && last->below)
+        last = last->below;
+    if (!last)
+        return;
+    pthread_mutex_lock(&spare_lock);
+    last->below = spare_spans;
+    spare_spans = track->free_spans;
+    pthread_mutex_unlock(&spare_lock);
+    track->free_spans = NULL;
 }
 
 void dw_node_block_slow(struct dw_node *node, uint32_t block)
@@ -126,8 +151,9 @@ struct dw_span *dw_track_suspend(struct dw_track *track, const void *owner)
     uint64_t now = dw_tick();
     for (struct dw_span *span = segment; span && span->owner == owner; span = span->below) {
         uint64_t slice = now - span->active_since;
-        span->active += slice;
         span->active_since = now;
+        if (span->cpu_since)
+            span->cpu += dw_track_cpu_ns() - span->cpu_since;
         dw_shared_add(&node_below(track, span)->children, slice);
         if (track->timeline)
             dw_track_event(track, now, DW_EVENT_SUSPEND, 0, 0);
@@ -151,10 +177,12 @@ static void move_to_track(struct dw_track *track, struct dw_span *span)
     dw_node_write_begin(from);
     dw_shared_add(&from->open, (uint64_t)-1);
     dw_shared_add(&from->open_since, -start);
+    dw_shared_add(&from->suspended, -span->suspended);
     dw_node_write_end(from);
     dw_node_write_begin(to);
     dw_shared_add(&to->open, 1);
     dw_shared_add(&to->open_since, start);
+    dw_shared_add(&to->suspended, span->suspended);
     dw_node_write_end(to);
     span->node = to;
 }
@@ -178,8 +206,12 @@ void dw_track_resume(struct dw_track *track, struct dw_span *segment)
         above = span->below;
         if (span->node->track != track)
             move_to_track(track, span);
-        dw_shared_add(&span->node->suspended, now - span->active_since);
+        if (!span->repeated)
+            dw_shared_add(&span->node->suspended, now - span->active_since);
+        span->suspended += now - span->active_since;
         span->active_since = now;
+        if (span->cpu_since)
+            span->cpu_since = dw_track_cpu_ns();
         if (track->timeline)
             dw_track_event(track, now, DW_EVENT_RESUME, span->node->path, 0);
         span->below = track->top;

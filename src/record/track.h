@@ -41,10 +41,11 @@ struct dw_span {
     const void *key;   /* who opened it, to find it again at exit */
     const void *owner; /* the generator or coroutine that holds it, or NULL */
     uint64_t start;
-    uint64_t active;       /* time before the last suspension */
     uint64_t active_since; /* start, or the last resumption */
-    uint64_t cpu_start;
-    bool repeated; /* a global region inside itself: only the outermost counts */
+    uint64_t suspended;    /* time asleep so far */
+    uint64_t cpu;          /* CPU time before the last suspension */
+    uint64_t cpu_since;    /* the thread's CPU time at active_since; 0: not measured */
+    bool repeated;         /* a global region inside itself: only the outermost counts */
 };
 
 struct dw_track {
@@ -68,6 +69,7 @@ struct dw_track {
     struct dw_map index;
     char *name;
     bool name_written;  /* the log knows the thread by this name */
+    bool final_writing; /* it had ended before its events were taken for the log */
     bool final_written; /* the log has all of a thread that ended */
 };
 
@@ -77,6 +79,8 @@ extern __thread struct dw_track *dw_track_here __attribute__((tls_model("initial
 struct dw_node *dw_track_child_slow(struct dw_track *track, struct dw_node *parent,
                                     dw_frame_id frame);
 struct dw_span *dw_track_span_slow(struct dw_track *track);
+/* Gives the free spans of a thread that ends to whoever needs some next. */
+void dw_track_leave_spans(struct dw_track *track);
 void dw_node_block_slow(struct dw_node *node, uint32_t block);
 void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind, dw_path_id path,
                     int64_t value);
@@ -140,10 +144,10 @@ static inline struct dw_span *dw_span_open(struct dw_track *track, struct dw_nod
     span->node = node;
     span->key = key;
     span->owner = NULL;
-    span->active = 0;
+    span->suspended = span->cpu = span->cpu_since = 0;
     span->repeated = false;
     if (__builtin_expect(track->cpu, 0))
-        span->cpu_start = dw_track_cpu_ns();
+        span->cpu_since = dw_track_cpu_ns();
     uint64_t now = dw_tick();
     span->start = span->active_since = now;
     if (__builtin_expect(track->timeline, 0))
@@ -210,8 +214,10 @@ static inline void dw_span_close(struct dw_track *track, struct dw_span *span, u
     if (__builtin_expect(counted && !span->repeated, 1)) {
         dw_node_count(node, now - start);
         dw_node_count_bucket(node, now - start);
-        if (__builtin_expect(track->cpu, 0))
-            dw_shared_add(&node->cpu, dw_track_cpu_ns() - span->cpu_start);
+        if (__builtin_expect(span->cpu_since != 0, 0))
+            dw_shared_add(&node->cpu, span->cpu + dw_track_cpu_ns() - span->cpu_since);
+    } else if (!span->repeated) {
+        dw_shared_add(&node->suspended, -span->suspended);
     }
     dw_node_write_end(node);
     track->top = span->below;

@@ -36,6 +36,7 @@ static void end_track(void *value)
     if (track->events)
         atomic_store(&track->event_limit, 0);
     dw_track_here = NULL;
+    dw_track_leave_spans(track);
     atomic_store_explicit(&track->ended, true, memory_order_release);
 }
 
@@ -99,13 +100,20 @@ static void open_root(struct dw_track *track, uint64_t now)
     dw_node_write_end(track->root);
 }
 
+static struct dw_track *new_folded_track(void)
+{
+    struct dw_track *track = new_track("(ended threads)");
+    if (track)
+        track->id = dw_recorder.next_track_id++;
+    return track;
+}
+
 static void fold_track(struct dw_track *track)
 {
     if (!dw_recorder.tables.folded)
-        dw_recorder.tables.folded = new_track("(ended threads)");
+        dw_recorder.tables.folded = new_folded_track();
     if (!dw_recorder.tables.folded)
         return;
-    dw_recorder.tables.folded->id = UINT32_MAX >> 8;
     for (uint32_t i = 0; i < track->node_count; i++) {
         struct dw_node *into = dw_track_adopt(dw_recorder.tables.folded, track->nodes[i]);
         if (into)

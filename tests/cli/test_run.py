@@ -306,3 +306,42 @@ def test_python_dash_m_dwell_is_the_program(tmp_path, run_dwell):
     )
     assert module.stdout == ours.stdout != ""
     assert os.path.exists(os.path.dirname(sys.executable) + "/dwell")
+
+
+def test_children_that_ended_long_before_are_in_the_report(tmp_path, run_dwell):
+    directory = tmp_path / "a[1]*"
+    directory.mkdir()
+    (directory / "program.py").write_text(
+        "import dwell, os, time\n"
+        "if os.fork() == 0:\n"
+        "    with dwell.region('child'):\n        pass\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "time.sleep(2.5)\n"
+        "with dwell.region('parent'):\n    pass\n"
+    )
+    done = run_dwell("run", "-o", "x.dwell", "program.py", cwd=directory)
+    assert ". child" in done.stderr and ". parent" in done.stderr
+
+
+def test_log_file_of_install_under_dwell_run(tmp_path, run_dwell):
+    code = "import dwell; dwell.install(dwell.reporters.SilentReporter(), log_file='own.dwell')"
+    run_dwell("run", "-q", "-o", "x.dwell", "-c", code)
+    assert run_dwell("check", "own.dwell").returncode == 0
+
+
+def test_recording_again_after_a_fork_has_one_flusher(python_program):
+    done = python_program("""
+import os
+from dwell import _core
+for round in range(3):
+    _core.start("x.dwell")
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()
+    _core.stop()
+_core.start("x.dwell")
+names = [open(f"/proc/self/task/{t}/comm").read().strip() for t in os.listdir("/proc/self/task")]
+print(names.count("dwell-flush"))
+""")
+    assert done.stdout == "1\n", done.stderr

@@ -351,3 +351,57 @@ def test_a_profile_function_of_somebody_else_is_left_alone(recording):
         sys.setprofile(None)
     assert "call" in calls
     assert recording.counts() == {("producer",): 1}
+
+
+def test_suspended_time_never_exceeds_the_total(recording):
+    async def ticks():
+        yield 1
+        await asyncio.sleep(0.05)  # then the end: an entry that is none
+
+    @dwell.func(as_global=True)
+    async def nested(depth):
+        await asyncio.sleep(0.02)
+        if depth:
+            await nested(depth - 1)
+
+    async def main():
+        async for _ in dwell.iter_proxy(ticks(), "tick"):
+            pass
+        await nested(2)
+
+    asyncio.run(main())
+    tick, row = recording["tick"], recording["nested()"]
+    assert tick["suspended_ns"] <= tick["total_ns"]
+    assert tick["count"] == row["count"] == 1
+    assert 59_000_000 <= row["suspended_ns"] <= row["total_ns"] < 120_000_000
+
+
+def test_cpu_time_of_a_generator_is_its_own(python_program):
+    done = python_program("""
+import dwell, threading, time
+
+dwell.install(dwell.reporters.SilentReporter(), cpu=True)
+
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+def producer():
+    with dwell.region("producer"):
+        for _ in range(3):
+            spin(0.02)
+            yield
+
+def finish(generator):
+    thread = threading.Thread(target=lambda: [spin(0.05) for _ in generator])
+    thread.start()
+    thread.join()
+
+generator = producer()
+next(generator)
+spin(0.1)
+finish(generator)
+print(0.059 <= dwell.snapshot()["producer"]["cpu_ns"] / 1e9 < 0.09)
+""")
+    assert done.stdout == "True\n", done.stderr

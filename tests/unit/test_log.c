@@ -27,7 +27,7 @@ static void write_log(struct dw_log_writer *writer, bool ended)
     dw_log_values_begin(writer, 0);
     for (uint32_t i = 0; i < profile->threads[0].metric_count; i++)
         dw_log_values_add(writer, profile->threads[0].metrics[i].path,
-                          &profile->threads[0].metrics[i].metric);
+                          &profile->threads[0].metrics[i].metric, later.tick);
     dw_log_values_end(writer);
     uint8_t events[2 * DW_EVENT_MAX];
     uint8_t *end = dw_event_encode(events, 100, DW_EVENT_ENTER, fixture_path(profile, "load"), 0);

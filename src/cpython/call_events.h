@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * Every call and return in all threads, from the interpreter to the calls probe.
+ * From 3.12 on by sys.monitoring, on 3.11 by the profile hook of each thread. */
+#ifndef DW_CPYTHON_CALL_EVENTS_H
+#define DW_CPYTHON_CALL_EVENTS_H
+
+#include "cpython/frame.h"
+
+/* Starts telling. -1 with an exception set when another profiler is in the way. */
+int dw_call_events_enable(bool builtins);
+void dw_call_events_disable(void);
+
+/* The calls probe defines these. They are called with the GIL held, run no Python code
+ * and never fail. `frame` is the frame that begins, goes on, sleeps or ends. */
+void dw_calls_on_start(dw_py_frame *frame, PyCodeObject *code);
+void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code);
+void dw_calls_on_yield(dw_py_frame *frame, PyCodeObject *code);
+void dw_calls_on_return(PyCodeObject *code);
+/* A C function, by its method definition; `callable` and `self` are for its name. */
+void dw_calls_on_c_call(PyMethodDef *method, PyObject *callable, PyObject *self);
+void dw_calls_on_c_return(PyMethodDef *method);
+
+/* The method definition of a C function or method, or NULL for other callables. */
+static inline PyMethodDef *dw_call_method(PyObject *callable)
+{
+    if (PyCFunction_Check(callable))
+        return ((PyCFunctionObject *)callable)->m_ml;
+    if (Py_IS_TYPE(callable, &PyMethodDescr_Type))
+        return ((PyMethodDescrObject *)callable)->d_method;
+    return NULL;
+}
+
+#endif

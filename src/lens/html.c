@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ * One page that needs nothing else: the template of viewer/ with the profile in
+ * it as JSON. No '<' is ever written into the data, so no name can end it. */
+#include "base/error.h"
+#include "lens/column.h"
+#include "lens/notes.h"
+#include "lens/roster.h"
+#include "viewer_page.h"
+
+#include <stdlib.h>
+
+/* What each node has; a column of the tabular lenses with the same id gives the value. */
+static const struct {
+    const char *id, *unit;
+    bool column; /* of the page's table, not only told about a single node */
+    const char *about;
+} metrics[] = {
+    {"total", "ns", true, "time from entry to exit, of all entries"},
+    {"self", "ns", true, "time in none of the entries directly inside"},
+    {"count", "count", true, "entries that ended"},
+    {"average", "ns", true, "mean time of an entry"},
+    {"min", "ns", true, "shortest entry"},
+    {"max", "ns", true, "longest entry"},
+    {"p50", "ns", false, "half of the entries took no longer"},
+    {"p95", "ns", true, "95 % of the entries took no longer"},
+    {"p99", "ns", false, "99 % of the entries took no longer"},
+    {"suspended", "ns", false, "time in which a generator or task slept"},
+};
+#define METRIC_COUNT (sizeof metrics / sizeof *metrics)
+
+struct page {
+    struct dw_out *out;
+    const struct dw_profile *profile;
+    struct dw_out scratch; /* one string, before '<' is taken out of it */
+    uint32_t *string_of;   /* of the profile's strings: the page's number, or UINT32_MAX */
+    uint32_t string_count;
+    bool first_view;
+};
+
+static void put_text(struct page *page, const void *bytes, size_t size)
+{
+    struct dw_buffer *text = &page->scratch.buffer;
+    dw_buffer_clear(text);
+    dw_out_json_string(&page->scratch, bytes, size);
+    const uint8_t *at = text->data, *end = at ? at + text->size : at, *mark;
+    while (at < end && (mark = memchr(at, '<', (size_t)(end - at)))) {
+        dw_out_write(page->out, at, (size_t)(mark - at));
+        dw_out_text(page->out, "\\u003c");
+        at = mark + 1;
+    }
+    dw_out_write(page->out, at, (size_t)(end - at));
+}
+
+static void put_string(struct page *page, struct dw_string string)
+{
+    put_text(page, string.bytes, string.size);
+}
+
+static void put_key(struct page *page, const char *key, bool first)
+{
+    dw_out_text(page->out, first ? "\"" : ",\"");
+    dw_out_text(page->out, key);
+    dw_out_text(page->out, "\":");
+}
+
+static void put_number(struct page *page, const char *key, uint64_t value, bool first)
+{
+    put_key(page, key, first);
+    dw_out_u64(page->out, value);
+}
+
+static void put_process(struct page *page, uint32_t index)
+{
+    static const char *const properties[] = {"program", "argv", "host", "cwd", "python", "dwell"};
+    const struct dw_process *process = &page->profile->processes[index];
+    dw_out_char(page->out, '{');
+    put_number(page, "pid", process->pid, true);
+    put_number(page, "start_ms", process->first_clock.wall_ns / 1000000, false);
+    put_number(page, "duration_ns", dw_process_duration_ns(process), false);
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
+        put_key(page, properties[i], false);
+        put_string(page, dw_profile_property(page->profile, index, properties[i]));
+    }
+    dw_out_char(page->out, '}');
+}
+
+static int put_processes(struct page *page)
+{
+    uint32_t *order;
+    int error = dw_roster_processes(page->profile, &order);
+    if (error)
+        return error;
+    dw_out_text(page->out, ",\n\"processes\":[");
+    for (uint32_t i = 0; i < page->profile->process_count; i++) {
+        dw_out_text(page->out, i ? ",\n" : "");
+        put_process(page, order[i]);
+    }
+    dw_out_text(page->out, "]");
+    free(order);
+    return 0;
+}
+
+static void put_warnings(struct page *page)
+{
+    struct dw_out lines;
+    dw_out_init_memory(&lines);
+    dw_notes_put_losses(&lines, page->profile, "");
+    const uint8_t *at = lines.buffer.data, *end = at ? at + lines.buffer.size : at, *line_end;
+    dw_out_text(page->out, ",\n\"warnings\":[");
+    for (bool first = true; at < end && (line_end = memchr(at, '\n', (size_t)(end - at)));
+         first = false) {
+        dw_out_text(page->out, first ? "" : ",");
+        put_text(page, at, (size_t)(line_end - at));
+        at = line_end + 1;
+    }
+    dw_out_text(page->out, "]");
+    dw_out_close(&lines);
+}
+
+static void put_metrics(struct page *page)
+{
+    dw_out_text(page->out, ",\n\"weight\":\"total\",\"metrics\":[");
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        dw_out_printf(page->out, "%s{\"id\":\"%s\",\"unit\":\"%s\",\"column\":%s,\"about\":\"%s\"}",
+                      i ? ",\n" : "", metrics[i].id, metrics[i].unit,
+                      metrics[i].column ? "true" : "false", metrics[i].about);
+    dw_out_text(page->out, "]");
+}
+
+/* Writes the string where it is used first. */
+static void use_string(struct page *page, dw_string_id id)
+{
+    if (page->string_of[id] != UINT32_MAX)
+        return;
+    dw_out_text(page->out, page->string_count ? ",\n" : "");
+    put_string(page, dw_profile_string(page->profile, id));
+    page->string_of[id] = page->string_count++;
+}
+
+typedef uint64_t frame_get(const struct page *page, const struct dw_frame *frame);
+
+static uint64_t frame_name(const struct page *page, const struct dw_frame *frame)
+{
+    return page->string_of[frame->name];
+}
+
+static uint64_t frame_file(const struct page *page, const struct dw_frame *frame)
+{
+    return page->string_of[frame->file];
+}
+
+static uint64_t frame_line(const struct page *page, const struct dw_frame *frame)
+{
+    (void)page;
+    return frame->line;
+}
+
+static void put_frame_column(struct page *page, const char *key, frame_get *get, bool first)
+{
+    const struct dw_frame_table *frames = &page->profile->frames;
+    put_key(page, key, first);
+    for (dw_frame_id i = 0; i < frames->count; i++) {
+        dw_out_char(page->out, i ? ',' : '[');
+        dw_out_u64(page->out, get(page, &frames->frames[i]));
+    }
+    dw_out_text(page->out, frames->count ? "]" : "[]");
+}
+
+/* String 0 of the page is the empty one: a frame without a file has it. */
+static void put_frames(struct page *page)
+{
+    const struct dw_frame_table *frames = &page->profile->frames;
+    dw_out_text(page->out, ",\n\"strings\":[\"\"");
+    page->string_of[0] = 0;
+    page->string_count = 1;
+    for (dw_frame_id i = 0; i < frames->count; i++) {
+        use_string(page, frames->frames[i].name);
+        use_string(page, frames->frames[i].file);
+    }
+    dw_out_text(page->out, "],\n\"frames\":{");
+    put_frame_column(page, "name", frame_name, true);
+    put_frame_column(page, "file", frame_file, false);
+    put_frame_column(page, "line", frame_line, false);
+    dw_out_text(page->out, "}");
+}
+
+static bool any_value(const struct dw_column *column, const struct dw_row *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (dw_column_number(column, &rows[i]))
+            return true;
+    return false;
+}
+
+/* A metric that is 0 for all nodes is left out. */
+static void put_values(struct page *page, const struct dw_row *rows, uint32_t count)
+{
+    bool first = true;
+    dw_out_text(page->out, ",\n\"values\":{");
+    for (size_t m = 0; m < METRIC_COUNT; m++) {
+        const struct dw_column *column = dw_column_find(metrics[m].id);
+        if (!any_value(column, rows, count))
+            continue;
+        put_key(page, metrics[m].id, first);
+        first = false;
+        for (uint32_t i = 0; i < count && !page->out->error; i++) {
+            dw_out_char(page->out, i ? ',' : '[');
+            dw_out_u64(page->out, dw_column_number(column, &rows[i]));
+        }
+        dw_out_text(page->out, "]\n");
+    }
+    dw_out_char(page->out, '}');
+}
+
+/* The nodes of one tree in depth-first order; the first is its root, its own parent. */
+static void put_tree(struct page *page, const struct dw_row *rows, uint32_t count)
+{
+    put_key(page, "parent", false);
+    for (uint32_t i = 0; i < count; i++) {
+        dw_out_char(page->out, i ? ',' : '[');
+        dw_out_u64(page->out, i ? rows[i].parent - rows[0].id : 0);
+    }
+    dw_out_text(page->out, "],\n\"frame\":");
+    for (uint32_t i = 0; i < count; i++) {
+        dw_out_char(page->out, i ? ',' : '[');
+        dw_out_u64(page->out, page->profile->paths.paths[rows[i].path].frame);
+    }
+    dw_out_char(page->out, ']');
+    put_values(page, rows, count);
+}
+
+/* The tree that starts at the row, up to the next one. */
+static uint32_t put_view(struct page *page, const struct dw_rows *rows, uint32_t first,
+                         const char *kind)
+{
+    uint32_t end = first + 1;
+    while (end < rows->count && rows->rows[end].parent != DW_ROW_NONE)
+        end++;
+    dw_out_text(page->out, page->first_view ? "\n{" : ",\n{");
+    page->first_view = false;
+    put_key(page, "kind", true);
+    put_text(page, kind, strlen(kind));
+    put_key(page, "name", false);
+    put_string(page, rows->rows[first].name);
+    put_tree(page, rows->rows + first, end - first);
+    dw_out_char(page->out, '}');
+    return end;
+}
+
+static int put_views(struct page *page, enum dw_by by, const char *kind)
+{
+    struct dw_rows rows;
+    int error = dw_rows_make(page->profile, &(struct dw_lens_options){.by = by}, &rows);
+    if (error)
+        return error;
+    for (uint32_t row = 0; row < rows.count && !page->out->error;)
+        row = put_view(page, &rows, row, kind);
+    dw_rows_release(&rows);
+    return 0;
+}
+
+/* Where there is only one thread or process, it is all there is. */
+static int put_all_views(struct page *page)
+{
+    dw_out_text(page->out, ",\n\"views\":[");
+    int error = put_views(page, DW_BY_REGION, "all");
+    if (!error && page->profile->process_count > 1)
+        error = put_views(page, DW_BY_PROCESS, "process");
+    if (!error && page->profile->thread_count > 1)
+        error = put_views(page, DW_BY_THREAD, "thread");
+    dw_out_text(page->out, "]");
+    return error;
+}
+
+static int put_data(struct page *page)
+{
+    dw_out_text(page->out, "{\"dwell\":\"" DW_VERSION "\"");
+    put_number(page, "threads", page->profile->thread_count, false);
+    int error = put_processes(page);
+    if (error)
+        return error;
+    put_warnings(page);
+    put_metrics(page);
+    put_frames(page);
+    error = put_all_views(page);
+    dw_out_text(page->out, "}\n");
+    return error;
+}
+
+static int write_html(const struct dw_profile *profile, const struct dw_lens_options *options,
+                      struct dw_out *out)
+{
+    (void)options;
+    struct page page = {.out = out, .profile = profile, .first_view = true};
+    size_t size = (profile->strings.count + 1u) * sizeof *page.string_of;
+    page.string_of = malloc(size);
+    if (!page.string_of)
+        return DW_ERR_MEMORY;
+    memset(page.string_of, 0xff, size);
+    dw_out_init_memory(&page.scratch);
+    dw_out_write(out, viewer_page_head, sizeof viewer_page_head);
+    int error = put_data(&page);
+    dw_out_write(out, viewer_page_tail, sizeof viewer_page_tail);
+    int scratch_error = dw_out_close(&page.scratch);
+    free(page.string_of);
+    return error ? error : scratch_error;
+}
+
+const struct dw_lens dw_lens_html = {
+    .name = "html",
+    .summary = "one page for the browser, with everything in it",
+    .extension = ".html",
+    .write = write_html,
+};

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT
+ * The hot path of the calls probe: one look at the last child, one read of the
+ * clock, and a push or a pop. Every call path has its own node, so recursion is a
+ * chain of nodes and no time is counted twice. */
+#include "probe/calls.h"
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "cpython/call_events.h"
+
+#include <string.h>
+
+#define NODES_AT_ONCE 256
+
+static struct dw_call_profile *active;
+static uint64_t serial; /* counts enablings: a track's stack is valid for one of them */
+static struct dw_clock_pair first_clock;
+static __thread struct dw_call_track *here __attribute__((tls_model("initial-exec")));
+
+struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint32_t index)
+{
+    return &track->chunks[index / NODES_AT_ONCE][index % NODES_AT_ONCE];
+}
+
+struct child_key {
+    const struct dw_call_node *parent;
+    const void *key;
+};
+
+static uint64_t hash_child(const struct dw_call_node *parent, const void *key)
+{
+    return dw_hash_mix((uint64_t)(uintptr_t)parent * 31 ^ (uint64_t)(uintptr_t)key);
+}
+
+static bool same_child(const void *track, uint32_t id, const void *wanted)
+{
+    const struct dw_call_node *node = dw_call_track_node(track, id);
+    const struct child_key *key = wanted;
+    return node->parent == key->parent && node->key == key->key;
+}
+
+static uint64_t child_hash_of(const void *track, uint32_t id)
+{
+    const struct dw_call_node *node = dw_call_track_node(track, id);
+    return hash_child(node->parent, node->key);
+}
+
+static struct dw_call_node *new_node(struct dw_call_track *track)
+{
+    uint32_t chunk = track->node_count / NODES_AT_ONCE;
+    if (chunk == track->chunk_count) {
+        if (DW_GROW(track->chunks, track->chunk_count, track->chunk_capacity))
+            return NULL;
+        track->chunks[chunk] = calloc(NODES_AT_ONCE, sizeof **track->chunks);
+        if (!track->chunks[chunk])
+            return NULL;
+        track->chunk_count++;
+    }
+    return dw_call_track_node(track, track->node_count);
+}
+
+static bool same_function(const void *functions, uint32_t id, const void *key)
+{
+    return ((const struct dw_call_function *)functions)[id].key == key;
+}
+
+static uint64_t function_hash_of(const void *functions, uint32_t id)
+{
+    return dw_hash_mix((uint64_t)(uintptr_t)((const struct dw_call_function *)functions)[id].key);
+}
+
+/* The index of a function, DW_MAP_NONE when it is not known yet. */
+static uint32_t find_function(struct dw_call_profile *profile, const void *key)
+{
+    return dw_map_find(&profile->function_index, dw_hash_mix((uint64_t)(uintptr_t)key),
+                       same_function, profile->functions, key);
+}
+
+/* Takes the name. */
+static uint32_t add_function(struct dw_call_profile *profile, const void *key, PyObject *code,
+                             PyObject *name)
+{
+    if (!name || DW_GROW(profile->functions, profile->function_count, profile->function_capacity)) {
+        Py_XDECREF(name);
+        PyErr_Clear();
+        return DW_MAP_NONE;
+    }
+    profile->functions[profile->function_count] =
+        (struct dw_call_function){.key = key, .code = Py_XNewRef(code), .name = name};
+    dw_map_add(&profile->function_index, dw_hash_mix((uint64_t)(uintptr_t)key),
+               profile->function_count, function_hash_of, profile->functions);
+    return profile->function_count++;
+}
+
+static struct dw_call_node *add_child(struct dw_call_track *track, struct dw_call_node *parent,
+                                      const void *key, uint32_t function)
+{
+    struct dw_call_node *node = function == DW_MAP_NONE ? NULL : new_node(track);
+    if (!node)
+        return NULL;
+    *node = (struct dw_call_node){.key = key, .parent = parent, .function = function};
+    if (dw_map_add(&track->index, hash_child(parent, key), track->node_count, child_hash_of, track))
+        return NULL;
+    track->node_count++;
+    return node;
+}
+
+static struct dw_call_node *find_child(struct dw_call_track *track, struct dw_call_node *parent,
+                                       const void *key)
+{
+    struct child_key wanted = {parent, key};
+    uint32_t found =
+        dw_map_find(&track->index, hash_child(parent, key), same_child, track, &wanted);
+    return found == DW_MAP_NONE ? NULL : dw_call_track_node(track, found);
+}
+
+/* The tracks that are new in a thread begin with a root that is no call. */
+static struct dw_call_track *new_track(struct dw_call_profile *profile)
+{
+    struct dw_call_track *track = calloc(1, sizeof *track);
+    if (!track || DW_GROW(profile->tracks, profile->track_count, profile->track_capacity) ||
+        DW_GROW(track->stack, track->depth, track->capacity) || !new_node(track)) {
+        free(track);
+        return NULL;
+    }
+    track->profile = profile;
+    track->thread = PyThread_get_thread_ident();
+    track->stack[0] = (struct dw_call_entry){.node = dw_call_track_node(track, 0)};
+    track->stack[0].node->function = DW_MAP_NONE;
+    track->node_count = 1;
+    profile->tracks[profile->track_count++] = track;
+    return track;
+}
+
+static struct dw_call_track *track_slow(void)
+{
+    if (!active)
+        return NULL;
+    here = NULL;
+    for (uint32_t i = 0; i < active->track_count; i++)
+        if (active->tracks[i]->thread == PyThread_get_thread_ident())
+            here = active->tracks[i];
+    if (!here)
+        here = new_track(active);
+    if (here) {
+        here->serial = serial;
+        here->depth = 0;
+    }
+    return here;
+}
+
+/* The thread's track. Tracks of a profile that is gone are never looked at: `serial` differs. */
+static inline struct dw_call_track *track_here(void)
+{
+    if (__builtin_expect(here && here->serial == serial, 1))
+        return here;
+    return track_slow();
+}
+
+static uint64_t python_clock(struct dw_call_profile *profile)
+{
+    PyObject *type, *value, *traceback;
+    struct dw_call_profile *paused = active;
+    uint64_t ticks = 0;
+    PyErr_Fetch(&type, &value, &traceback);
+    active = NULL; /* the clock's own calls are not profiled */
+    serial++;
+    PyObject *now = PyObject_CallNoArgs(profile->timer);
+    double number = now ? PyFloat_AsDouble(now) : -1;
+    if (PyErr_Occurred()) {
+        PyErr_WriteUnraisable(profile->timer);
+    } else {
+        ticks = (uint64_t)(number * (profile->unit ? 1 : 1e9) + 0.5);
+    }
+    Py_XDECREF(now);
+    active = paused;
+    serial--;
+    PyErr_Restore(type, value, traceback);
+    return ticks;
+}
+
+static inline uint64_t clock_now(void)
+{
+    if (__builtin_expect(active->timer != NULL, 0))
+        return python_clock(active);
+    return dw_tick();
+}
+
+static void push(struct dw_call_track *track, struct dw_call_node *node)
+{
+    if (__builtin_expect(track->depth + 1 >= track->capacity, 0) &&
+        dw_grow((void **)&track->stack, &track->capacity, sizeof *track->stack))
+        return;
+    struct dw_call_entry *entry = &track->stack[++track->depth];
+    entry->node = node;
+    entry->children = 0;
+    entry->start = clock_now();
+}
+
+static void pop(struct dw_call_track *track, uint64_t now)
+{
+    struct dw_call_entry *entry = &track->stack[track->depth--];
+    uint64_t ticks = now > entry->start ? now - entry->start : 0;
+    entry->node->total += ticks;
+    entry->node->self += ticks > entry->children ? ticks - entry->children : 0;
+    entry[-1].children += ticks;
+}
+
+static inline struct dw_call_node *known_child(struct dw_call_track *track, const void *key)
+{
+    struct dw_call_node *parent = track->stack[track->depth].node;
+    struct dw_call_node *child = parent->last_child;
+    if (__builtin_expect(child && child->key == key, 1))
+        return child;
+    child = find_child(track, parent, key);
+    if (child)
+        parent->last_child = child;
+    return child;
+}
+
+static struct dw_call_node *child_of_code(struct dw_call_track *track, PyCodeObject *code)
+{
+    struct dw_call_node *child = known_child(track, code);
+    if (__builtin_expect(child != NULL, 1))
+        return child;
+    struct dw_call_profile *profile = track->profile;
+    uint32_t function = find_function(profile, code);
+    if (function == DW_MAP_NONE)
+        function = add_function(profile, code, (PyObject *)code, Py_NewRef(code->co_name));
+    struct dw_call_node *parent = track->stack[track->depth].node;
+    return parent->last_child = add_child(track, parent, code, function);
+}
+
+static struct dw_call_node *child_of_method(struct dw_call_track *track, PyMethodDef *method,
+                                            PyObject *callable, PyObject *self)
+{
+    struct dw_call_node *child = known_child(track, method);
+    if (__builtin_expect(child != NULL, 1))
+        return child;
+    struct dw_call_profile *profile = track->profile;
+    uint32_t function = find_function(profile, method);
+    if (function == DW_MAP_NONE)
+        function = add_function(profile, method, NULL, dw_call_c_name(callable, self));
+    struct dw_call_node *parent = track->stack[track->depth].node;
+    return parent->last_child = add_child(track, parent, method, function);
+}
+
+void dw_calls_on_start(dw_py_frame *frame, PyCodeObject *code)
+{
+    (void)frame;
+    struct dw_call_track *track = track_here();
+    struct dw_call_node *node = track ? child_of_code(track, code) : NULL;
+    if (!node)
+        return;
+    node->count++;
+    push(track, node);
+}
+
+void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code)
+{
+    struct dw_call_track *track = track_here();
+    struct dw_call_node *node = track ? child_of_code(track, code) : NULL;
+    if (!node)
+        return;
+    uint64_t since;
+    node->resumes++;
+    push(track, node);
+    if (dw_pointer_map_take(&track->profile->sleepers, dw_py_frame_generator(frame), &since))
+        track->profile->functions[node->function].suspended +=
+            track->stack[track->depth].start - since;
+}
+
+/* Ends the calls above the last one of `key` too: they left without telling. */
+static void end_call(struct dw_call_track *track, const void *key, uint64_t now)
+{
+    uint32_t depth = track->depth;
+    while (depth && track->stack[depth].node->key != key)
+        depth--;
+    while (depth && track->depth >= depth)
+        pop(track, now);
+}
+
+void dw_calls_on_return(PyCodeObject *code)
+{
+    struct dw_call_track *track = track_here();
+    if (track && track->depth)
+        end_call(track, code, clock_now());
+}
+
+void dw_calls_on_yield(dw_py_frame *frame, PyCodeObject *code)
+{
+    struct dw_call_track *track = track_here();
+    if (!track || !track->depth)
+        return;
+    uint64_t now = clock_now(), old;
+    PyObject *generator = dw_py_frame_generator(frame);
+    end_call(track, code, now);
+    dw_pointer_map_take(&track->profile->sleepers, generator, &old);
+    dw_pointer_map_put(&track->profile->sleepers, generator, now);
+}
+
+void dw_calls_on_c_call(PyMethodDef *method, PyObject *callable, PyObject *self)
+{
+    struct dw_call_track *track = track_here();
+    struct dw_call_node *node = track ? child_of_method(track, method, callable, self) : NULL;
+    if (!node)
+        return;
+    node->count++;
+    push(track, node);
+}
+
+void dw_calls_on_c_return(PyMethodDef *method)
+{
+    struct dw_call_track *track = track_here();
+    if (track && track->depth)
+        end_call(track, method, clock_now());
+}
+
+int dw_calls_enable(struct dw_call_profile *profile, bool builtins)
+{
+    if (active == profile)
+        return 0;
+    if (active) {
+        PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
+        return -1;
+    }
+    if (!first_clock.tick)
+        first_clock = dw_clock_pair_now();
+    profile->builtins = builtins;
+    active = profile;
+    serial++;
+    if (dw_call_events_enable(builtins)) {
+        active = NULL;
+        return -1;
+    }
+    return 0;
+}
+
+/* Calls that are still open end now, in every thread. */
+static void end_open_calls(struct dw_call_profile *profile)
+{
+    uint64_t now = clock_now();
+    for (uint32_t i = 0; i < profile->track_count; i++) {
+        struct dw_call_track *track = profile->tracks[i];
+        while (track->serial == serial && track->depth)
+            pop(track, now);
+    }
+}
+
+void dw_calls_disable(struct dw_call_profile *profile)
+{
+    if (active != profile)
+        return;
+    end_open_calls(profile);
+    active = NULL;
+    serial++;
+    dw_call_events_disable();
+}
+
+bool dw_calls_is_enabled(const struct dw_call_profile *profile)
+{
+    return active == profile;
+}
+
+static void free_track(struct dw_call_track *track)
+{
+    if (here == track)
+        here = NULL;
+    track->serial = 0;
+    for (uint32_t i = 0; i < track->chunk_count; i++)
+        free(track->chunks[i]);
+    free(track->chunks);
+    free(track->stack);
+    free(track->thread_name);
+    dw_map_release(&track->index);
+    *track = (struct dw_call_track){0};
+}
+
+void dw_calls_clear(struct dw_call_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        free_track(profile->tracks[i]);
+    for (uint32_t i = 0; i < profile->function_count; i++) {
+        Py_XDECREF(profile->functions[i].code);
+        Py_DECREF(profile->functions[i].name);
+    }
+    free(profile->tracks);
+    free(profile->functions);
+    dw_map_release(&profile->function_index);
+    dw_pointer_map_release(&profile->sleepers);
+    *profile = (struct dw_call_profile){
+        .builtins = profile->builtins, .timer = profile->timer, .unit = profile->unit};
+}
+
+double dw_calls_seconds(const struct dw_call_profile *profile, uint64_t ticks)
+{
+    if (profile->timer)
+        return (double)ticks * (profile->unit ? profile->unit : 1e-9);
+    struct dw_clock_pair now = dw_clock_pair_now();
+    return (double)dw_clock_scale(dw_clock_rate_between(&first_clock, &now), ticks) * 1e-9;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * The calls probe: a tree of calls for each thread, with exact counts and times.
+ * One profile is active at a time, as with cProfile. The GIL guards all of it. */
+#ifndef DW_PROBE_CALLS_H
+#define DW_PROBE_CALLS_H
+
+#include "base/map.h"
+#include "base/pointer_map.h"
+#include "cpython/frame.h"
+
+/* What is called: Python code, perhaps with a signature, or a C function. */
+struct dw_call_function {
+    const void *key;    /* code object or method definition */
+    PyObject *code;     /* strong; NULL for a C function */
+    PyObject *name;     /* str: as pstats shows it */
+    uint64_t suspended; /* ticks that its generators slept */
+};
+
+struct dw_call_node {
+    const void *key; /* as the function's: the first thing that a call compares */
+    struct dw_call_node *parent;
+    struct dw_call_node *last_child;
+    uint32_t function;
+    uint32_t resumes;
+    uint64_t count;
+    uint64_t total; /* ticks, with callees, asleep not included */
+    uint64_t self;
+};
+
+struct dw_call_entry {
+    struct dw_call_node *node;
+    uint64_t start;
+    uint64_t children;
+};
+
+struct dw_call_track {
+    struct dw_call_profile *profile;
+    uint64_t serial;             /* of the profile's enabling for which the stack is valid */
+    struct dw_call_entry *stack; /* [0] is the thread's root */
+    uint32_t depth, capacity;
+    struct dw_call_node **chunks; /* nodes, allocated together */
+    uint32_t node_count, chunk_capacity, chunk_count;
+    struct dw_map index;
+    unsigned long thread;
+    char *thread_name;
+};
+
+struct dw_call_profile {
+    bool builtins;
+    PyObject *timer;       /* a Python clock, or NULL for ours */
+    double unit;           /* seconds of one tick of the Python clock, 0: floats of seconds */
+    PyObject *timer_error; /* what the clock raised, for the next call that can raise it */
+    struct dw_call_function *functions;
+    uint32_t function_count, function_capacity;
+    struct dw_map function_index;
+    struct dw_call_track **tracks;
+    uint32_t track_count, track_capacity;
+    struct dw_pointer_map sleepers; /* generators asleep, since when */
+};
+
+struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint32_t index);
+
+int dw_calls_enable(struct dw_call_profile *profile, bool builtins);
+void dw_calls_disable(struct dw_call_profile *profile);
+void dw_calls_clear(struct dw_call_profile *profile);
+bool dw_calls_is_enabled(const struct dw_call_profile *profile);
+/* Seconds of a number of ticks of the profile's clock. */
+double dw_calls_seconds(const struct dw_call_profile *profile, uint64_t ticks);
+
+/* "<built-in method builtins.len>", as cProfile says it; new reference or NULL. */
+PyObject *dw_call_c_name(PyObject *callable, PyObject *self);
+
+#endif

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+// The page: one state (view, zoomed node, search), kept in the address, shown by all parts.
+import { Palette } from "./colour.js";
+import { Tree, decode, findMatches, matcher, nodeKey, nodeOf } from "./data.js";
+import { duration, localTime, oneLine, plural, share } from "./format.js";
+import { Icicle } from "./icicle.js";
+import { Table, make } from "./table.js";
+import { Tip } from "./tip.js";
+
+/** @param {string} id */
+function part(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+/** @type {import("./data.js").Recording} */
+const recording = JSON.parse(part("data").textContent ?? "");
+const viewSelect = /** @type {HTMLSelectElement} */ (part("view"));
+const searchInput = /** @type {HTMLInputElement} */ (part("search"));
+const canvas = /** @type {HTMLCanvasElement} */ (part("canvas"));
+const palette = new Palette(recording);
+const tip = new Tip(part("tip"));
+const state = { view: 0, node: 0, search: "" };
+/** @type {Map<number, Tree>} */
+const trees = new Map();
+let tree = treeOf(0);
+/** @type {Uint8Array | null} */
+let matched = null;
+
+const icicle = new Icicle(part("icicle"), canvas, part("depth"), palette, {
+  pick: (node) => zoomTo(node, true),
+  hover: (node, event) => {
+    icicle.mark(node);
+    if (node >= 0) tip.show(tree, node, event);
+    else tip.hide();
+  },
+});
+const table = new Table(part("table"), palette, columns(), {
+  pick: (node) => zoomTo(node, false),
+  point: (node) => icicle.mark(node),
+  rows: (shown, all) => {
+    part("rows").textContent = `${shown.toLocaleString("en")} of ${plural(all, "path")}`;
+  },
+});
+
+/** @param {number} view */
+function treeOf(view) {
+  let found = trees.get(view);
+  if (!found) trees.set(view, (found = new Tree(recording, recording.views[view])));
+  return found;
+}
+
+/** The name, then the metrics that are columns; the share stands behind what it is of. */
+function columns() {
+  const found = [{ id: "name", label: "Name", about: "Region or function", unit: "" }];
+  for (const { id, unit, column, about } of recording.metrics) {
+    const label = id[0].toUpperCase() + id.slice(1);
+    if (column) found.push({ id, label, about: `${label}: ${about}`, unit });
+    if (id === recording.weight)
+      found.push({ id: "share", label: "%", about: `Share of the root's ${id}`, unit: "" });
+  }
+  return found;
+}
+
+/** Different values, in order. @param {string[]} values */
+function distinct(values) {
+  return [...new Set(values.filter(Boolean))];
+}
+
+/** @param {string} label @param {string[]} values @param {string} [title] */
+function addFact(label, values, title) {
+  if (!values.length) return;
+  const more = values.length > 2 ? ` +${values.length - 2}` : "";
+  const value = make("dd", "", oneLine(values.slice(0, 2).join(", "), 80) + more);
+  value.title = title ?? values.join("\n").slice(0, 2000);
+  const group = make("div", "");
+  group.append(make("dt", "", label), value);
+  part("facts").append(group);
+}
+
+function showHeader() {
+  const { processes } = recording;
+  const [first] = processes;
+  const programs = distinct(processes.map((p) => p.program));
+  const title = oneLine(programs.slice(0, 3).join(", ") || "Recording", 120);
+  part("program").textContent = title;
+  document.title = `${title} – dwell`;
+  const command = part("command");
+  command.textContent = oneLine(first?.argv || " ", 1000).trim();
+  command.title = oneLine(first?.argv ?? "", 2000);
+  if (first) {
+    const start = Math.min(...processes.map((p) => p.start_ms));
+    const end = Math.max(...processes.map((p) => p.start_ms * 1e6 + p.duration_ns));
+    const lasted = processes.length === 1 ? first.duration_ns : end - start * 1e6;
+    addFact("Duration", [duration(lasted)]);
+    addFact("Started", [localTime(start)], new Date(start).toISOString());
+  }
+  addFact("Processes", [processes.length === 1 ? `1 (pid ${first.pid})` : `${processes.length}`],
+    processes.map((p) => `${p.pid} ${p.program}`).join("\n").slice(0, 2000));
+  addFact("Threads", [`${recording.threads}`]);
+  addFact("Host", distinct(processes.map((p) => p.host)));
+  addFact("Python", distinct(processes.map((p) => p.python)));
+  addFact("dwell", distinct([...processes.map((p) => p.dwell), recording.dwell]));
+}
+
+function showWarnings() {
+  const list = make("ul", "");
+  for (const warning of recording.warnings)
+    list.append(make("li", "", warning[0].toUpperCase() + warning.slice(1) + "."));
+  part("warnings").replaceChildren(make("strong", "", "Not everything was kept"), list);
+  part("warnings").hidden = recording.warnings.length === 0;
+}
+
+/** All, then each process, then each thread. */
+function fillViews() {
+  const titles = { all: "", process: "Processes", thread: "Threads" };
+  /** @type {Map<string, HTMLElement>} */
+  const groups = new Map();
+  recording.views.forEach((view, index) => {
+    const all = view.kind === "all";
+    const option = make("option", "", all ? "All threads, merged" : oneLine(view.name, 120));
+    option.setAttribute("value", String(index));
+    if (!groups.has(view.kind)) {
+      const group = all ? viewSelect : make("optgroup", "");
+      if (!all) {
+        group.setAttribute("label", titles[/** @type {keyof titles} */ (view.kind)] ?? view.kind);
+        viewSelect.append(group);
+      }
+      groups.set(view.kind, group);
+    }
+    groups.get(view.kind)?.append(option);
+  });
+  part("view-field").hidden = recording.views.length < 2;
+}
+
+/** Words for views that hold nothing below their root, and for shares above 100 %. */
+function explainView() {
+  const empty = part("empty");
+  const unit = recording.metrics.find((m) => m.id === recording.weight)?.unit;
+  const overlap = tree.span[0] > tree.weight[0] * 1.005 && unit === "ns" && tree.weight[0] > 0;
+  empty.hidden = tree.count > 1;
+  empty.textContent = recording.views[state.view].kind === "thread"
+    ? "Nothing was recorded in this thread."
+    : "Nothing was recorded below the root. Mark what matters with dwell.region(\"name\") or "
+      + "@dwell.func(), and run the program under dwell run.";
+  part("overlap").hidden = !overlap;
+  part("overlap").textContent = "Threads overlap: shares are of the run’s "
+    + `${duration(tree.weight[0])} and add up to more than 100%`;
+  canvas.setAttribute("aria-label", `Icicle of ${plural(tree.count, "path")}: width is the `
+    + `${recording.weight}, callers above what they call. The table holds the same data.`);
+}
+
+/** @param {number} node */
+function crumb(node) {
+  const button = make("button", "crumb", oneLine(tree.name(node), 60));
+  button.setAttribute("type", "button");
+  if (node === state.node) button.setAttribute("aria-current", "true");
+  button.addEventListener("click", () => zoomTo(node, true));
+  return button;
+}
+
+/** The way from the root; of a long one the two ends. */
+function showTrail() {
+  const path = tree.ancestry(state.node);
+  const shown = path.length <= 8 ? path : [...path.slice(0, 2), -1, ...path.slice(-5)];
+  const parts = shown.map((node) => node >= 0 ? crumb(node)
+    : make("span", "crumb cut", `… ${plural(path.length - 7, "more", "more")} …`));
+  part("trail").replaceChildren(...parts.flatMap((element, index) =>
+    index ? [make("span", "sep", "›"), element] : [element]));
+  part("trail").lastElementChild?.append(make("span", "size",
+    `${duration(tree.weight[state.node])} · ${share(tree.weight[state.node], tree.weight[0])}`));
+  part("out").hidden = state.node === 0;
+}
+
+function showMatches() {
+  const output = part("matches");
+  let test = null;
+  matched = null;
+  output.className = "matches";
+  try {
+    test = matcher(state.search);
+    output.textContent = "";
+  } catch {
+    output.textContent = "Not a valid pattern";
+    output.classList.add("bad");
+  }
+  if (test) {
+    const found = findMatches(tree, test);
+    matched = found.matched;
+    output.textContent = found.count
+      ? `${plural(found.count, "match", "matches")} · ${duration(found.weight)} · `
+        + share(found.weight, tree.weight[0])
+      : "No match";
+  }
+  icicle.highlight(matched);
+  table.highlight(matched);
+}
+
+/** @param {number} node @param {boolean} reveal whether the table is to follow */
+function zoomTo(node, reveal) {
+  tip.hide();
+  icicle.mark(-1);
+  state.node = node;
+  icicle.zoom(node);
+  table.zoomed = node;
+  if (reveal) table.reveal(node);
+  else table.draw();
+  showTrail();
+  saveState(true);
+}
+
+function showView() {
+  tree = treeOf(state.view);
+  viewSelect.value = String(state.view);
+  state.node = Math.min(state.node, tree.count - 1);
+  icicle.show(tree, state.node);
+  table.show(tree);
+  table.zoomed = state.node;
+  if (state.node) table.reveal(state.node);
+  explainView();
+  showTrail();
+  showMatches();
+}
+
+/** Moves the table's cursor to the next match, around the end. */
+function nextMatch() {
+  if (!matched) return;
+  for (let step = 1; step <= tree.count; step++) {
+    const node = (table.cursor + step) % tree.count;
+    if (!matched[node]) continue;
+    table.reveal(node);
+    icicle.mark(node);
+    return;
+  }
+}
+
+/** @param {boolean} step whether the browser's Back is to come back here */
+function saveState(step) {
+  const words = [];
+  if (state.view) words.push(`view=${state.view}`);
+  if (state.node) words.push(`path=${nodeKey(tree, state.node)}`);
+  if (state.search) words.push(`search=${encodeURIComponent(state.search.toWellFormed?.() ?? state.search)}`);
+  const hash = `#${words.join("&")}`;
+  if (hash === (location.hash || "#")) return;
+  if (step) history.pushState(null, "", hash);
+  else history.replaceState(null, "", hash);
+}
+
+function loadState() {
+  const words = new Map(location.hash.slice(1).split("&").map((word) => {
+    const at = word.indexOf("=");
+    return [word.slice(0, at), word.slice(at + 1)];
+  }));
+  const view = Number(words.get("view") ?? 0);
+  state.view = recording.views[view] ? view : 0;
+  state.node = nodeOf(treeOf(state.view), words.get("path") ?? "");
+  state.search = decode(words.get("search") ?? "");
+  searchInput.value = state.search;
+  showView();
+}
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  const typing = event.target === searchInput;
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    searchInput.select();
+  } else if (event.key === "Enter" && typing) {
+    nextMatch();
+  } else if (event.key === "Escape" && typing && state.search) {
+    event.preventDefault();
+    searchInput.value = "";
+    searchFor("");
+  } else if (event.key === "Escape") {
+    searchInput.blur();
+    if (state.node) zoomTo(0, true);
+  }
+}
+
+/** @param {string} text */
+function searchFor(text) {
+  if (text === state.search) return;
+  state.search = text;
+  showMatches();
+  saveState(false);
+}
+
+function listen() {
+  viewSelect.addEventListener("change", () => {
+    state.view = Number(viewSelect.value);
+    state.node = 0;
+    showView();
+    saveState(true);
+  });
+  searchInput.addEventListener("input", () => searchFor(searchInput.value));
+  part("out").addEventListener("click", () => zoomTo(0, true));
+  part("expand").addEventListener("click", () => table.setAll(true));
+  part("collapse").addEventListener("click", () => table.setAll(false));
+  addEventListener("keydown", onKey);
+  addEventListener("popstate", loadState);
+  addEventListener("scroll", () => tip.hide(), { passive: true, capture: true });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    palette.refresh();
+    icicle.redraw();
+    table.draw();
+  });
+}
+
+showHeader();
+showWarnings();
+fillViews();
+listen();
+loadState();
