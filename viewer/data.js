@@ -131,9 +131,9 @@ export function findMatches(tree, test) {
 /** A short name for the node that outlives a new export: its names, or "@index" when those are
  * long or not the only ones. @param {Tree} tree @param {number} node */
 export function nodeKey(tree, node) {
-  const names = tree.depth[node] > 40 ? null : tree.ancestry(node).slice(1).map((n) => tree.name(n));
-  const key = names?.map((name) => encodeURIComponent(name.toWellFormed?.() ?? name)).join("/");
-  return key !== undefined && key.length < 1500 && nodeOf(tree, key) === node ? key : `@${node}`;
+  if (tree.depth[node] > 40) return `@${node}`;
+  const key = tree.ancestry(node).slice(1).map((at) => encode(tree.name(at))).join("/");
+  return key.length < 1500 && nodeOf(tree, key) === node ? key : `@${node}`;
 }
 
 /** @param {Tree} tree @param {string} key @returns {number} the root when there is no such node */
@@ -147,6 +147,11 @@ export function nodeOf(tree, key) {
     node = child;
   }
   return node;
+}
+
+/** Of any text, also with half a surrogate pair. @param {string} text */
+export function encode(text) {
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
 }
 
 /** @param {string} text */

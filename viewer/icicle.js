@@ -194,7 +194,8 @@ export class Icicle {
     context.fill();
     if (width > 26 * ratio) {
       context.fillStyle = isMatch ? palette.theme.matchInk : palette.theme.ink;
-      this.#label(node, x + PAD * ratio, width - 2 * PAD * ratio, y + (this.row * ratio) / 2, ratio);
+      const middle = y + (this.row * ratio) / 2;
+      this.#label(node, x + PAD * ratio, width - 2 * PAD * ratio, middle, ratio);
     }
     context.globalAlpha = 1;
   }

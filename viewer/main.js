@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The page: one state (view, zoomed node, search), kept in the address, shown by all parts.
 import { Palette } from "./colour.js";
-import { Tree, decode, findMatches, matcher, nodeKey, nodeOf } from "./data.js";
+import { Tree, decode, encode, findMatches, matcher, nodeKey, nodeOf } from "./data.js";
 import { duration, localTime, oneLine, plural, share } from "./format.js";
 import { Icicle } from "./icicle.js";
 import { Table, make } from "./table.js";
@@ -238,7 +238,7 @@ function saveState(step) {
   const words = [];
   if (state.view) words.push(`view=${state.view}`);
   if (state.node) words.push(`path=${nodeKey(tree, state.node)}`);
-  if (state.search) words.push(`search=${encodeURIComponent(state.search.toWellFormed?.() ?? state.search)}`);
+  if (state.search) words.push(`search=${encode(state.search)}`);
   const hash = `#${words.join("&")}`;
   if (hash === (location.hash || "#")) return;
   if (step) history.pushState(null, "", hash);
@@ -263,6 +263,7 @@ function onKey(event) {
   const typing = event.target === searchInput;
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
+    searchInput.focus();
     searchInput.select();
   } else if (event.key === "Enter" && typing) {
     nextMatch();

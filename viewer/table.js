@@ -140,7 +140,8 @@ export class Table {
       const cell = make("div", column.id === "name" ? "cell name" : "cell");
       const button = make("button", sorted ? "sort on" : "sort", column.label);
       cell.setAttribute("role", "columnheader");
-      cell.setAttribute("aria-sort", !sorted ? "none" : this.sort.down ? "descending" : "ascending");
+      const order = this.sort.down ? "descending" : "ascending";
+      cell.setAttribute("aria-sort", sorted ? order : "none");
       button.title = column.about;
       button.setAttribute("type", "button");
       if (sorted) button.append(make("span", "arrow", this.sort.down ? "▾" : "▴"));
@@ -216,7 +217,8 @@ export class Table {
     const name = oneLine(tree.name(node));
     cell.setAttribute("role", "gridcell");
     cell.style.paddingLeft = `${10 + Math.min(depth, INDENT_MOST) * 14}px`;
-    cell.append(make("span", "twist", tree.hasChildren(node) ? (this.open[node] ? "▾" : "▸") : ""));
+    const twist = this.open[node] ? "▾" : "▸";
+    cell.append(make("span", "twist", tree.hasChildren(node) ? twist : ""));
     if (depth > INDENT_MOST) cell.append(make("span", "level", `+${depth - INDENT_MOST}`));
     swatch.style.background = this.palette.of(tree, node);
     const text = make("span", "text", name);
@@ -271,7 +273,8 @@ export class Table {
   /** @param {KeyboardEvent} event */
   #key(event) {
     const tree = this.tree;
-    if (!tree || event.target !== this.scroller || event.ctrlKey || event.metaKey || event.altKey) return;
+    const modified = event.ctrlKey || event.metaKey || event.altKey;
+    if (!tree || event.target !== this.scroller || modified) return;
     const node = this.cursor;
     const at = this.rows.indexOf(node);
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / LINE) - 2);

@@ -44,7 +44,8 @@ export class Tip {
     this.node = node;
     this.box.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.box;
-    const x = event.clientX + 16 + width > innerWidth ? event.clientX - width - 12 : event.clientX + 16;
+    const right = event.clientX + 16;
+    const x = right + width > innerWidth ? event.clientX - width - 12 : right;
     const y = Math.min(event.clientY + 18, innerHeight - height - 8);
     this.box.style.left = `${Math.max(8, x)}px`;
     this.box.style.top = `${Math.max(8, y)}px`;

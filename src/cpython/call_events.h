@@ -11,8 +11,8 @@ int dw_call_events_enable(bool builtins);
 void dw_call_events_disable(void);
 
 /* The calls probe defines these. They are called with the GIL held, run no Python code
- * and never fail. `frame` is the frame that begins, goes on, sleeps or ends. */
-void dw_calls_on_start(dw_py_frame *frame, PyCodeObject *code);
+ * and never fail. `frame` is the frame that goes on or sleeps. */
+void dw_calls_on_start(PyCodeObject *code);
 void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code);
 void dw_calls_on_yield(dw_py_frame *frame, PyCodeObject *code);
 void dw_calls_on_return(PyCodeObject *code);

@@ -8,7 +8,7 @@
 static PyObject *on_start(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)self, (void)count;
-    dw_calls_on_start(dw_py_frame_now(), (PyCodeObject *)arguments[0]);
+    dw_calls_on_start((PyCodeObject *)arguments[0]);
     Py_RETURN_NONE;
 }
 

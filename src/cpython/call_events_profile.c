@@ -27,7 +27,7 @@ static void on_frame(int what, dw_py_frame *frame)
 {
     PyCodeObject *code = dw_py_frame_code(frame);
     if (what == PyTrace_CALL && is_start(frame))
-        dw_calls_on_start(frame, code);
+        dw_calls_on_start(code);
     else if (what == PyTrace_CALL)
         dw_calls_on_resume(frame, code);
     else if (sleeps(frame))

@@ -14,15 +14,10 @@ struct building {
     struct dw_rows *rows;
     const struct dw_profile *profile;
     uint32_t *row_of;        /* path to row, in the tree being built */
-    bool *shown;             /* paths that are regions all the way up */
+    bool *shown;             /* paths of frames that take time, all the way up */
     uint32_t *threads;       /* in order */
     uint32_t *first_threads; /* of each process */
 };
-
-static bool is_row_kind(uint32_t kind)
-{
-    return kind == DW_FRAME_ROOT || kind == DW_FRAME_REGION;
-}
 
 static int start(struct building *building)
 {
@@ -34,7 +29,7 @@ static int start(struct building *building)
         return DW_ERR_MEMORY;
     memset(building->row_of, 0xff, count * sizeof *building->row_of);
     for (dw_path_id path = 0; path < count; path++)
-        building->shown[path] = is_row_kind(dw_profile_frame(profile, path)->kind) &&
+        building->shown[path] = dw_frame_kind_takes_time(dw_profile_frame(profile, path)->kind) &&
                                 (!path || building->shown[profile->paths.paths[path].parent]);
     int error = dw_roster_threads(profile, &building->threads);
     return error ? error : dw_roster_first_threads(profile, &building->first_threads);

@@ -13,7 +13,15 @@ enum dw_frame_kind {
     DW_FRAME_REGION = 1,  /* a marked region; file and line only when it named itself */
     DW_FRAME_COUNTER = 2, /* a counter: its total is a sum, not a time */
     DW_FRAME_INSTANT = 3, /* a point in time */
+    DW_FRAME_FUNCTION = 4, /* Python code, with its file and first line */
+    DW_FRAME_BUILTIN = 5,  /* a C function */
 };
+
+/* Whether time is spent in it, so that it belongs in a table of times. */
+static inline bool dw_frame_kind_takes_time(uint32_t kind)
+{
+    return kind != DW_FRAME_COUNTER && kind != DW_FRAME_INSTANT;
+}
 
 struct dw_frame {
     uint32_t kind;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "cpython/call_events.h"
+#include "cpython/thread_name.h"
 
 #include <string.h>
 
@@ -98,7 +99,8 @@ static struct dw_call_node *add_child(struct dw_call_track *track, struct dw_cal
     struct dw_call_node *node = function == DW_MAP_NONE ? NULL : new_node(track);
     if (!node)
         return NULL;
-    *node = (struct dw_call_node){.key = key, .parent = parent, .function = function};
+    *node = (struct dw_call_node){
+        .key = key, .parent = parent, .function = function, .index = track->node_count};
     if (dw_map_add(&track->index, hash_child(parent, key), track->node_count, child_hash_of, track))
         return NULL;
     track->node_count++;
@@ -125,6 +127,8 @@ static struct dw_call_track *new_track(struct dw_call_profile *profile)
     }
     track->profile = profile;
     track->thread = PyThread_get_thread_ident();
+    track->thread_id = PyThread_get_thread_native_id();
+    track->thread_name = dw_py_thread_name();
     track->stack[0] = (struct dw_call_entry){.node = dw_call_track_node(track, 0)};
     track->stack[0].node->function = DW_MAP_NONE;
     track->node_count = 1;
@@ -245,9 +249,8 @@ static struct dw_call_node *child_of_method(struct dw_call_track *track, PyMetho
     return parent->last_child = add_child(track, parent, method, function);
 }
 
-void dw_calls_on_start(dw_py_frame *frame, PyCodeObject *code)
+void dw_calls_on_start(PyCodeObject *code)
 {
-    (void)frame;
     struct dw_call_track *track = track_here();
     struct dw_call_node *node = track ? child_of_code(track, code) : NULL;
     if (!node)

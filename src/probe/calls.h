@@ -21,7 +21,8 @@ struct dw_call_node {
     struct dw_call_node *parent;
     struct dw_call_node *last_child;
     uint32_t function;
-    uint32_t resumes;
+    uint32_t index; /* of the node in its track */
+    uint64_t resumes;
     uint64_t count;
     uint64_t total; /* ticks, with callees, asleep not included */
     uint64_t self;
@@ -41,15 +42,15 @@ struct dw_call_track {
     struct dw_call_node **chunks; /* nodes, allocated together */
     uint32_t node_count, chunk_capacity, chunk_count;
     struct dw_map index;
-    unsigned long thread;
+    unsigned long thread; /* as Python identifies it */
+    uint64_t thread_id;   /* as the kernel does */
     char *thread_name;
 };
 
 struct dw_call_profile {
     bool builtins;
-    PyObject *timer;       /* a Python clock, or NULL for ours */
-    double unit;           /* seconds of one tick of the Python clock, 0: floats of seconds */
-    PyObject *timer_error; /* what the clock raised, for the next call that can raise it */
+    PyObject *timer; /* a Python clock, or NULL for ours */
+    double unit;     /* seconds of one tick of the Python clock, 0: floats of seconds */
     struct dw_call_function *functions;
     uint32_t function_count, function_capacity;
     struct dw_map function_index;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lens/lens.h"
 #include "log/reader.h"
+#include "probe/call_profiler.h"
 #include "probe/iter_proxy.h"
 
 #include <errno.h>
@@ -334,7 +335,7 @@ static int module_exec(PyObject *module)
     loaded = true;
     if (PyModule_AddStringConstant(module, "__version__", DW_VERSION))
         return -1;
-    return dw_region_init(module) || dw_iter_proxy_init() ? -1 : 0;
+    return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

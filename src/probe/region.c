@@ -5,6 +5,7 @@
 #include "probe/region.h"
 
 #include "base/pointer_map.h"
+#include "cpython/thread_name.h"
 #include "cpython/watch.h"
 
 #include <structmember.h>
@@ -319,30 +320,12 @@ static int make_off_region(void)
     return error;
 }
 
-/* A Python thread's own name, without making one up for threads that Python does not know. */
 static void name_track(struct dw_track *track)
 {
-    if (!Py_IsInitialized() || !PyGILState_Check())
-        return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *threading = PyImport_GetModule(PyUnicode_InternFromString("threading"));
-    PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
-    PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-    PyObject *thread = active && ident ? PyObject_GetItem(active, ident) : NULL;
-    PyObject *name = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
-    Py_ssize_t size = 0;
-    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &size) : NULL;
-    if (text)
-        dw_track_set_name(track, text, (size_t)size);
-    else if (!threading)
-        dw_track_set_name(track, "MainThread", 10);
-    Py_XDECREF(name);
-    Py_XDECREF(thread);
-    Py_XDECREF(ident);
-    Py_XDECREF(active);
-    Py_XDECREF(threading);
-    PyErr_Restore(type, value, traceback);
+    char *name = Py_IsInitialized() && PyGILState_Check() ? dw_py_thread_name() : NULL;
+    if (name)
+        dw_track_set_name(track, name, strlen(name));
+    free(name);
 }
 
 int dw_region_init(PyObject *module)

@@ -88,6 +88,7 @@ void dw_fork_continue(void)
     dw_recorder.is_fork = false;
     memcpy(parent, dw_recorder.tables.process.uuid, sizeof parent);
     dw_recorder.tables.process.first_clock = dw_clock_pair_now();
+    dw_recorder_new_uuid(&dw_recorder.tables.process);
     dw_recorder_describe_process();
     describe_child(parent);
     dw_recorder.tables.track_count = 0; /* the others are the parent's threads */

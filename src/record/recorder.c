@@ -111,12 +111,16 @@ void dw_recorder_describe_text(const char *key, const char *value)
     dw_recorder_describe(key, value, strlen(value));
 }
 
+void dw_recorder_new_uuid(struct dw_process *process)
+{
+    if (getrandom(process->uuid, sizeof process->uuid, 0) < 0)
+        memcpy(process->uuid, &process->first_clock, sizeof process->uuid);
+}
+
 void dw_recorder_describe_process(void)
 {
     char text[PATH_MAX];
     struct dw_process *process = &dw_recorder.tables.process;
-    if (getrandom(process->uuid, sizeof process->uuid, 0) < 0)
-        memcpy(process->uuid, &process->first_clock, sizeof process->uuid);
     process->pid = (uint64_t)getpid();
     dw_recorder_describe_text("dwell", DW_VERSION);
     if (!gethostname(text, sizeof text - 1))
@@ -126,6 +130,32 @@ void dw_recorder_describe_process(void)
     snprintf(text, sizeof text, "%d", (int)getppid());
     dw_recorder_describe_text("ppid", text);
     dw_recorder_describe_text("clock", dw_tick_is_tsc ? "tsc" : "monotonic");
+}
+
+int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *strings)
+{
+    struct dw_tables *tables = &dw_recorder.tables;
+    dw_recorder_describe_process();
+    *process = (struct dw_process){.pid = tables->process.pid};
+    process->first_clock = process->last_clock = dw_clock_pair_now();
+    dw_recorder_new_uuid(process);
+    pthread_mutex_lock(&tables->lock);
+    int error = 0;
+    for (uint32_t i = 0; i < tables->process.property_count && !error; i++) {
+        struct dw_string key = tables->strings.strings[tables->process.properties[i].key];
+        struct dw_string value = tables->strings.strings[tables->process.properties[i].value];
+        struct dw_property property;
+        error = dw_string_intern(strings, key.bytes, key.size, &property.key);
+        if (!error)
+            error = dw_string_intern(strings, value.bytes, value.size, &property.value);
+        if (!error)
+            error =
+                DW_GROW(process->properties, process->property_count, process->property_capacity);
+        if (!error)
+            process->properties[process->property_count++] = property;
+    }
+    pthread_mutex_unlock(&tables->lock);
+    return error;
 }
 
 int dw_recorder_start(const struct dw_record_options *wanted)
@@ -139,6 +169,7 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     atomic_store(&dw_recorder.dropped, 0);
     dw_tracks_forget();
     dw_recorder.tables.process.first_clock = dw_clock_pair_now();
+    dw_recorder_new_uuid(&dw_recorder.tables.process);
     dw_recorder_describe_process();
     int error = dw_flusher_open(wanted->log_file);
     if (error)

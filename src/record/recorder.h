@@ -29,6 +29,9 @@ void dw_recorder_kick(void);
 int dw_recorder_snapshot(struct dw_log_writer *writer);
 /* Describes the process in the log; to be called before start. */
 void dw_recorder_describe(const char *key, const void *value, size_t size);
+/* What the log of another probe says of this process: its properties, in `strings`, a new
+ * uuid and the clock. The caller frees process->properties. */
+int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *strings);
 /* Turns on what another caller of start wants too: a timeline or CPU time, from now on. */
 void dw_recorder_widen(const struct dw_record_options *options);
 /* The log file in use ("" without one); valid until the next fork or start. */

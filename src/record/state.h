@@ -19,6 +19,7 @@ struct dw_recorder {
 extern struct dw_recorder dw_recorder;
 
 /* recorder.c: what the log says of this process. */
+void dw_recorder_new_uuid(struct dw_process *process);
 void dw_recorder_describe_process(void);
 void dw_recorder_describe_text(const char *key, const char *value);
 

@@ -4,17 +4,25 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars "
-    "--disable-background-networking --disable-component-update --disable-sync "
-    "--remote-debugging-pipe"
-).split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+]
 PATIENCE_S = 30
 
 Message = dict[str, Any]
@@ -86,6 +94,8 @@ class Browser:
 
     def _read(self) -> Message:
         while b"\0" not in self._pending:
+            ready, _, _ = select.select([self._answers], [], [], PATIENCE_S)
+            assert ready, "the browser does not answer"
             data = os.read(self._answers, 1 << 16)
             assert data, "the browser went away"
             self._pending += data
@@ -149,9 +159,7 @@ class Browser:
     def click(self, x: float, y: float) -> None:
         self.move(x, y)
         for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
         self.settle()
 
     def place(self, expression: str) -> tuple[float, float]:

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * threading.current_thread() would make a thread up where there is none; its table does not. */
+#include "cpython/thread_name.h"
+
+#include <Python.h>
+
+#include <string.h>
+
+static PyObject *get(PyObject *owner, const char *name)
+{
+    return owner ? PyObject_GetAttrString(owner, name) : NULL;
+}
+
+char *dw_py_thread_name(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *module = PyUnicode_FromString("threading");
+    PyObject *threading = module ? PyImport_GetModule(module) : NULL;
+    PyObject *active = get(threading, "_active");
+    PyObject *ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    PyObject *thread = active && ident ? PyObject_GetItem(active, ident) : NULL;
+    PyObject *name = get(thread, "_name");
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    char *copy = text ? strdup(text) : threading ? NULL : strdup("MainThread");
+    Py_XDECREF(name);
+    Py_XDECREF(thread);
+    Py_XDECREF(ident);
+    Py_XDECREF(active);
+    Py_XDECREF(threading);
+    Py_XDECREF(module);
+    PyErr_Restore(type, value, traceback);
+    return copy;
+}

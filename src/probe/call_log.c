@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ * Times go out as nanoseconds, so a Python clock makes no difference to a reader. */
+#include "probe/call_log.h"
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "record/recorder.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+int dw_call_log_open(struct dw_call_log *log, const char *path)
+{
+    dw_string_id root;
+    *log = (struct dw_call_log){.fd = -1};
+    if (path && (log->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
+        return DW_ERR_IO;
+    int error = dw_log_writer_init(&log->writer, log->fd);
+    if (!error)
+        error = dw_string_table_init(&log->strings);
+    if (!error)
+        error = dw_string_intern(&log->strings, "<main>", 6, &root);
+    if (!error)
+        error = dw_frame_table_init(&log->frames, root);
+    if (!error)
+        error = dw_path_tree_init(&log->paths);
+    if (!error)
+        error = dw_recorder_introduce(&log->process, &log->strings);
+    log->process.first_clock.tick = log->process.first_clock.monotonic_ns;
+    if (!error)
+        dw_log_write_process(&log->writer, 0, &log->process, &log->strings);
+    return error;
+}
+
+void dw_call_log_release(struct dw_call_log *log)
+{
+    for (uint32_t i = 0; i < log->track_count; i++)
+        free(log->tracks[i].path_of);
+    free(log->tracks);
+    free(log->frame_of);
+    free(log->process.properties);
+    dw_path_tree_release(&log->paths);
+    dw_frame_table_release(&log->frames);
+    dw_string_table_release(&log->strings);
+    dw_log_writer_release(&log->writer);
+    if (log->fd >= 0)
+        close(log->fd);
+    log->fd = -1;
+}
+
+static int intern(struct dw_call_log *log, PyObject *text, dw_string_id *id)
+{
+    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+    if (!bytes) {
+        PyErr_Clear();
+        *id = 0;
+        return 0;
+    }
+    int error = dw_string_intern(&log->strings, PyBytes_AS_STRING(bytes),
+                                 (size_t)PyBytes_GET_SIZE(bytes), id);
+    Py_DECREF(bytes);
+    return error;
+}
+
+static int add_function(struct dw_call_log *log, const struct dw_call_function *function)
+{
+    struct dw_frame frame = {.kind = function->code ? DW_FRAME_FUNCTION : DW_FRAME_BUILTIN};
+    const PyCodeObject *code = (const PyCodeObject *)function->code;
+    int error = intern(log, function->name, &frame.name);
+    if (!error && code) {
+        error = intern(log, code->co_filename, &frame.file);
+        frame.line = (uint32_t)code->co_firstlineno;
+    }
+    if (!error)
+        error = DW_GROW(log->frame_of, log->frame_count, log->frame_capacity);
+    if (!error)
+        error = dw_frame_intern(&log->frames, &frame, &log->frame_of[log->frame_count]);
+    log->frame_count += !error;
+    return error;
+}
+
+static int add_nodes(struct dw_call_log *log, const struct dw_call_track *track, uint32_t index)
+{
+    struct dw_call_log_track *known = &log->tracks[index];
+    for (uint32_t i = known->count; i < track->node_count; i++) {
+        const struct dw_call_node *node = dw_call_track_node(track, i);
+        int error = DW_GROW(known->path_of, known->count, known->capacity);
+        if (error)
+            return error;
+        known->path_of[i] = DW_PATH_ROOT;
+        if (i)
+            error = dw_path_intern(&log->paths, known->path_of[node->parent->index],
+                                   log->frame_of[node->function], &known->path_of[i]);
+        if (error)
+            return error;
+        known->count++;
+    }
+    return 0;
+}
+
+static int add_definitions(struct dw_call_log *log, const struct dw_call_profile *profile)
+{
+    int error = 0;
+    while (!error && log->frame_count < profile->function_count)
+        error = add_function(log, &profile->functions[log->frame_count]);
+    while (!error && log->track_count < profile->track_count) {
+        error = DW_GROW(log->tracks, log->track_count, log->track_capacity);
+        if (!error)
+            log->tracks[log->track_count++] = (struct dw_call_log_track){0};
+    }
+    for (uint32_t i = 0; i < profile->track_count && !error; i++)
+        error = add_nodes(log, profile->tracks[i], i);
+    return error;
+}
+
+static void write_definitions(struct dw_call_log *log, const struct dw_call_profile *profile)
+{
+    dw_log_write_strings(&log->writer, &log->strings, log->strings_written);
+    dw_log_write_frames(&log->writer, &log->frames, log->frames_written);
+    dw_log_write_paths(&log->writer, &log->paths, log->paths_written);
+    log->strings_written = log->strings.count;
+    log->frames_written = log->frames.count;
+    log->paths_written = log->paths.count;
+    for (uint32_t i = 0; i < profile->track_count; i++) {
+        const char *name = profile->tracks[i]->thread_name;
+        dw_log_write_thread(&log->writer, i, 0, profile->tracks[i]->thread_id,
+                            (struct dw_string){name ? name : "", name ? strlen(name) : 0});
+    }
+}
+
+static uint64_t nanoseconds(const struct dw_call_profile *profile, uint64_t ticks)
+{
+    return (uint64_t)(dw_calls_seconds(profile, ticks) * 1e9);
+}
+
+static void write_values(struct dw_call_log *log, const struct dw_call_profile *profile,
+                         uint32_t index)
+{
+    const struct dw_call_track *track = profile->tracks[index];
+    struct dw_metric root = {.count = 1};
+    dw_log_values_begin(&log->writer, index);
+    for (uint32_t i = 1; i < track->node_count; i++) {
+        const struct dw_call_node *node = dw_call_track_node(track, i);
+        struct dw_metric metric = {
+            .count = node->count,
+            .total = nanoseconds(profile, node->total),
+            .children = nanoseconds(profile, node->total - node->self),
+        };
+        if (!node->parent->index)
+            root.total += metric.total;
+        dw_log_values_add(&log->writer, log->tracks[index].path_of[i], &metric, 0);
+    }
+    root.children = root.total;
+    dw_log_values_add(&log->writer, DW_PATH_ROOT, &root, 0);
+    dw_log_values_end(&log->writer);
+}
+
+int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *profile, bool last)
+{
+    int error = add_definitions(log, profile);
+    if (error)
+        return error;
+    write_definitions(log, profile);
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        write_values(log, profile, i);
+    struct dw_clock_pair now = dw_clock_pair_now();
+    now.tick = now.monotonic_ns;
+    dw_log_write_clock(&log->writer, 0, &now);
+    if (last)
+        dw_log_write_end(&log->writer, 0, 0);
+    return log->writer.error;
+}

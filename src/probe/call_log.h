@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ * A calls profile as a log: a whole one in memory, or a file that grows while the
+ * program runs. The GIL guards it. */
+#ifndef DW_PROBE_CALL_LOG_H
+#define DW_PROBE_CALL_LOG_H
+
+#include "log/writer.h"
+#include "probe/calls.h"
+
+struct dw_call_log {
+    struct dw_log_writer writer;
+    int fd; /* -1: in memory */
+    struct dw_string_table strings;
+    struct dw_frame_table frames;
+    struct dw_path_tree paths;
+    struct dw_process process;
+    uint32_t strings_written, frames_written, paths_written;
+    dw_frame_id *frame_of; /* by function */
+    uint32_t frame_count, frame_capacity;
+    struct dw_call_log_track {
+        dw_path_id *path_of; /* by node */
+        uint32_t count, capacity;
+    } * tracks;
+    uint32_t track_count, track_capacity;
+};
+
+/* `path` NULL: in memory. 0 or an error. */
+int dw_call_log_open(struct dw_call_log *log, const char *path);
+/* Brings the log up to date; the last time it says so. */
+int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *profile, bool last);
+void dw_call_log_release(struct dw_call_log *log);
+
+#endif
