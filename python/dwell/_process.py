@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""What a recording says about its process, and how it ends with it."""
+"""What a recording says about its process, and how it ends with it.
+
+`dwell run` loads this into every program, so it imports no more than it must.
+"""
 
 import atexit
-import functools
 import os
-import shlex
 import sys
-from collections.abc import Callable
-from typing import Any
 
 from . import _core
 
-_ways_out = ("_exit", "execv", "execve")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_WAYS_OUT = ("_exit", "execv", "execve")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
 def describe() -> None:
-    program = sys.orig_argv[1:] or [sys.executable]
-    _core.describe("argv", shlex.join(sys.orig_argv))
-    _core.describe("program", _program_name(program))
+    _core.describe("argv", " ".join(map(_quoted, sys.orig_argv)))
+    _core.describe("program", _program_name(sys.orig_argv[1:]))
     _core.describe("python", sys.version.split()[0])
+
+
+def _quoted(word: str) -> str:
+    """The word as a shell would need it."""
+    return word if word and _PLAIN.issuperset(word) else "'" + word.replace("'", "'\\''") + "'"
 
 
 def _program_name(arguments: list[str]) -> str:
@@ -33,17 +42,21 @@ def _program_name(arguments: list[str]) -> str:
     return "python"
 
 
-def stop_at_end(stop: Callable[[], None]) -> None:
-    """Calls `stop` however the process ends, as far as Python can see it coming."""
+def stop_at_end(
+    stop: "Callable[[], None]", flush: "Callable[[], None]" = _core.flush_last
+) -> None:
+    """Calls `stop` when the program ends, and `flush` before it leaves without atexit."""
     atexit.register(stop)
-    for name in _ways_out:
-        setattr(os, name, _stopping(getattr(os, name)))
+    for name in _WAYS_OUT:
+        setattr(os, name, _flushing(getattr(os, name), flush))
 
 
-def _stopping(leave: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(leave)
-    def leave_after_flush(*args: Any, **kwargs: Any) -> Any:
-        _core.flush_last()
+def _flushing(leave: "Callable[..., Any]", flush: "Callable[[], None]") -> "Callable[..., Any]":
+    def leave_after_flush(*args: "Any", **kwargs: "Any") -> "Any":
+        flush()
         return leave(*args, **kwargs)
 
+    leave_after_flush.__name__ = leave_after_flush.__qualname__ = leave.__name__
+    leave_after_flush.__doc__ = leave.__doc__
+    leave_after_flush.__wrapped__ = leave  # type: ignore[attr-defined]
     return leave_after_flush

@@ -12,14 +12,26 @@ from . import _core, _process
 
 
 def _start() -> None:
-    timeline, cpu, log_file = os.environ.pop("DWELL_RUN").split(" ", 2)
+    wanted, log_file = os.environ.pop("DWELL_RUN").split(" ", 1)
+    options = wanted.split(",")
     _process.describe()
     try:
-        _core.start(log_file, timeline == "timeline", cpu == "cpu")
+        if "calls" in options:
+            _record_calls(log_file, "signatures" in options)
+        else:
+            _core.start(log_file, "timeline" in options, "cpu" in options)
+            _process.stop_at_end(_core.stop)
     except OSError as error:
         sys.stderr.write(f"dwell: {log_file}: {error.strerror}; nothing is recorded\n")
-        return
-    _process.stop_at_end(_core.stop)
+    except Exception as error:
+        sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
+
+
+def _record_calls(log_file: str, signatures: bool) -> None:
+    profile = _core.CallProfiler(signatures=True) if signatures else _core.CallProfiler()
+    profile._record(log_file)
+    _process.stop_at_end(profile._finish, profile._finish)
+    profile._enable(True, True)
 
 
 _start()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from . import _core, _process
 from .reporters import ConsoleReporter, Reporter
-from .snapshot import Snapshot, snapshot
+from ._snapshot import Snapshot, snapshot
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

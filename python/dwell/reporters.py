@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
-    from .snapshot import Snapshot
+    from ._snapshot import Snapshot
 
 DEFAULT_CONSOLE_COLUMNS = (
     "indented_name",

@@ -4,6 +4,7 @@
 #ifndef DW_CLI_CLI_H
 #define DW_CLI_CLI_H
 
+#include "lens/function_list.h"
 #include "lens/lens.h"
 
 #define DW_EXIT_TROUBLE 1
@@ -20,12 +21,21 @@ int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "dwell: FILE: reason"; always returns DW_EXIT_TROUBLE. */
 int dw_cli_error(const char *file, int error);
 
-/* An option of a command. Exactly one of value and flag is set. */
+/* Options in the order in which they were given, for those whose order matters. */
+struct dw_option_uses {
+    struct dw_option_use {
+        const char *name, *value;
+    } * uses; /* owned */
+    uint32_t count, capacity;
+};
+
+/* An option of a command. With a flag it takes no value; else the value goes to what is set. */
 struct dw_option {
     const char *name; /* without the dashes; NULL ends a list */
     char letter;      /* 0: none */
     const char **value;
     bool *flag;
+    struct dw_option_uses *uses;
 };
 
 /* Moves the operands to argv[1] and on, in order, and stores the values of the options.
@@ -47,6 +57,23 @@ struct dw_report_options {
 int dw_report_options_init(struct dw_report_options *options, const struct dw_report_words *words);
 void dw_report_options_release(struct dw_report_options *options);
 
+/* The options of reports of functions, as text and as what it means. */
+struct dw_function_words {
+    struct dw_option_uses restrictions; /* --limit and --match */
+    bool callers, callees, strip_dirs, full_paths;
+};
+struct dw_function_request {
+    struct dw_function_options options;
+    struct dw_restriction *restrictions; /* owned, with their patterns */
+    uint32_t count;
+};
+/* 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_function_request_init(struct dw_function_request *request,
+                             const struct dw_function_words *words, const char *sort);
+void dw_function_request_release(struct dw_function_request *request);
+/* An option that only such a report knows, or NULL when none was given. */
+const char *dw_function_words_given(const struct dw_function_words *words);
+
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
 struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status);
@@ -66,5 +93,7 @@ int dw_output_close(struct dw_output *output, int error);
 /* Writes the profile through the lens to the path. Says what went wrong; returns the status. */
 int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
                  const struct dw_lens_options *options, const char *input, const char *path);
+/* Draws the profile's call graph as SVG through Graphviz's `dot`; otherwise the same. */
+int dw_cli_draw(const struct dw_profile *profile, const char *input, const char *path);
 
 #endif

@@ -23,14 +23,30 @@ static const char help[] =
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
     "  dwell export run.dwell --to speedscope              for www.speedscope.app\n"
-    "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n";
+    "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n"
+    "  dwell export run.dwell --to svg-graph -o run.svg    the call graph\n"
+    "  dwell export run.dwell --to pstats -o run.pstats    for pstats, snakeviz, gprof2dot\n"
+    "  dwell export run.dwell --to callgrind               for KCachegrind\n";
+
+/* No lens of its own, because it needs another program: what `dot` makes of the dot lens. */
+static const struct dw_lens svg_graph = {
+    .name = "svg-graph",
+    .summary = "the call graph as a picture; needs Graphviz",
+    .extension = ".svg",
+};
 
 static int list_lenses(void)
 {
     const struct dw_lens *lens;
     for (size_t i = 0; (lens = dw_lens_at(i)); i++)
         printf("  %-11s %s\n", lens->name, lens->summary);
+    printf("  %-11s %s\n", svg_graph.name, svg_graph.summary);
     return 0;
+}
+
+static const struct dw_lens *find_lens(const char *name)
+{
+    return strcmp(name, svg_graph.name) ? dw_lens_find(name) : &svg_graph;
 }
 
 /* FILE without its last extension, and the lens's. */
@@ -61,7 +77,8 @@ static int export_to(char **files, int count, const struct dw_lens *lens,
     struct dw_profile *profile = dw_cli_load(files, count, flags, &status);
     if (!profile)
         return status;
-    int written = dw_cli_write(profile, lens, options, files[0], path);
+    int written = lens == &svg_graph ? dw_cli_draw(profile, files[0], path)
+                                     : dw_cli_write(profile, lens, options, files[0], path);
     dw_profile_free(profile);
     return written ? written : status;
 }
@@ -86,13 +103,13 @@ int dw_cmd_export(int argc, char **argv)
     struct dw_report_words words = {0};
     const char *to = NULL, *path = NULL;
     const struct dw_option known[] = {
-        {"to", 0, &to, NULL},
-        {"output", 'o', &path, NULL},
-        {"by", 0, &words.by, NULL},
-        {"sort", 0, &words.sort, NULL},
-        {"limit", 0, &words.limit, NULL},
-        {"columns", 0, &words.columns, NULL},
-        {NULL, 0, NULL, NULL},
+        {.name = "to", .value = &to},
+        {.name = "output", .letter = 'o', .value = &path},
+        {.name = "by", .value = &words.by},
+        {.name = "sort", .value = &words.sort},
+        {.name = "limit", .value = &words.limit},
+        {.name = "columns", .value = &words.columns},
+        {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
     if (files < 0)
@@ -101,7 +118,7 @@ int dw_cmd_export(int argc, char **argv)
         return list_lenses();
     if (!files || !to)
         return dw_cli_usage("export needs a file and --to LENS; '--to help' lists the lenses");
-    const struct dw_lens *lens = dw_lens_find(to);
+    const struct dw_lens *lens = find_lens(to);
     if (!lens)
         return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
     struct dw_report_options options;

@@ -102,7 +102,8 @@ int dw_cmd_merge(int argc, char **argv)
     if (dw_cli_help(argc, argv, help))
         return 0;
     const char *path = NULL;
-    const struct dw_option known[] = {{"output", 'o', &path, NULL}, {NULL, 0, NULL, NULL}};
+    const struct dw_option known[] = {{.name = "output", .letter = 'o', .value = &path},
+                                      {.name = NULL}};
     int files = dw_cli_parse(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;

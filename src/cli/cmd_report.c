@@ -4,6 +4,8 @@
 
 #include "log/reader.h"
 
+#include <stdlib.h>
+
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
@@ -16,11 +18,28 @@ static const char help[] =
     "  --columns A,B,C  which columns: name, total, self, count, average, min, max, p50, p95,\n"
     "                   p99, stdev, percents_of_total, active, suspended, cpu, open, path, ...\n"
     "\n"
+    "Functions, when calls were recorded, are printed as pstats prints them:\n"
+    "  --sort KEY       calls, cumulative (the default), filename, line, module, name, nfl,\n"
+    "                   pcalls, stdname, time or tottime; 'time,name' sorts by both\n"
+    "  --limit N        the first N of them; 0.1 is the first tenth\n"
+    "  --match REGEX    only those that match; with --limit, applied in the order given\n"
+    "  --callers        who called them\n"
+    "  --callees        whom they called\n"
+    "  --full-paths     keep the directories of files (--strip-dirs is the default)\n"
+    "\n"
     "examples:\n"
     "  dwell report run.dwell --format tree\n"
     "  dwell report run.dwell --by function --sort self --limit 10\n"
+    "  dwell report run.dwell --by function --match 'json' --callers\n"
     "  dwell report rank*.dwell --by process --columns indented_name,total,count,p95\n"
     "  dwell report run.dwell --format csv > run.csv\n";
+
+struct request {
+    struct dw_report_words words;
+    struct dw_function_words functions;
+    const char *format;
+    const struct dw_lens *lens; /* of the format */
+};
 
 static const struct dw_lens *find_format(const char *name)
 {
@@ -32,41 +51,113 @@ static const struct dw_lens *find_format(const char *name)
     return NULL;
 }
 
-static int report(char **files, int count, const struct dw_lens *lens,
-                  const struct dw_lens_options *options)
+static int report_rows(const struct dw_profile *profile, const struct request *request,
+                       const struct dw_report_options *options, const char *file)
 {
-    int status = 0;
-    struct dw_profile *profile = dw_cli_load(files, count, 0, &status);
-    if (!profile)
-        return status;
-    int written = dw_cli_write(profile, lens, options, files[0], NULL);
-    dw_profile_free(profile);
-    return written ? written : status;
+    const char *given = dw_function_words_given(&request->functions);
+    if (given)
+        return dw_cli_usage("--%s goes with a recording of calls, and %s holds none", given, file);
+    return dw_cli_write(profile, request->lens, &options->lens, file, NULL);
 }
 
-int dw_cmd_report(int argc, char **argv)
+static int report_functions(const struct dw_profile *profile, const struct request *request,
+                            const struct dw_lens *lens, const char *file)
 {
-    if (dw_cli_help(argc, argv, help))
-        return 0;
-    struct dw_report_words words = {0};
-    const char *format = "table";
+    struct dw_function_request wanted;
+    int status = dw_function_request_init(&wanted, &request->functions, request->words.sort);
+    struct dw_lens_options options = {.functions = &wanted.options};
+    if (!status)
+        status = dw_cli_write(profile, lens, &options, file, NULL);
+    dw_function_request_release(&wanted);
+    return status;
+}
+
+/* The report of functions in the format asked for, or NULL: chosen columns are of rows. */
+static const struct dw_lens *function_lens(const struct request *request)
+{
+    static const struct dw_lens *const lenses[] = {&dw_function_table, &dw_function_csv,
+                                                   &dw_function_json};
+    for (size_t i = 0; !request->words.columns && i < sizeof lenses / sizeof *lenses; i++)
+        if (!strcmp(lenses[i]->name, request->format))
+            return lenses[i];
+    return NULL;
+}
+
+/* What the words mean depends on what the recording holds. */
+static int report_by_function(const struct dw_profile *profile, const struct request *request,
+                              const char *file)
+{
+    const struct dw_lens *lens = function_lens(request);
+    if (lens && dw_functions_are_in(profile))
+        return report_functions(profile, request, lens, file);
+    struct dw_report_options options;
+    int status = dw_report_options_init(&options, &request->words);
+    if (!status)
+        status = report_rows(profile, request, &options, file);
+    dw_report_options_release(&options);
+    return status;
+}
+
+static int report(char **files, int count, const struct request *request)
+{
+    bool by_function = request->words.by && !strcmp(request->words.by, "function");
+    struct dw_report_options options = {0};
+    int status = by_function ? 0 : dw_report_options_init(&options, &request->words);
+    struct dw_profile *profile = status ? NULL : dw_cli_load(files, count, 0, &status);
+    if (profile) {
+        int written = by_function ? report_by_function(profile, request, files[0])
+                                  : report_rows(profile, request, &options, files[0]);
+        status = written ? written : status;
+    }
+    dw_profile_free(profile);
+    dw_report_options_release(&options);
+    return status;
+}
+
+/* Options of functions ask for functions. */
+static int check(struct request *request)
+{
+    const char *given = dw_function_words_given(&request->functions);
+    if (given && !request->words.by)
+        request->words.by = "function";
+    if (given && strcmp(request->words.by, "function"))
+        return dw_cli_usage("--%s goes with --by function", given);
+    request->lens = find_format(request->format);
+    return request->lens ? 0 : DW_EXIT_USAGE;
+}
+
+static int parse_and_report(struct request *request, int argc, char **argv)
+{
+    struct dw_report_words *words = &request->words;
+    struct dw_function_words *functions = &request->functions;
     const struct dw_option known[] = {
-        {"by", 0, &words.by, NULL},       {"sort", 0, &words.sort, NULL},
-        {"limit", 0, &words.limit, NULL}, {"columns", 0, &words.columns, NULL},
-        {"format", 0, &format, NULL},     {NULL, 0, NULL, NULL},
+        {.name = "by", .value = &words->by},
+        {.name = "sort", .value = &words->sort},
+        {.name = "limit", .value = &words->limit, .uses = &functions->restrictions},
+        {.name = "columns", .value = &words->columns},
+        {.name = "format", .value = &request->format},
+        {.name = "match", .uses = &functions->restrictions},
+        {.name = "callers", .flag = &functions->callers},
+        {.name = "callees", .flag = &functions->callees},
+        {.name = "strip-dirs", .flag = &functions->strip_dirs},
+        {.name = "full-paths", .flag = &functions->full_paths},
+        {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;
     if (!files)
         return dw_cli_usage("report needs a file; see 'dwell report --help'");
-    const struct dw_lens *lens = find_format(format);
-    if (!lens)
-        return DW_EXIT_USAGE;
-    struct dw_report_options options;
-    int status = dw_report_options_init(&options, &words);
-    if (!status)
-        status = report(argv + 1, files, lens, &options.lens);
-    dw_report_options_release(&options);
+    int status = check(request);
+    return status ? status : report(argv + 1, files, request);
+}
+
+int dw_cmd_report(int argc, char **argv)
+{
+    if (dw_cli_help(argc, argv, help))
+        return 0;
+    struct request request = {.format = "table"};
+    int status = parse_and_report(&request, argc, argv);
+    free(request.functions.restrictions.uses);
     return status;
 }

@@ -25,9 +25,12 @@
 static const char help[] =
     "usage: dwell run [options] [--] script.py | -m module | -c code  [arguments...]\n"
     "\n"
-    "Runs a Python program and records the regions that it marks (dwell.region, dwell.func,\n"
-    "dwell.iter_proxy). The program runs as it would without dwell; its exit status is kept.\n"
+    "Runs a Python program and records it: the regions that it marks (dwell.region, dwell.func,\n"
+    "dwell.iter_proxy), or its calls. It runs as it would without dwell; its exit status is kept.\n"
     "\n"
+    "  --regions      record marked regions (the default)\n"
+    "  --calls        record every call, exactly, of all threads (regions are then off)\n"
+    "  --signatures   the same, each function apart by the types of its arguments\n"
     "  -o FILE        the recording (default: NAME.PID.dwell in this directory)\n"
     "  --timeline     keep every event, for 'dwell export --to chrome'\n"
     "  --cpu          measure CPU time beside wall time\n"
@@ -41,7 +44,7 @@ static const char help[] =
 struct run {
     const char *out;
     const char *python;
-    bool timeline, cpu, quiet;
+    bool timeline, cpu, calls, signatures, quiet;
     char **program; /* NULL-terminated: script, -m module or -c code, and arguments */
 };
 
@@ -180,8 +183,9 @@ static int start(const struct run *run)
         dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
         return 1;
     }
-    if (asprintf(&wanted, "%s %s %s", run->timeline ? "timeline" : "-", run->cpu ? "cpu" : "-",
-                 out_file) < 0)
+    if (asprintf(&wanted, "%s%s%s%s %s", run->calls ? "calls" : "regions",
+                 run->signatures ? ",signatures" : "", run->timeline ? ",timeline" : "",
+                 run->cpu ? ",cpu" : "", out_file) < 0)
         return 1;
     setenv("DWELL_RUN", wanted, 1);
     free(wanted);
@@ -210,6 +214,10 @@ int dw_cmd_run(int argc, char **argv)
             run.timeline = true;
         } else if (!strcmp(word, "--cpu")) {
             run.cpu = true;
+        } else if (!strcmp(word, "--calls")) {
+            run.calls = true;
+        } else if (!strcmp(word, "--signatures")) {
+            run.calls = run.signatures = true;
         } else if (!strcmp(word, "--quiet") || !strcmp(word, "-q")) {
             run.quiet = true;
         } else if (!strcmp(word, "--regions")) {

@@ -3,6 +3,7 @@
  * `--by x`, `--by=x`, `-o x` or `-ox`, and `--` before operands that look like options. */
 #include "cli/cli.h"
 
+#include "base/grow.h"
 #include "lens/column.h"
 
 #include <errno.h>
@@ -39,6 +40,21 @@ static const struct dw_option *find(const struct dw_option *options, const char 
     return NULL;
 }
 
+static bool keep(const struct dw_option *option, const char *value)
+{
+    struct dw_option_uses *uses = option->uses;
+    if (option->value)
+        *option->value = value;
+    if (!uses)
+        return true;
+    if (DW_GROW(uses->uses, uses->count, uses->capacity)) {
+        dw_cli_usage("out of memory");
+        return false;
+    }
+    uses->uses[uses->count++] = (struct dw_option_use){option->name, value};
+    return true;
+}
+
 /* Handles the option at argv[*at]; false after saying what is wrong. */
 static bool take(const struct dw_option *options, int argc, char **argv, int *at)
 {
@@ -58,8 +74,7 @@ static bool take(const struct dw_option *options, int argc, char **argv, int *at
         value = argv[++*at];
     if (!value)
         dw_cli_usage("--%s needs a value", option->name);
-    *option->value = value;
-    return value != NULL;
+    return value && keep(option, value);
 }
 
 int dw_cli_parse(const struct dw_option *options, int argc, char **argv)

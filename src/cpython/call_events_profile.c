@@ -3,18 +3,13 @@
  * from threading's own hook: their first event swaps it for the C function. */
 #include "cpython/call_events.h"
 
-#include <opcode.h>
-
 static bool enabled, with_builtins;
 static PyObject *swap_function; /* what threading calls in a new thread */
 
-/* A generator that starts has just returned itself; one that goes on stands at a yield. */
+/* The event comes at a RESUME instruction, whose argument is 0 where the code begins. */
 static bool is_start(dw_py_frame *frame)
 {
-    if (!dw_py_frame_generator(frame))
-        return true;
-    int opcode = _Py_OPCODE(*frame->prev_instr);
-    return opcode == RETURN_GENERATOR;
+    return _Py_OPARG(*frame->prev_instr) == 0;
 }
 
 static bool sleeps(dw_py_frame *frame)

@@ -6,6 +6,8 @@
 
 #include "layout.h"
 
+#include <internal/pycore_code.h>
+
 #include <stdbool.h>
 
 typedef _PyInterpreterFrame dw_py_frame;
@@ -46,6 +48,25 @@ static inline PyObject *dw_py_frame_generator(dw_py_frame *frame)
 {
     return frame->owner == FRAME_OWNED_BY_GENERATOR ? (PyObject *)DW_PY_FRAME_GENERATOR(frame)
                                                     : NULL;
+}
+
+/* How many arguments a call has, *args and **kwargs one each; they are its first variables. */
+static inline int dw_py_code_arguments(const PyCodeObject *code)
+{
+    return code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +
+           !!(code->co_flags & CO_VARKEYWORDS);
+}
+
+/* The value that an argument has now, or NULL; borrowed. Those shared with inner functions
+ * are in cells from the start of the function on. */
+static inline PyObject *dw_py_frame_argument(dw_py_frame *frame, const PyCodeObject *code,
+                                             int index)
+{
+    PyObject *value = DW_PY_FRAME_LOCAL(frame, index);
+    if (value && Py_IS_TYPE(value, &PyCell_Type) &&
+        PyBytes_AS_STRING(code->co_localspluskinds)[index] & CO_FAST_CELL)
+        value = PyCell_GET(value);
+    return value;
 }
 
 static inline bool dw_py_generator_runs(PyObject *generator)

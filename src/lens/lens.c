@@ -10,7 +10,10 @@
     LENS(html)                                                                                     \
     LENS(chrome)                                                                                   \
     LENS(speedscope)                                                                               \
-    LENS(collapsed)
+    LENS(collapsed)                                                                                \
+    LENS(pstats)                                                                                   \
+    LENS(callgrind)                                                                                \
+    LENS(dot)
 
 #define DECLARE(name) extern const struct dw_lens dw_lens_##name;
 EACH_LENS(DECLARE)

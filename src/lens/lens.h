@@ -23,6 +23,7 @@ struct dw_lens_options {
     size_t column_count;
     const char *sort; /* a column id; NULL: by total time, largest first */
     size_t limit;     /* rows at most; 0: all */
+    const struct dw_function_options *functions; /* of tables of functions (function_list.h) */
 };
 
 struct dw_lens {
@@ -30,6 +31,7 @@ struct dw_lens {
     const char *summary;
     const char *extension; /* of files that hold it; NULL when it is for people to read */
     bool needs_events;     /* the profile must be read with DW_READ_EVENTS */
+    bool binary;           /* the output is no text */
     /* 0 or an error; trouble with the output itself is sticky in `out`. */
     int (*write)(const struct dw_profile *profile, const struct dw_lens_options *options,
                  struct dw_out *out);

@@ -3,9 +3,11 @@
 #include "log/writer.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/varint.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -53,6 +55,7 @@ void dw_log_writer_release(struct dw_log_writer *writer)
 {
     ZSTD_freeCCtx(writer->compressor);
     dw_buffer_release(&writer->memory);
+    free(writer->has_source);
     dw_buffer_release(&writer->payload);
     dw_buffer_release(&writer->frame);
 }
@@ -207,6 +210,33 @@ void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file, st
     put_string(payload, file);
     put_string(payload, bounded(text));
     write_chunk(writer, DW_CHUNK_SOURCE);
+}
+
+static bool is_new_file(struct dw_log_writer *writer, dw_string_id file)
+{
+    if (file >= writer->has_source_size) {
+        uint32_t size = (file + 64) * 2;
+        uint8_t *grown = realloc(writer->has_source, size);
+        if (!grown)
+            return false;
+        memset(grown + writer->has_source_size, 0, size - writer->has_source_size);
+        writer->has_source = grown;
+        writer->has_source_size = size;
+    }
+    bool is_new = file && !writer->has_source[file];
+    writer->has_source[file] = 1;
+    return is_new;
+}
+
+void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
+                              dw_string_id id)
+{
+    struct dw_file file;
+    struct dw_string name = strings->strings[id];
+    if (!is_new_file(writer, id) || dw_file_open(name.bytes, &file))
+        return;
+    dw_log_write_source(writer, name, (struct dw_string){(const char *)file.data, file.size});
+    dw_file_close(&file);
 }
 
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped)

@@ -18,6 +18,8 @@ struct dw_log_writer {
     struct dw_buffer frame;   /* the chunk as stored */
     uint32_t values_thread;   /* of the metrics being added, and how many there are */
     uint32_t values_count;
+    uint8_t *has_source; /* by string id of the file */
+    uint32_t has_source_size;
     uint64_t bytes; /* written so far */
 };
 
@@ -41,6 +43,9 @@ void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t pro
                          struct dw_string name);
 void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
                          struct dw_string text);
+/* The same with the text of that file, unless the log has it or it cannot be read. */
+void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
+                              dw_string_id file);
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped);
 
 /* Metrics of one thread: begin, add any number, end. Times are ticks, and the open

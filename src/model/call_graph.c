@@ -8,6 +8,29 @@
 
 #define NONE UINT32_MAX
 
+static uint64_t less(uint64_t time, double cost)
+{
+    return (double)time > cost ? time - (uint64_t)cost : 0;
+}
+
+/* Children come after their parents, so one way up settles self, the other total. */
+void dw_call_items_correct(struct dw_call_item *items, uint32_t count,
+                           const struct dw_call_cost *costs)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const struct dw_call_cost *cost = &costs[items[i].function];
+        struct dw_call_item *parent = &items[items[i].parent];
+        items[i].self = less(items[i].self, cost->inside * (double)items[i].count);
+        parent->self = less(parent->self, cost->outside * (double)items[i].count);
+        items[i].total = 0;
+    }
+    for (uint32_t i = count; i-- > 1;) {
+        items[i].total += items[i].self;
+        if (items[i].parent)
+            items[items[i].parent].total += items[i].total;
+    }
+}
+
 int dw_call_graph_init(struct dw_call_graph *graph, uint32_t function_count)
 {
     *graph = (struct dw_call_graph){.function_count = function_count};

@@ -16,6 +16,16 @@ struct dw_call_item {
     uint64_t self;
 };
 
+/* What measuring a call adds: to its own time, and to its caller's. */
+struct dw_call_cost {
+    double inside;
+    double outside;
+};
+
+/* Takes the cost of measuring out of the times; costs are by function, in the times' unit. */
+void dw_call_items_correct(struct dw_call_item *items, uint32_t count,
+                           const struct dw_call_cost *costs);
+
 struct dw_call_sums {
     uint64_t count;     /* calls */
     uint64_t primitive; /* calls that were not inside another of the same */

@@ -7,6 +7,7 @@
 #include "record/recorder.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,6 +120,8 @@ static void write_definitions(struct dw_call_log *log, const struct dw_call_prof
     dw_log_write_strings(&log->writer, &log->strings, log->strings_written);
     dw_log_write_frames(&log->writer, &log->frames, log->frames_written);
     dw_log_write_paths(&log->writer, &log->paths, log->paths_written);
+    for (uint32_t i = log->frames_written; i < log->frames.count && log->fd >= 0; i++)
+        dw_log_write_source_once(&log->writer, &log->strings, log->frames.frames[i].file);
     log->strings_written = log->strings.count;
     log->frames_written = log->frames.count;
     log->paths_written = log->paths.count;
@@ -129,23 +132,19 @@ static void write_definitions(struct dw_call_log *log, const struct dw_call_prof
     }
 }
 
-static uint64_t nanoseconds(const struct dw_call_profile *profile, uint64_t ticks)
-{
-    return (uint64_t)(dw_calls_seconds(profile, ticks) * 1e9);
-}
-
 static void write_values(struct dw_call_log *log, const struct dw_call_profile *profile,
                          uint32_t index)
 {
     const struct dw_call_track *track = profile->tracks[index];
+    double tick_ns = dw_calls_tick_ns(profile);
     struct dw_metric root = {.count = 1};
     dw_log_values_begin(&log->writer, index);
     for (uint32_t i = 1; i < track->node_count; i++) {
         const struct dw_call_node *node = dw_call_track_node(track, i);
         struct dw_metric metric = {
             .count = node->count,
-            .total = nanoseconds(profile, node->total),
-            .children = nanoseconds(profile, node->total - node->self),
+            .total = (uint64_t)((double)node->total * tick_ns),
+            .children = (uint64_t)((double)(node->total - node->self) * tick_ns),
         };
         if (!node->parent->index)
             root.total += metric.total;
@@ -170,4 +169,28 @@ int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *pro
     if (last)
         dw_log_write_end(&log->writer, 0, 0);
     return log->writer.error;
+}
+
+/* While nothing is called there is nothing new, so it is the calls that see the clock. A
+ * flush takes at most a twentieth of the time between two. */
+#define FLUSH_SHARE 20
+
+void dw_calls_flush(struct dw_call_profile *profile, bool last)
+{
+    struct dw_clock_pair before = dw_clock_pair_now();
+    if (!profile->log)
+        return;
+    int error = dw_call_log_flush(profile->log, profile, last);
+    if (error) {
+        dprintf(STDERR_FILENO, "dwell: the log: %s; recording goes on without it\n",
+                dw_error_text(error));
+        dw_call_log_release(profile->log);
+        free(profile->log);
+        profile->log = NULL;
+        return;
+    }
+    struct dw_clock_pair after = dw_clock_pair_now();
+    uint64_t half_second = (uint64_t)(5e8 / dw_calls_tick_ns(profile));
+    uint64_t pause = FLUSH_SHARE * (after.tick - before.tick);
+    profile->flush_at = after.tick + (pause > half_second ? pause : half_second);
 }

@@ -33,9 +33,10 @@ static int profiler_init(PyObject *self, PyObject *arguments, PyObject *keywords
 
 static PyObject *profiler_enable(PyObject *self, PyObject *arguments)
 {
-    int builtins = 1;
-    if (!PyArg_ParseTuple(arguments, "|p", &builtins))
+    int builtins = 1, waits_for_main = 0;
+    if (!PyArg_ParseTuple(arguments, "|pp", &builtins, &waits_for_main))
         return NULL;
+    profile_of(self)->waits_for_main = waits_for_main;
     return dw_calls_enable(profile_of(self), builtins) ? NULL : Py_NewRef(Py_None);
 }
 
@@ -53,7 +54,8 @@ static PyObject *profiler_clear(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static int add_track(struct dw_call_graph *graph, const struct dw_call_track *track)
+static int add_track(struct dw_call_graph *graph, const struct dw_call_track *track,
+                     const struct dw_call_cost *costs)
 {
     struct dw_call_item *items = malloc(track->node_count * sizeof *items);
     if (!items)
@@ -68,22 +70,38 @@ static int add_track(struct dw_call_graph *graph, const struct dw_call_track *tr
             .self = node->self,
         };
     }
+    if (costs)
+        dw_call_items_correct(items, track->node_count, costs);
     int error = dw_call_graph_add(graph, items, track->node_count);
     free(items);
     return error;
 }
 
-static int build_graph(const struct dw_call_profile *profile, struct dw_call_graph *graph)
+static int build_graph(const struct dw_call_profile *profile, const struct dw_call_cost *costs,
+                       struct dw_call_graph *graph)
 {
     int error = dw_call_graph_init(graph, profile->function_count);
     for (uint32_t i = 0; i < profile->track_count && !error; i++)
-        error = add_track(graph, profile->tracks[i]);
+        error = add_track(graph, profile->tracks[i], costs);
     return error;
+}
+
+/* The costs by function, in ticks, of those of Python and of C calls in nanoseconds. */
+static struct dw_call_cost *costs_by_function(const struct dw_call_profile *profile,
+                                              const struct dw_call_cost kinds[2])
+{
+    double tick_ns = dw_calls_tick_ns(profile);
+    struct dw_call_cost *costs = malloc((profile->function_count + 1u) * sizeof *costs);
+    for (uint32_t i = 0; costs && i < profile->function_count; i++) {
+        const struct dw_call_cost *kind = &kinds[profile->functions[i].code ? 0 : 1];
+        costs[i] = (struct dw_call_cost){kind->inside / tick_ns, kind->outside / tick_ns};
+    }
+    return costs;
 }
 
 /* (code or None, name, calls, recursive calls, total, self), and what is taken in `more`. */
 static PyObject *entry(const struct dw_call_profile *profile, uint32_t function,
-                       const struct dw_call_sums *sums, PyObject *more)
+                       const struct dw_call_sums *sums, double tick_seconds, PyObject *more)
 {
     const struct dw_call_function *called = &profile->functions[function];
     if (!more)
@@ -91,7 +109,7 @@ static PyObject *entry(const struct dw_call_profile *profile, uint32_t function,
     return Py_BuildValue(
         "(OOKKddN)", called->code ? called->code : Py_None, called->name,
         (unsigned long long)sums->count, (unsigned long long)(sums->count - sums->primitive),
-        dw_calls_seconds(profile, sums->total), dw_calls_seconds(profile, sums->self), more);
+        (double)sums->total * tick_seconds, (double)sums->self * tick_seconds, more);
 }
 
 static int append(PyObject *list, PyObject *item)
@@ -104,26 +122,37 @@ static int append(PyObject *list, PyObject *item)
 /* The entries of all functions, each with a list of those that it called. */
 static PyObject *entries(const struct dw_call_profile *profile, const struct dw_call_graph *graph)
 {
+    double tick_seconds = dw_calls_tick_ns(profile) * 1e-9;
     PyObject *list = PyList_New(0);
     int error = list ? 0 : -1;
     for (uint32_t i = 0; i < graph->function_count && !error; i++)
-        error = append(list, entry(profile, i, &graph->functions[i], PyList_New(0)));
+        error = append(list, entry(profile, i, &graph->functions[i], tick_seconds, PyList_New(0)));
     for (uint32_t i = 0; i < graph->edge_count && !error; i++) {
         const struct dw_call_edge *edge = &graph->edges[i];
         PyObject *callees = PyTuple_GET_ITEM(PyList_GET_ITEM(list, edge->caller), 6);
-        error = append(callees, entry(profile, edge->callee, &edge->sums, Py_NewRef(Py_None)));
+        error = append(callees,
+                       entry(profile, edge->callee, &edge->sums, tick_seconds, Py_NewRef(Py_None)));
     }
     if (error)
         Py_CLEAR(list);
     return list;
 }
 
-static PyObject *profiler_entries(PyObject *self, PyObject *unused)
+/* entries(): without arguments as measured; with the cost of measuring a Python call
+ * (nanoseconds inside and outside it) and a C call, with that taken out. */
+static PyObject *profiler_entries(PyObject *self, PyObject *arguments)
 {
-    (void)unused;
-    struct dw_call_graph graph;
+    struct dw_call_cost kinds[2] = {0};
+    struct dw_call_graph graph = {0};
     const struct dw_call_profile *profile = profile_of(self);
-    PyObject *list = build_graph(profile, &graph) ? PyErr_NoMemory() : entries(profile, &graph);
+    if (!PyArg_ParseTuple(arguments, "|dddd", &kinds[0].inside, &kinds[0].outside, &kinds[1].inside,
+                          &kinds[1].outside))
+        return NULL;
+    struct dw_call_cost *costs =
+        PyTuple_GET_SIZE(arguments) ? costs_by_function(profile, kinds) : NULL;
+    PyObject *list =
+        build_graph(profile, costs, &graph) ? PyErr_NoMemory() : entries(profile, &graph);
+    free(costs);
     dw_call_graph_release(&graph);
     return list;
 }
@@ -143,6 +172,41 @@ static PyObject *profiler_log(PyObject *self, PyObject *unused)
     return bytes;
 }
 
+/* record(file): from now on the profile goes to a log too, while the program runs. */
+static PyObject *profiler_record(PyObject *self, PyObject *arguments)
+{
+    PyObject *path;
+    struct dw_call_profile *profile = profile_of(self);
+    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    struct dw_call_log *log = calloc(1, sizeof *log);
+    int error = log ? dw_call_log_open(log, PyBytes_AS_STRING(path)) : DW_ERR_MEMORY;
+    if (!error) {
+        profile->log = log;
+    } else {
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
+        if (log)
+            dw_call_log_release(log);
+        free(log);
+    }
+    Py_DECREF(path);
+    return error ? NULL : Py_NewRef(Py_None);
+}
+
+/* finish(): the log is complete and closed. */
+static PyObject *profiler_finish(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct dw_call_profile *profile = profile_of(self);
+    dw_calls_disable(profile);
+    dw_calls_flush(profile, true);
+    if (profile->log)
+        dw_call_log_release(profile->log);
+    free(profile->log);
+    profile->log = NULL;
+    Py_RETURN_NONE;
+}
+
 static void profiler_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -157,8 +221,10 @@ static PyMethodDef methods[] = {
     {"_enable", profiler_enable, METH_VARARGS, NULL},
     {"disable", profiler_disable, METH_NOARGS, PyDoc_STR("Stops collecting calls.")},
     {"clear", profiler_clear, METH_NOARGS, PyDoc_STR("Forgets what was collected so far.")},
+    {"_record", profiler_record, METH_VARARGS, NULL},
+    {"_finish", profiler_finish, METH_NOARGS, NULL},
     {"_log", profiler_log, METH_NOARGS, NULL},
-    {"_entries", profiler_entries, METH_NOARGS, NULL},
+    {"_entries", profiler_entries, METH_VARARGS, NULL},
     {0},
 };
 

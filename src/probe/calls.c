@@ -138,7 +138,7 @@ static struct dw_call_track *new_track(struct dw_call_profile *profile)
 
 static struct dw_call_track *track_slow(void)
 {
-    if (!active)
+    if (!active || active->waits_for_main)
         return NULL;
     here = NULL;
     for (uint32_t i = 0; i < active->track_count; i++)
@@ -208,6 +208,8 @@ static void pop(struct dw_call_track *track, uint64_t now)
     entry->node->total += ticks;
     entry->node->self += ticks > entry->children ? ticks - entry->children : 0;
     entry[-1].children += ticks;
+    if (__builtin_expect(track->profile->log && now >= track->profile->flush_at, 0))
+        dw_calls_flush(track->profile, false);
 }
 
 static inline struct dw_call_node *known_child(struct dw_call_track *track, const void *key)
@@ -249,9 +251,28 @@ static struct dw_call_node *child_of_method(struct dw_call_track *track, PyMetho
     return parent->last_child = add_child(track, parent, method, function);
 }
 
-void dw_calls_on_start(PyCodeObject *code)
+/* Whether the frame that runs is the top level of the program: the module __main__. */
+static bool is_main(const PyCodeObject *code)
+{
+    dw_py_frame *frame = dw_py_frame_now();
+    if (!frame || PyUnicode_CompareWithASCIIString(code->co_name, "<module>"))
+        return false;
+    PyObject *name = PyDict_GetItemString(frame->f_globals, "__name__"); /* borrowed */
+    return name && PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, "__main__");
+}
+
+static struct dw_call_track *track_of_start(PyCodeObject *code)
 {
     struct dw_call_track *track = track_here();
+    if (track || !active || !active->waits_for_main || !is_main(code))
+        return track;
+    active->waits_for_main = false;
+    return track_here();
+}
+
+void dw_calls_on_start(PyCodeObject *code)
+{
+    struct dw_call_track *track = track_of_start(code);
     struct dw_call_node *node = track ? child_of_code(track, code) : NULL;
     if (!node)
         return;
@@ -395,10 +416,11 @@ void dw_calls_clear(struct dw_call_profile *profile)
         .builtins = profile->builtins, .timer = profile->timer, .unit = profile->unit};
 }
 
-double dw_calls_seconds(const struct dw_call_profile *profile, uint64_t ticks)
+double dw_calls_tick_ns(const struct dw_call_profile *profile)
 {
     if (profile->timer)
-        return (double)ticks * (profile->unit ? profile->unit : 1e-9);
+        return profile->unit ? profile->unit * 1e9 : 1;
     struct dw_clock_pair now = dw_clock_pair_now();
-    return (double)dw_clock_scale(dw_clock_rate_between(&first_clock, &now), ticks) * 1e-9;
+    struct dw_clock_rate rate = dw_clock_rate_between(&first_clock, &now);
+    return (double)rate.ns_per_tick / (double)((uint64_t)1 << 56);
 }

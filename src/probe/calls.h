@@ -49,6 +49,7 @@ struct dw_call_track {
 
 struct dw_call_profile {
     bool builtins;
+    bool waits_for_main; /* nothing counts until the program itself begins */
     PyObject *timer; /* a Python clock, or NULL for ours */
     double unit;     /* seconds of one tick of the Python clock, 0: floats of seconds */
     struct dw_call_function *functions;
@@ -57,6 +58,8 @@ struct dw_call_profile {
     struct dw_call_track **tracks;
     uint32_t track_count, track_capacity;
     struct dw_pointer_map sleepers; /* generators asleep, since when */
+    struct dw_call_log *log;        /* the file it goes to while it runs, or NULL */
+    uint64_t flush_at;              /* the tick at which the log is due */
 };
 
 struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint32_t index);
@@ -65,8 +68,10 @@ int dw_calls_enable(struct dw_call_profile *profile, bool builtins);
 void dw_calls_disable(struct dw_call_profile *profile);
 void dw_calls_clear(struct dw_call_profile *profile);
 bool dw_calls_is_enabled(const struct dw_call_profile *profile);
-/* Seconds of a number of ticks of the profile's clock. */
-double dw_calls_seconds(const struct dw_call_profile *profile, uint64_t ticks);
+/* Writes the log and sets when it is due again. */
+void dw_calls_flush(struct dw_call_profile *profile, bool last);
+/* Nanoseconds of a tick of the profile's clock, as well as it is known by now. */
+double dw_calls_tick_ns(const struct dw_call_profile *profile);
 
 /* "<built-in method builtins.len>", as cProfile says it; new reference or NULL. */
 PyObject *dw_call_c_name(PyObject *callable, PyObject *self);

@@ -5,7 +5,6 @@
 #include "record/drain.h"
 
 #include "base/error.h"
-#include "base/file.h"
 #include "record/recorder.h"
 #include "record/timeline.h"
 
@@ -116,31 +115,6 @@ static void write_values(struct dw_drain *drain, struct dw_track *track)
     dw_metric_release(&metric);
 }
 
-static bool is_new_file(struct dw_drain *drain, dw_string_id file)
-{
-    if (file >= drain->has_source_size) {
-        uint32_t size = (file + 64) * 2;
-        uint8_t *grown = realloc(drain->has_source, size);
-        if (!grown)
-            return false;
-        memset(grown + drain->has_source_size, 0, size - drain->has_source_size);
-        drain->has_source = grown;
-        drain->has_source_size = size;
-    }
-    bool is_new = file && !drain->has_source[file];
-    drain->has_source[file] = 1;
-    return is_new;
-}
-
-static void write_source(struct dw_log_writer *writer, struct dw_string name)
-{
-    struct dw_file file;
-    if (dw_file_open(name.bytes, &file))
-        return;
-    dw_log_write_source(writer, name, (struct dw_string){(const char *)file.data, file.size});
-    dw_file_close(&file);
-}
-
 /* Under the tables' lock. The source text goes along with the first frame of its file. */
 static void write_definitions(struct dw_drain *drain, struct dw_tables *tables)
 {
@@ -152,8 +126,7 @@ static void write_definitions(struct dw_drain *drain, struct dw_tables *tables)
     dw_log_write_frames(writer, &tables->frames, drain->frames);
     dw_log_write_paths(writer, &tables->paths, drain->paths);
     for (uint32_t i = drain->frames; i < tables->frames.count && !drain->is_snapshot; i++)
-        if (is_new_file(drain, tables->frames.frames[i].file))
-            write_source(writer, tables->strings.strings[tables->frames.frames[i].file]);
+        dw_log_write_source_once(writer, &tables->strings, tables->frames.frames[i].file);
     drain->strings = tables->strings.count;
     drain->frames = tables->frames.count;
     drain->paths = tables->paths.count;
@@ -242,7 +215,6 @@ void dw_drain_run(struct dw_drain *drain, struct dw_tables *tables)
 void dw_drain_release(struct dw_drain *drain)
 {
     dw_log_writer_release(&drain->writer);
-    free(drain->has_source);
     *drain = (struct dw_drain){0};
 }
 

@@ -13,8 +13,6 @@ struct dw_drain {
     bool is_last;     /* all values once more, so that none rests on a chunk that may be lost */
     bool process_written;
     uint32_t strings, frames, paths; /* entries written */
-    uint8_t *has_source;             /* by string id of the file */
-    uint32_t has_source_size;
 };
 
 /* The recorder's tables, as drain.c needs them; `lock` guards them. */

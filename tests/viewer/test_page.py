@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .browser import Browser, find_chromium
+from ..browser import Browser, find_chromium
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="needs chromium")
 
@@ -198,6 +198,14 @@ def test_clicking_a_row_zooms_the_icicle(browser: Browser, make_page: MakePage):
     assert hovered(browser, *box_place(browser, 0, 3)).startswith("inner\n")
 
 
+def test_clicking_a_box_opens_its_row(browser: Browser, make_page: MakePage):
+    browser.open(make_page(NESTED))
+    browser.click(*browser.place("document.getElementById('collapse')"))
+    assert [row[0] for row in rows(browser)] == ["<main>", "outer"]
+    browser.click(*box_place(browser, 2, 3))
+    assert [row[0] for row in rows(browser)] == ["<main>", "outer", "inner", "other"]
+
+
 def test_rows_fold_by_mouse_and_keyboard(browser: Browser, make_page: MakePage):
     browser.open(make_page(NESTED))
     browser.click(*browser.place("document.querySelectorAll('#table .twist')[1]"))
@@ -331,3 +339,8 @@ def test_a_screenshot_is_not_blank(browser: Browser, make_page: MakePage, scheme
             data += image[at + 8 : at + 8 + size]
         at += size + 12
     assert len(set(zlib.decompress(data))) > 100
+    colours = browser.evaluate(
+        "(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height)"
+        ".data.buffer)).size)(document.getElementById('canvas'))"
+    )
+    assert colours > 10

@@ -11,6 +11,7 @@
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->cframe->current_frame)
 #define DW_PY_FRAME_CODE(frame) ((frame)->f_code)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
+#define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
 
 #define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
 #define PyUnstable_Code_GetExtra _PyCode_GetExtra

@@ -11,5 +11,6 @@
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->cframe->current_frame)
 #define DW_PY_FRAME_CODE(frame) ((frame)->f_code)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
+#define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
 
 #endif

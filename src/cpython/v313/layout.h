@@ -11,5 +11,6 @@
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
 #define DW_PY_FRAME_CODE(frame) _PyFrame_GetCode(frame)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
+#define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
 
 #endif

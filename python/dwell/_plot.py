@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""dwell.plot(): a profile as an interactive page, inline in a notebook or in a file."""
+
+import html
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from .calls import Profile
+
+_HEIGHT = 640
+
+
+class Page:
+    """An interactive page; notebooks show it, str() is its HTML."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<dwell page of {len(self._text)} characters>"
+
+    def _repr_html_(self) -> str:
+        """A frame of its own, so that neither page nor notebook disturbs the other."""
+        return (
+            f'<iframe srcdoc="{html.escape(self._text)}" width="100%" height="{_HEIGHT}" '
+            'frameborder="0" title="dwell profile"></iframe>'
+        )
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        with open(file, "w", encoding="utf-8", errors="replace") as out:
+            out.write(self._text)
+
+
+def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = None) -> Page | None:
+    """Shows a profile or a snapshot as an icicle with a table.
+
+    In a notebook the page appears inline; elsewhere, or with a file name, it is
+    written to a file (dwell-profile.html) whose path is printed.
+    """
+    log = profile._log if isinstance(profile, Snapshot) else profile._log()
+    page = Page(_core.render(log, "html").decode("utf-8", "replace"))
+    if file is None and _in_notebook():
+        _display(page)
+        return page
+    path = os.path.abspath(os.fspath(file or "dwell-profile.html"))
+    page.save(path)
+    print(path)
+    return None
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def _display(page: Page) -> None:
+    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+    display(page)

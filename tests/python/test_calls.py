@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: MIT
+"""dwell.Profile beside cProfile: same counts, and right where cProfile is not."""
+
+import asyncio
+import cProfile
+import gc
+import io
+import os
+import pstats
+import sys
+import threading
+import time
+
+import pytest
+
+from dwell.calls import Profile
+
+
+def stats_of(profile):
+    profile.create_stats()
+    return {key[2]: value for key, value in profile.stats.items()}
+
+
+def profile(**options):
+    return Profile(**options)
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def assorted():
+    items = [len(str(i)) for i in range(50)]
+    items.sort(key=lambda value: -value)
+    "".join(map(str, items))
+    try:
+        int("x")
+    except ValueError:
+        pass
+    dict.fromkeys("ab").get("a")
+    return fib(10), sum(items), max(items)
+
+
+def test_counts_are_those_of_cprofile():
+    ours, theirs = profile(), cProfile.Profile()
+    ours.runcall(assorted)
+    theirs.runcall(assorted)
+    ours.create_stats()
+    theirs.create_stats()
+    ignore = "disable"
+
+    def counts(stats):
+        return {
+            key: (value[0], value[1], {c: v[:2] for c, v in value[4].items()})
+            for key, value in stats.items()
+            if ignore not in key[2]
+        }
+
+    assert counts(ours.stats) == counts(theirs.stats)
+
+
+def test_times_of_long_functions_are_those_of_cprofile():
+    def one():
+        spin(0.02)
+        two()
+
+    def two():
+        spin(0.03)
+
+    ours, theirs = profile(builtins=False), cProfile.Profile(builtins=False)
+    ours.runcall(one)
+    theirs.runcall(one)
+    ours, theirs = stats_of(ours), stats_of(theirs)
+    for name in ("one", "two", "spin"):
+        for column in (2, 3):
+            assert ours[name][column] == pytest.approx(theirs[name][column], rel=0.2, abs=0.002)
+
+
+def test_recursion_counts_and_times_once():
+    def down(n):
+        spin(0.005)
+        return n and down(n - 1)
+
+    p = profile(builtins=False)
+    p.runcall(down, 3)
+    cc, nc, _, ct, callers = stats_of(p)["down"]
+    assert (cc, nc) == (1, 4)
+    assert 0.02 <= ct < 0.04
+    (edge,) = callers.values()
+    assert edge[:2] == (3, 1)
+
+
+def test_mutual_recursion_is_that_of_cprofile():
+    def even(n):
+        return n == 0 or odd(n - 1)
+
+    def odd(n):
+        return n != 0 and even(n - 1)
+
+    ours, theirs = profile(), cProfile.Profile()
+    ours.runcall(even, 9)
+    theirs.runcall(even, 9)
+    for name in ("even", "odd"):
+        assert stats_of(ours)[name][:2] == stats_of(theirs)[name][:2]
+
+
+def test_deep_recursion():
+    def down(n):
+        return n and down(n - 1)
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        p = profile()
+        p.runcall(down, 9000)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert stats_of(p)["down"][:2] == (1, 9001)
+
+
+def test_generators_are_counted_once_per_call():
+    def numbers(n):
+        for i in range(n):
+            yield i
+
+    p = profile()
+    p.runcall(lambda: [list(numbers(5)) for _ in range(3)])
+    assert stats_of(p)["numbers"][:2] == (3, 3)
+
+
+def test_a_generator_asleep_costs_nothing():
+    def producer():
+        for i in range(3):
+            spin(0.005)
+            yield i
+
+    def consumer():
+        for _ in producer():
+            time.sleep(0.02)
+
+    p = profile()
+    p.runcall(consumer)
+    stats = stats_of(p)
+    assert 0.015 <= stats["producer"][3] < 0.03
+    assert stats["consumer"][3] >= 0.075
+
+
+def test_exceptions_through_python_and_c_frames():
+    def raises():
+        raise ValueError
+
+    def middle():
+        return sorted([1, 2], key=lambda _: raises())
+
+    def outer():
+        for _ in range(3):
+            try:
+                middle()
+            except ValueError:
+                spin(0.001)
+
+    p = profile()
+    p.runcall(outer)
+    stats = stats_of(p)
+    assert stats["raises"][1] == stats["middle"][1] == stats["<built-in method builtins.sorted>"][1] == 3
+    assert set(key[2] for key in stats["spin"][4]) == {"outer"}
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["started before", "started after"])
+def test_all_threads_each_with_its_own_stack(before):
+    go = threading.Event()
+
+    def leaf():
+        pass
+
+    def work(n):
+        go.wait()
+        for _ in range(n):
+            leaf()
+
+    threads = [threading.Thread(target=work, args=(100 * (i + 1),)) for i in range(8)]
+    p = profile()
+    if before:
+        for thread in threads:
+            thread.start()
+        p.enable()
+    else:
+        p.enable()
+        for thread in threads:
+            thread.start()
+    go.set()
+    for thread in threads:
+        thread.join()
+    p.disable()
+    stats = stats_of(p)
+    assert stats["leaf"][:2] == (3600, 3600)
+    if not before:
+        assert stats["work"][:2] == (8, 8)
+        assert {key[2]: value[0] for key, value in stats["leaf"][4].items()} == {"work": 3600}
+
+
+def test_a_thousand_tasks():
+    async def job():
+        await asyncio.sleep(0.01)
+        spin(0.0001)
+
+    async def main():
+        await asyncio.gather(*(job() for _ in range(1000)))
+
+    p = profile()
+    p.enable()
+    asyncio.run(main())
+    p.disable()
+    stats = stats_of(p)
+    assert stats["job"][:2] == (1000, 1000)
+    assert stats["main"][:2] == (1, 1)
+    assert stats["spin"][:2] == (1000, 1000)
+    assert stats["job"][3] < 1.0
+
+
+def test_enabled_in_one_function_and_disabled_in_another():
+    p = profile()
+
+    def begin():
+        p.enable()
+
+    def finish():
+        p.disable()
+
+    def between():
+        pass
+
+    begin()
+    between()
+    finish()
+    between()
+    assert stats_of(p)["between"][:2] == (1, 1)
+
+
+def test_several_enablings_add_up():
+    p = profile()
+    for _ in range(3):
+        with p:
+            fib(3)
+    assert stats_of(p)["fib"][:2] == (3, 15)
+    p.clear()
+    assert stats_of(p) == {}
+
+
+def test_open_calls_are_counted_when_disabled():
+    p = profile(builtins=False)
+
+    def outer():
+        p.enable()
+        inner()
+
+    def inner():
+        spin(0.01)
+        p.disable()
+
+    outer()
+    cc, nc, _, ct, _ = stats_of(p)["inner"]
+    assert (cc, nc) == (1, 1)
+    assert ct >= 0.01
+
+
+def test_code_that_is_freed():
+    p = profile()
+    with p:
+        for i in range(200):
+            namespace = {}
+            exec(f"def f{i}(): return {i}", namespace)
+            namespace[f"f{i}"]()
+            del namespace
+            gc.collect(0)
+    stats = stats_of(p)
+    assert sum(name.startswith("f") and name[1:].isdigit() for name in stats) == 200
+
+
+def test_another_profiler_is_refused_clearly():
+    theirs = cProfile.Profile()
+    theirs.enable()
+    try:
+        with pytest.raises(ValueError, match="Another profiling tool is already active"):
+            profile().enable()
+    finally:
+        theirs.disable()
+    first, second = profile(), profile()
+    first.enable()
+    try:
+        with pytest.raises(ValueError, match="Another profiling tool is already active"):
+            second.enable()
+    finally:
+        first.disable()
+    second.enable()
+    second.disable()
+
+
+def test_fork_in_the_middle(python_program):
+    done = python_program("""
+import os, warnings
+from dwell.calls import Profile
+warnings.simplefilter("ignore")
+
+def leaf():
+    pass
+
+p = Profile()
+p.enable()
+leaf()
+pid = os.fork()
+leaf()
+p.disable()
+p.create_stats()
+counts = {key[2]: value[1] for key, value in p.stats.items()}["leaf"]
+if pid == 0:
+    os._exit(counts)
+print(counts, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+""")
+    assert done.stdout == "2 2\n", done.stderr
+
+
+def test_pstats_reads_the_profile_and_its_file(tmp_path):
+    p = profile()
+    p.runcall(assorted)
+    p.dump_stats(tmp_path / "restats")
+    texts = []
+    for source in (p, str(tmp_path / "restats")):
+        out = io.StringIO()
+        pstats.Stats(source, stream=out).strip_dirs().sort_stats("cumulative").print_stats(10)
+        texts.append(out.getvalue().splitlines()[-15:])
+    assert texts[0] == texts[1]
+    assert any("(fib)" in line for line in texts[0])
+
+
+def test_a_clock_of_ones_own():
+    ticks = iter(range(0, 10_000_000, 10))
+    p = profile(timer=lambda: next(ticks), timeunit=0.001, builtins=False)
+    p.enable()
+    fib(1)
+    p.disable()
+    assert stats_of(p)["fib"][3] == pytest.approx(0.01)
+
+
+def test_a_clock_that_returns_floats():
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.25
+        return now[0]
+
+    p = profile(timer=clock, builtins=False)
+    p.enable()
+    fib(1)
+    p.disable()
+    assert stats_of(p)["fib"][3] == pytest.approx(0.25)
+
+
+def test_run_and_runctx(capsys, tmp_path):
+    import dwell.calls
+
+    dwell.calls.runctx("f(3)", {"f": fib}, {}, sort="cumulative")
+    assert "(fib" in capsys.readouterr().out
+    dwell.calls.runctx("f(3)", {"f": fib}, {}, str(tmp_path / "out"))
+    assert any("fib" in key[2] for key in pstats.Stats(str(tmp_path / "out")).stats)
+
+
+def test_the_profile_dies_while_enabled():
+    p = profile()
+    p.enable()
+    del p
+    gc.collect()
+    again = profile()
+    again.runcall(fib, 3)
+    assert stats_of(again)["fib"][1] == 5
+
+
+def test_memory_of_many_paths():
+    code = "\n".join(f"def f{i}(): pass" for i in range(300))
+    namespace = {}
+    exec(code, namespace)
+    leaves = [namespace[f"f{i}"] for i in range(300)]
+
+    def caller(depth):
+        for leaf in leaves:
+            leaf()
+        if depth:
+            caller(depth - 1)
+
+    def rss():
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    p = profile(builtins=False)
+    before = rss()
+    p.runcall(caller, 332)
+    paths = 333 * 301
+    assert (rss() - before) / paths < 200
+    assert stats_of(p)["f0"][1] == 333
