@@ -8,8 +8,9 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import dwell
 import pytest
+
+import dwell
 from dwell import _core
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]

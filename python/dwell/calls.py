@@ -8,10 +8,13 @@ from types import CodeType, TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from . import _core
+from ._cost import cost
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 _Label = tuple[str, int, str]
+_Numbers = tuple[int, int, float, float]
 
 
 class Subentry(NamedTuple):
@@ -35,11 +38,23 @@ class Entry(NamedTuple):
     calls: list[Subentry] | None
 
 
-def label(code: CodeType | str) -> _Label:
+def describe(cls: type[_T], function: Callable[[_T], str] | None) -> None:
+    """Lets a function say what signatures show for arguments of exactly this class.
+
+    It is called with the argument each time, so it should be quick; only the first line
+    of its text is shown. None takes the function away."""
+    _core.CallProfiler._describe(cls, function)
+
+
+def _label(code: CodeType | None, name: str) -> _Label:
     """How pstats names a function."""
-    if isinstance(code, str):
-        return ("~", 0, code)
-    return (code.co_filename, code.co_firstlineno, code.co_name)
+    if code is None:
+        return ("~", 0, name)
+    return (code.co_filename, code.co_firstlineno, name)
+
+
+def _added(a: _Numbers, b: _Numbers) -> _Numbers:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
 
 
 class Profile(_core.CallProfiler):
@@ -47,6 +62,13 @@ class Profile(_core.CallProfiler):
 
     timer is a function without arguments to use as the clock; it returns seconds,
     or, with a timeunit, a number of such units. builtins=False leaves out C functions.
+
+    With signatures each function is told apart by the types of its arguments and the
+    shapes of arrays: dot(a:ndarray(dtype=float32, shape=(16,)), n:int). elements=True also
+    looks into short lists. Calls of a function that has more than max_signatures of them
+    are counted together, as f(…).
+
+    calibrated=True takes the time that measuring itself took out of the times again.
     """
 
     def __init__(
@@ -55,10 +77,18 @@ class Profile(_core.CallProfiler):
         timeunit: float = 0.0,
         subcalls: bool = True,
         builtins: bool = True,
+        signatures: bool = True,
+        *,
+        elements: bool = False,
+        max_signatures: int = 1000,
+        calibrated: bool = False,
     ) -> None:
-        super().__init__(timer, timeunit or 0.0)
+        super().__init__(timer, timeunit or 0.0, signatures, elements, max_signatures)
         self._subcalls = subcalls
         self._builtins = builtins
+        self._max_signatures = max_signatures
+        self._calibrated = calibrated and timer is None
+        self._has_own_clock = timer is not None
         self.stats: dict[_Label, Any] = {}
 
     def enable(self, subcalls: bool | None = None, builtins: bool | None = None) -> None:
@@ -66,6 +96,22 @@ class Profile(_core.CallProfiler):
         if subcalls is not None:
             self._subcalls = subcalls
         self._enable(self._builtins if builtins is None else builtins)
+
+    def _measured(self) -> "list[_core.CallEntry]":
+        """The entries, with the cost of measuring taken out if that is wanted."""
+        if not self._calibrated:
+            return self._entries()
+        self.disable()
+        return self._entries(*cost())
+
+    def overhead(self) -> float:
+        """Seconds that measuring took, estimated by what a call costs on this machine."""
+        self.disable()
+        each = cost()
+        python = sum(entry[2] for entry in self._entries() if entry[0] is not None)
+        c = sum(entry[2] for entry in self._entries() if entry[0] is None)
+        of_python = each.python_inside + each.python_outside
+        return (python * of_python + c * (each.c_inside + each.c_outside)) * 1e-9
 
     def getstats(self) -> list[Entry]:
         """One entry for each function that was called."""
@@ -77,7 +123,7 @@ class Profile(_core.CallProfiler):
                 if self._subcalls
                 else None,
             )
-            for code, name, *numbers, calls in self._entries()
+            for code, name, *numbers, calls in self._measured()
         ]
 
     def create_stats(self) -> None:
@@ -86,24 +132,33 @@ class Profile(_core.CallProfiler):
 
     def snapshot_stats(self) -> None:
         """Brings `stats`, which pstats.Stats reads, up to date."""
-        entries = self.getstats()
-        callers: dict[_Label, dict[_Label, tuple[int, int, float, float]]] = {}
+        entries = self._measured()
+        callers: dict[_Label, dict[_Label, _Numbers]] = {}
         self.stats = {}
-        for entry in entries:
-            mine = callers.setdefault(label(entry.code), {})
-            _, count, recursive, total, inline, _ = entry
-            self.stats[label(entry.code)] = count - recursive, count, inline, total, mine
-        for entry in entries:
-            for called in entry.calls or ():
-                _, count, recursive, total, inline = called
-                sums = callers[label(called.code)]
-                numbers = (count, count - recursive, inline, total)
-                before = sums.get(label(entry.code), (0, 0, 0.0, 0.0))
-                sums[label(entry.code)] = tuple(a + b for a, b in zip(before, numbers, strict=True))
+        for code, name, count, recursive, total, inline, _ in entries:
+            key = _label(code, name)
+            before = self.stats.get(key, (0, 0, 0.0, 0.0))[:4]
+            sums = _added(before, (count - recursive, count, inline, total))
+            self.stats[key] = (*sums, callers.setdefault(key, {}))
+        for code, name, *_, called in entries:
+            key = _label(code, name)
+            for callee, callee_name, count, recursive, total, inline, _ in (
+                called if self._subcalls else ()
+            ):
+                edges = callers[_label(callee, callee_name)]
+                before = edges.get(key, (0, 0, 0.0, 0.0))
+                edges[key] = _added(before, (count, count - recursive, inline, total))
 
     def print_stats(self, sort: str | int | tuple[str | int, ...] = -1) -> None:
         keys = sort if isinstance(sort, tuple) else (sort,)
-        pstats.Stats(self).strip_dirs().sort_stats(*keys).print_stats()
+        stats = pstats.Stats(self).strip_dirs().sort_stats(*keys)
+        stats.print_stats()
+        if not self._has_own_clock:
+            which = "taken out of" if self._calibrated else "part of"
+            print(f"Measuring took about {self.overhead():.3f} seconds, {which} the times above.")
+        for file, line, name in stats.stats:  # type: ignore[attr-defined]
+            if name.endswith("(…)"):
+                print(f"{file}:{line}({name}): calls beyond {self._max_signatures} signatures")
 
     def dump_stats(self, file: str) -> None:
         """Writes a file for pstats.Stats(file)."""
@@ -136,6 +191,18 @@ class Profile(_core.CallProfiler):
         return self
 
     def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.disable()
+
+    async def __aenter__(self) -> "Profile":
+        self.enable()
+        return self
+
+    async def __aexit__(
         self,
         exc_type: type[BaseException] | None,
         exc: BaseException | None,

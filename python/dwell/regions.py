@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
 from . import _core, _process
-from .reporters import ConsoleReporter, Reporter
 from ._snapshot import Snapshot, snapshot
+from .reporters import ConsoleReporter, Reporter
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

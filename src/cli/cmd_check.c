@@ -228,7 +228,7 @@ int dw_cmd_check(int argc, char **argv)
 {
     if (dw_cli_help(argc, argv, help))
         return 0;
-    const struct dw_option known[] = {{NULL, 0, NULL, NULL}};
+    const struct dw_option known[] = {{.name = NULL}};
     int files = dw_cli_parse(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;

@@ -120,7 +120,7 @@ static int check(struct request *request)
     const char *given = dw_function_words_given(&request->functions);
     if (given && !request->words.by)
         request->words.by = "function";
-    if (given && strcmp(request->words.by, "function"))
+    if (given && strcmp(request->words.by, "function") != 0)
         return dw_cli_usage("--%s goes with --by function", given);
     request->lens = find_format(request->format);
     return request->lens ? 0 : DW_EXIT_USAGE;

@@ -12,7 +12,7 @@
 
 bool dw_cli_help(int argc, char **argv, const char *text)
 {
-    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             fputs(text, stdout);
             return true;

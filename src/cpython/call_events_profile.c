@@ -3,13 +3,17 @@
  * from threading's own hook: their first event swaps it for the C function. */
 #include "cpython/call_events.h"
 
+#include <opcode.h>
+
 static bool enabled, with_builtins;
 static PyObject *swap_function; /* what threading calls in a new thread */
 
-/* The event comes at a RESUME instruction, whose argument is 0 where the code begins. */
+/* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or where a
+ * generator stands into which an exception is thrown. */
 static bool is_start(dw_py_frame *frame)
 {
-    return _Py_OPARG(*frame->prev_instr) == 0;
+    int opcode = _Py_OPCODE(*frame->prev_instr);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*frame->prev_instr) == 0;
 }
 
 static bool sleeps(dw_py_frame *frame)

@@ -44,9 +44,10 @@ static void put_header(struct dw_out *out, const struct dw_profile *profile, uin
     dw_out_text(out, "# callgrind format\nversion: 1\ncreator: dwell " DW_VERSION "\n");
     if (profile->process_count) {
         struct dw_string argv = dw_profile_property(profile, 0, "argv");
-        dw_out_printf(out, "pid: %" PRIu64 "\ncmd: ", profile->processes[0].pid);
+        dw_out_printf(out, "pid: %" PRIu64 "\n", profile->processes[0].pid);
+        dw_out_text(out, argv.size ? "cmd: " : "");
         dw_out_printable(out, argv.bytes, argv.size);
-        dw_out_char(out, '\n');
+        dw_out_text(out, argv.size ? "\n" : "");
     }
     dw_notes_put_losses(out, profile, "# ");
     dw_out_printf(out, "positions: line\nevents: ns\nsummary: %" PRIu64 "\n", total);

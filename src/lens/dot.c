@@ -133,8 +133,8 @@ static void put_left_out(struct dw_out *out, uint32_t nodes, uint32_t edges)
 {
     if (nodes || edges)
         dw_out_printf(out,
-                      "\t// left out: %u functions under 0.5 %% of the time, "
-                      "and %u calls under 0.1 %% or between those\n",
+                      "\t// left out: functions under 0.5 %% of the time: %u; "
+                      "calls under 0.1 %%, or of those functions: %u\n",
                       nodes, edges);
 }
 

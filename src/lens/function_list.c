@@ -101,9 +101,9 @@ static size_t find_word(const char *text, size_t size)
         if (strlen(words[i].word) == size && !memcmp(words[i].word, text, size))
             return i;
     for (size_t i = 0; size && i < PSTATS_WORD_COUNT; i++) {
-        if (strncmp(words[i].word, text, size))
+        if (strncmp(words[i].word, text, size) != 0)
             continue;
-        if (found != WORD_COUNT && strcmp(words[found].meaning, words[i].meaning))
+        if (found != WORD_COUNT && strcmp(words[found].meaning, words[i].meaning) != 0)
             return WORD_COUNT;
         found = i;
     }

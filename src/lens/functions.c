@@ -139,7 +139,7 @@ static struct dw_function function_of(const struct dw_profile *profile, dw_frame
     const struct dw_frame *frame = &profile->frames.frames[id];
     struct dw_function function = {.file = {"~", 1},
                                    .name = dw_profile_string(profile, frame->name)};
-    if (!frame->file)
+    if (!frame->file && frame->kind != DW_FRAME_FUNCTION)
         return function;
     function.file = dw_profile_string(profile, frame->file);
     function.line = frame->line;
@@ -363,7 +363,7 @@ static struct dw_string module_of(struct dw_string file)
     bool is_file = base.size && *base.bytes != '<' && dot && dot > base.bytes;
     size_t size = is_file ? (size_t)(dot - base.bytes) : base.size;
     size_t dirs = file.size - base.size;
-    if (size != 8 || memcmp(base.bytes, "__init__", 8) || !dirs)
+    if (size != 8 || memcmp(base.bytes, "__init__", 8) != 0 || !dirs)
         return (struct dw_string){base.bytes, size};
     struct dw_string package = without_dirs((struct dw_string){file.bytes, dirs - 1});
     return (struct dw_string){package.bytes, package.size + 1 + size};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The functions of a profile and the calls between them, all threads and processes
- * merged, as pstats, callgrind and call graphs want them. Times are nanoseconds.
- * Regions between functions are no functions: their time is that of the function
- * around them. In a profile without calls the regions stand in for functions. */
+ * The functions of a profile and the calls between them, of all threads together, in
+ * nanoseconds. A region between functions is none: its time is that of the function
+ * around it. In a profile without calls the regions stand in for functions. */
 #ifndef DW_LENS_FUNCTIONS_H
 #define DW_LENS_FUNCTIONS_H
 

@@ -28,7 +28,7 @@ static struct {
 static struct described {
     PyTypeObject *type;
     PyObject *function; /* NULL: no longer described */
-} *described;
+} * described;
 static uint32_t described_capacity; /* a power of two */
 
 int dw_argument_types_init(void)
@@ -126,6 +126,7 @@ static PyObject *make_dtype_text(PyObject *dtype)
 static PyObject *new_dtype_text(PyObject *dtype, uint32_t slot)
 {
     struct aside aside = step_aside();
+    Py_INCREF(dtype);
     PyObject *text = intern(make_dtype_text(dtype));
     PyObject *old = dtypes[slot].dtype;
     if (text) {
@@ -133,6 +134,7 @@ static PyObject *new_dtype_text(PyObject *dtype, uint32_t slot)
         dtypes[slot].text = text;
         Py_XDECREF(old);
     }
+    Py_DECREF(dtype);
     step_back(&aside);
     return text;
 }

@@ -4,10 +4,13 @@
 
 #include "base/error.h"
 #include "model/call_graph.h"
+#include "probe/argument_type.h"
 #include "probe/call_log.h"
 #include "probe/calls.h"
 
 #include <stdlib.h>
+
+#define SIGNATURES_MAX 1000 /* of one function, unless the user says otherwise */
 
 struct call_profiler {
     PyObject_HEAD struct dw_call_profile profile;
@@ -20,14 +23,22 @@ static struct dw_call_profile *profile_of(PyObject *self)
 
 static int profiler_init(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"timer", "timeunit", NULL};
+    static char *names[] = {"timer", "timeunit", "signatures", "elements", "max_signatures", NULL};
     struct dw_call_profile *profile = profile_of(self);
     PyObject *timer = Py_None;
     double unit = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|Od", names, &timer, &unit))
+    int signatures = 0, elements = 0;
+    unsigned limit = SIGNATURES_MAX;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OdppI", names, &timer, &unit,
+                                     &signatures, &elements, &limit))
+        return -1;
+    if (signatures && dw_argument_types_init())
         return -1;
     Py_XSETREF(profile->timer, timer == Py_None ? NULL : Py_NewRef(timer));
     profile->unit = unit;
+    profile->signatures.on = signatures;
+    profile->signatures.elements = elements;
+    profile->signatures.limit = limit;
     return 0;
 }
 
@@ -207,6 +218,18 @@ static PyObject *profiler_finish(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* describe(type, function): the function gives the text for arguments of exactly this type. */
+static PyObject *profiler_describe(PyObject *unused, PyObject *arguments)
+{
+    PyObject *type, *function;
+    (void)unused;
+    if (!PyArg_ParseTuple(arguments, "O!O", &PyType_Type, &type, &function))
+        return NULL;
+    if (dw_type_describe((PyTypeObject *)type, function == Py_None ? NULL : function))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static void profiler_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -223,6 +246,7 @@ static PyMethodDef methods[] = {
     {"clear", profiler_clear, METH_NOARGS, PyDoc_STR("Forgets what was collected so far.")},
     {"_record", profiler_record, METH_VARARGS, NULL},
     {"_finish", profiler_finish, METH_NOARGS, NULL},
+    {"_describe", profiler_describe, METH_VARARGS | METH_STATIC, NULL},
     {"_log", profiler_log, METH_NOARGS, NULL},
     {"_entries", profiler_entries, METH_VARARGS, NULL},
     {0},

@@ -17,6 +17,8 @@ static struct dw_call_profile *active;
 static uint64_t serial; /* counts enablings: a track's stack is valid for one of them */
 static struct dw_clock_pair first_clock;
 static __thread struct dw_call_track *here __attribute__((tls_model("initial-exec")));
+static __thread bool muted;
+static __thread struct dw_call_track *here_unmuted;
 
 struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint32_t index)
 {
@@ -33,17 +35,23 @@ static uint64_t hash_child(const struct dw_call_node *parent, const void *key)
     return dw_hash_mix((uint64_t)(uintptr_t)parent * 31 ^ (uint64_t)(uintptr_t)key);
 }
 
+/* What tells a node from its siblings. */
+static const void *identity(const struct dw_call_node *node)
+{
+    return node->signature ? (const void *)node->signature : node->key;
+}
+
 static bool same_child(const void *track, uint32_t id, const void *wanted)
 {
     const struct dw_call_node *node = dw_call_track_node(track, id);
     const struct child_key *key = wanted;
-    return node->parent == key->parent && node->key == key->key;
+    return node->parent == key->parent && identity(node) == key->key;
 }
 
 static uint64_t child_hash_of(const void *track, uint32_t id)
 {
     const struct dw_call_node *node = dw_call_track_node(track, id);
-    return hash_child(node->parent, node->key);
+    return hash_child(node->parent, identity(node));
 }
 
 static struct dw_call_node *new_node(struct dw_call_track *track)
@@ -99,8 +107,12 @@ static struct dw_call_node *add_child(struct dw_call_track *track, struct dw_cal
     struct dw_call_node *node = function == DW_MAP_NONE ? NULL : new_node(track);
     if (!node)
         return NULL;
-    *node = (struct dw_call_node){
-        .key = key, .parent = parent, .function = function, .index = track->node_count};
+    const PyObject *code = track->profile->functions[function].code;
+    *node = (struct dw_call_node){.key = code ? code : key,
+                                  .signature = code && code != key ? key : NULL,
+                                  .parent = parent,
+                                  .function = function,
+                                  .index = track->node_count};
     if (dw_map_add(&track->index, hash_child(parent, key), track->node_count, child_hash_of, track))
         return NULL;
     track->node_count++;
@@ -138,7 +150,7 @@ static struct dw_call_track *new_track(struct dw_call_profile *profile)
 
 static struct dw_call_track *track_slow(void)
 {
-    if (!active || active->waits_for_main)
+    if (!active || active->waits_for_main || muted)
         return NULL;
     here = NULL;
     for (uint32_t i = 0; i < active->track_count; i++)
@@ -159,6 +171,19 @@ static inline struct dw_call_track *track_here(void)
     if (__builtin_expect(here && here->serial == serial, 1))
         return here;
     return track_slow();
+}
+
+bool dw_calls_mute(bool mute)
+{
+    bool before = muted;
+    if (mute && !before) {
+        here_unmuted = here;
+        here = NULL;
+    } else if (before && !mute) {
+        here = here_unmuted;
+    }
+    muted = mute;
+    return before;
 }
 
 static uint64_t python_clock(struct dw_call_profile *profile)
@@ -270,10 +295,149 @@ static struct dw_call_track *track_of_start(PyCodeObject *code)
     return track_here();
 }
 
+static struct dw_call_node *child_of_function(struct dw_call_track *track, uint32_t function)
+{
+    struct dw_call_node *parent = track->stack[track->depth].node;
+    if (function == DW_MAP_NONE)
+        return NULL;
+    const void *key = track->profile->functions[function].key;
+    struct dw_call_node *child = find_child(track, parent, key);
+    return parent->last_child = child ? child : add_child(track, parent, key, function);
+}
+
+/* The function with these arguments, or the one for all that are too many. */
+static uint32_t known_signed_function(struct dw_call_profile *profile, PyCodeObject *code,
+                                      const struct dw_signature_key *key)
+{
+    const struct dw_signature *signature = dw_signatures_find(&profile->signatures, code, key);
+    return signature ? signature->function : find_function(profile, code);
+}
+
+struct signed_name {
+    PyObject *code, *name;
+};
+
+static bool same_signed_name(const void *functions, uint32_t id, const void *wanted)
+{
+    const struct dw_call_function *function = &((const struct dw_call_function *)functions)[id];
+    const struct signed_name *want = wanted;
+    return function->code == want->code && !PyUnicode_Compare(function->name, want->name);
+}
+
+static uint64_t hash_signed_name(const PyObject *code, PyObject *name)
+{
+    return dw_hash_mix((uint64_t)(uintptr_t)code * 31 ^ (uint64_t)PyObject_Hash(name));
+}
+
+static uint64_t signed_name_hash_of(const void *functions, uint32_t id)
+{
+    const struct dw_call_function *function = &((const struct dw_call_function *)functions)[id];
+    return hash_signed_name(function->code, function->name);
+}
+
+/* Signatures that read the same are one function. Takes the name. */
+static uint32_t name_signature(struct dw_call_profile *profile, struct dw_signature *signature,
+                               struct signed_name name)
+{
+    uint64_t hash = hash_signed_name(name.code, name.name);
+    uint32_t function =
+        dw_map_find(&profile->signed_names, hash, same_signed_name, profile->functions, &name);
+    if (function != DW_MAP_NONE) {
+        Py_DECREF(name.name);
+        return function;
+    }
+    function = add_function(profile, signature, name.code, name.name);
+    if (function != DW_MAP_NONE)
+        dw_map_add(&profile->signed_names, hash, function, signed_name_hash_of, profile->functions);
+    return function;
+}
+
+/* "f(…)", which is also what is found for a signature when there is no place for it. */
+static uint32_t rest_function(struct dw_call_profile *profile, PyCodeObject *code)
+{
+    uint32_t function = find_function(profile, code);
+    if (function != DW_MAP_NONE)
+        return function;
+    return add_function(profile, code, (PyObject *)code,
+                        PyUnicode_FromFormat("%U(%s)", code->co_name, "…"));
+}
+
+static uint32_t add_signed_function(struct dw_call_profile *profile, PyCodeObject *code,
+                                    const struct dw_signature_key *key)
+{
+    if (dw_signatures_are_full(&profile->signatures, code))
+        return rest_function(profile, code);
+    PyObject *name = dw_signature_name(code, key);
+    struct dw_signature *signature =
+        name ? dw_signatures_add(&profile->signatures, code, key) : NULL;
+    if (!signature) {
+        Py_XDECREF(name);
+        return rest_function(profile, code);
+    }
+    return signature->function =
+               name_signature(profile, signature, (struct signed_name){(PyObject *)code, name});
+}
+
+/* A signature not seen before: its types may be new too. Python code may run, so the track is
+ * looked for again. */
+static uint32_t new_signed_function(struct dw_call_track **track, dw_py_frame *frame,
+                                    PyCodeObject *code, struct dw_signature_key *key)
+{
+    PyObject *type, *value, *traceback;
+    uint32_t function = DW_MAP_NONE;
+    bool elements = (*track)->profile->signatures.elements;
+    PyErr_Fetch(&type, &value, &traceback);
+    dw_signature_learn(frame, code);
+    dw_signature_read(key, frame, code, elements);
+    *track = track_here();
+    if (*track)
+        function = known_signed_function((*track)->profile, code, key);
+    if (*track && function == DW_MAP_NONE)
+        function = add_signed_function((*track)->profile, code, key);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return function;
+}
+
+/* The child that is called with the arguments in the frame. Describing them may run Python
+ * code, in which the profile may end, so the track is looked for again. */
+static struct dw_call_node *child_of_frame(struct dw_call_track **track, dw_py_frame *frame,
+                                           PyCodeObject *code)
+{
+    struct dw_signature_key key;
+    if (!frame || dw_py_frame_code(frame) != code)
+        return child_of_function(*track, rest_function((*track)->profile, code));
+    dw_signature_read(&key, frame, code, (*track)->profile->signatures.elements);
+    *track = track_here();
+    if (!*track)
+        return NULL;
+    struct dw_call_node *child = (*track)->stack[(*track)->depth].node->last_child;
+    if (__builtin_expect(child && child->key == code && dw_signature_is(child->signature, &key), 1))
+        return child;
+    uint32_t function = known_signed_function((*track)->profile, code, &key);
+    if (function == DW_MAP_NONE)
+        function = new_signed_function(track, frame, code, &key);
+    return *track ? child_of_function(*track, function) : NULL;
+}
+
+/* A generator goes on with the arguments that it began with, whatever their variables are now. */
+static struct dw_call_node *child_of_generator(struct dw_call_track **track, dw_py_frame *frame,
+                                               PyCodeObject *code)
+{
+    uint64_t function;
+    if (dw_pointer_map_take(&(*track)->profile->sleeping, dw_py_frame_generator(frame), &function))
+        return child_of_function(*track, (uint32_t)function);
+    return child_of_frame(track, frame, code);
+}
+
 void dw_calls_on_start(PyCodeObject *code)
 {
     struct dw_call_track *track = track_of_start(code);
-    struct dw_call_node *node = track ? child_of_code(track, code) : NULL;
+    if (!track)
+        return;
+    struct dw_call_node *node = track->profile->signatures.on
+                                    ? child_of_frame(&track, dw_py_frame_now(), code)
+                                    : child_of_code(track, code);
     if (!node)
         return;
     node->count++;
@@ -283,7 +447,11 @@ void dw_calls_on_start(PyCodeObject *code)
 void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code)
 {
     struct dw_call_track *track = track_here();
-    struct dw_call_node *node = track ? child_of_code(track, code) : NULL;
+    if (!track)
+        return;
+    struct dw_call_node *node = track->profile->signatures.on
+                                    ? child_of_generator(&track, frame, code)
+                                    : child_of_code(track, code);
     if (!node)
         return;
     uint64_t since;
@@ -294,14 +462,17 @@ void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code)
             track->stack[track->depth].start - since;
 }
 
-/* Ends the calls above the last one of `key` too: they left without telling. */
-static void end_call(struct dw_call_track *track, const void *key, uint64_t now)
+/* Ends the calls above the last one of `key` too: they left without telling. Gives the function
+ * that ended. */
+static uint32_t end_call(struct dw_call_track *track, const void *key, uint64_t now)
 {
     uint32_t depth = track->depth;
     while (depth && track->stack[depth].node->key != key)
         depth--;
+    uint32_t function = track->stack[depth].node->function;
     while (depth && track->depth >= depth)
         pop(track, now);
+    return function;
 }
 
 void dw_calls_on_return(PyCodeObject *code)
@@ -318,9 +489,13 @@ void dw_calls_on_yield(dw_py_frame *frame, PyCodeObject *code)
         return;
     uint64_t now = clock_now(), old;
     PyObject *generator = dw_py_frame_generator(frame);
-    end_call(track, code, now);
+    uint32_t function = end_call(track, code, now);
     dw_pointer_map_take(&track->profile->sleepers, generator, &old);
     dw_pointer_map_put(&track->profile->sleepers, generator, now);
+    if (!track->profile->signatures.on || function == DW_MAP_NONE)
+        return;
+    dw_pointer_map_take(&track->profile->sleeping, generator, &old);
+    dw_pointer_map_put(&track->profile->sleeping, generator, function);
 }
 
 void dw_calls_on_c_call(PyMethodDef *method, PyObject *callable, PyObject *self)
@@ -411,9 +586,19 @@ void dw_calls_clear(struct dw_call_profile *profile)
     free(profile->tracks);
     free(profile->functions);
     dw_map_release(&profile->function_index);
+    dw_map_release(&profile->signed_names);
     dw_pointer_map_release(&profile->sleepers);
+    dw_pointer_map_release(&profile->sleeping);
+    struct dw_signatures signatures = profile->signatures;
     *profile = (struct dw_call_profile){
-        .builtins = profile->builtins, .timer = profile->timer, .unit = profile->unit};
+        .builtins = profile->builtins,
+        .timer = profile->timer,
+        .unit = profile->unit,
+        .signatures = {.on = signatures.on,
+                       .elements = signatures.elements,
+                       .limit = signatures.limit},
+    };
+    dw_signatures_release(&signatures); /* last: it may run code of the user */
 }
 
 double dw_calls_tick_ns(const struct dw_call_profile *profile)

@@ -7,25 +7,27 @@
 #include "base/map.h"
 #include "base/pointer_map.h"
 #include "cpython/frame.h"
+#include "probe/signature.h"
 
 /* What is called: Python code, perhaps with a signature, or a C function. */
 struct dw_call_function {
-    const void *key;    /* code object or method definition */
+    const void *key;    /* code object, signature or method definition */
     PyObject *code;     /* strong; NULL for a C function */
     PyObject *name;     /* str: as pstats shows it */
     uint64_t suspended; /* ticks that its generators slept */
 };
 
 struct dw_call_node {
-    const void *key; /* as the function's: the first thing that a call compares */
-    struct dw_call_node *parent;
+    const void *key; /* code object or method definition: the first thing that a call compares */
+    const struct dw_signature *signature; /* NULL: told apart by the key only */
     struct dw_call_node *last_child;
-    uint32_t function;
-    uint32_t index; /* of the node in its track */
-    uint64_t resumes;
+    struct dw_call_node *parent;
     uint64_t count;
     uint64_t total; /* ticks, with callees, asleep not included */
     uint64_t self;
+    uint64_t resumes;
+    uint32_t function;
+    uint32_t index; /* of the node in its track */
 };
 
 struct dw_call_entry {
@@ -50,14 +52,17 @@ struct dw_call_track {
 struct dw_call_profile {
     bool builtins;
     bool waits_for_main; /* nothing counts until the program itself begins */
-    PyObject *timer; /* a Python clock, or NULL for ours */
-    double unit;     /* seconds of one tick of the Python clock, 0: floats of seconds */
+    PyObject *timer;     /* a Python clock, or NULL for ours */
+    double unit;         /* seconds of one tick of the Python clock, 0: floats of seconds */
     struct dw_call_function *functions;
     uint32_t function_count, function_capacity;
     struct dw_map function_index;
+    struct dw_signatures signatures;
+    struct dw_map signed_names; /* functions with a signature, by code and name */
     struct dw_call_track **tracks;
     uint32_t track_count, track_capacity;
     struct dw_pointer_map sleepers; /* generators asleep, since when */
+    struct dw_pointer_map sleeping; /* with signatures: their functions */
     struct dw_call_log *log;        /* the file it goes to while it runs, or NULL */
     uint64_t flush_at;              /* the tick at which the log is due */
 };
@@ -67,6 +72,8 @@ struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint3
 int dw_calls_enable(struct dw_call_profile *profile, bool builtins);
 void dw_calls_disable(struct dw_call_profile *profile);
 void dw_calls_clear(struct dw_call_profile *profile);
+/* While muted, calls in this thread are not recorded. Gives what was so before. */
+bool dw_calls_mute(bool mute);
 bool dw_calls_is_enabled(const struct dw_call_profile *profile);
 /* Writes the log and sets when it is due again. */
 void dw_calls_flush(struct dw_call_profile *profile, bool last);

@@ -178,12 +178,9 @@ static void release_one(struct dw_signature *signature)
 
 void dw_signatures_release(struct dw_signatures *signatures)
 {
-    struct dw_signatures old = *signatures;
-    *signatures = (struct dw_signatures){
-        .on = old.on, .elements = old.elements, .limit = old.limit}; /* types may run code */
-    for (uint32_t i = 0; i < old.count; i++)
-        release_one(old.entries[i]);
-    free(old.entries);
-    dw_map_release(&old.index);
-    dw_pointer_map_release(&old.count_of);
+    for (uint32_t i = 0; i < signatures->count; i++)
+        release_one(signatures->entries[i]);
+    free(signatures->entries);
+    dw_map_release(&signatures->index);
+    dw_pointer_map_release(&signatures->count_of);
 }

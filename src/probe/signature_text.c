@@ -137,7 +137,7 @@ static void append_argument(struct text *text, const PyCodeObject *code, int ind
 {
     PyObject *name = name_of(code, index);
     if (reader->at == reader->end)
-        return; /* it was cut */
+        return;                                /* it was cut */
     if (PyUnicode_READ_CHAR(name, 0) == '.') { /* the iterator of a comprehension */
         skip_value(reader);
         return;

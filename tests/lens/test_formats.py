@@ -13,12 +13,22 @@ import pytest
 from ..browser import Browser, find_chromium
 
 SPEEDSCOPE = Path(__file__).parent / "node_modules" / "speedscope" / "dist" / "release"
-HOSTILE = ['quo"te', "back\\slash", "new\nline", "com,ma", "semi;colon", "tab\t", "\x00nul", "é☃", ""]
+HOSTILE = [
+    'quo"te',
+    "back\\slash",
+    "new\nline",
+    "com,ma",
+    "semi;colon",
+    "tab\t",
+    "\x00nul",
+    "é☃",
+    "",
+]
 
-PROGRAM = """
+PROGRAM = f"""
 import asyncio, dwell, threading, time
 
-NAMES = %r + [b"\\xff\\xfe".decode("utf-8", "surrogateescape"), "x" * 10_000]
+NAMES = {HOSTILE!r} + [b"\\xff\\xfe".decode("utf-8", "surrogateescape"), "x" * 10_000]
 
 def work(index):
     for name in NAMES:
@@ -39,14 +49,14 @@ async def task():
 async def tasks():
     await asyncio.gather(task(), task(), task())
 
-threads = [threading.Thread(target=work, args=(i,), name=f"worker-{i}") for i in range(4)]
+threads = [threading.Thread(target=work, args=(i,), name=f"worker-{{i}}") for i in range(4)]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
 recurse(300)
 asyncio.run(tasks())
-""" % (HOSTILE,)
+"""
 
 
 @pytest.fixture(scope="module")

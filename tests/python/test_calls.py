@@ -22,7 +22,7 @@ def stats_of(profile):
 
 
 def profile(**options):
-    return Profile(**options)
+    return Profile(signatures=False, **options)
 
 
 def fib(n):
@@ -126,8 +126,7 @@ def test_deep_recursion():
 
 def test_generators_are_counted_once_per_call():
     def numbers(n):
-        for i in range(n):
-            yield i
+        yield from range(n)
 
     p = profile()
     p.runcall(lambda: [list(numbers(5)) for _ in range(3)])
@@ -168,8 +167,13 @@ def test_exceptions_through_python_and_c_frames():
     p = profile()
     p.runcall(outer)
     stats = stats_of(p)
-    assert stats["raises"][1] == stats["middle"][1] == stats["<built-in method builtins.sorted>"][1] == 3
-    assert set(key[2] for key in stats["spin"][4]) == {"outer"}
+    assert (
+        stats["raises"][1]
+        == stats["middle"][1]
+        == stats["<built-in method builtins.sorted>"][1]
+        == 3
+    )
+    assert {key[2] for key in stats["spin"][4]} == {"outer"}
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["started before", "started after"])
@@ -311,7 +315,7 @@ warnings.simplefilter("ignore")
 def leaf():
     pass
 
-p = Profile()
+p = Profile(signatures=False)
 p.enable()
 leaf()
 pid = os.fork()
@@ -403,3 +407,50 @@ def test_memory_of_many_paths():
     paths = 333 * 301
     assert (rss() - before) / paths < 200
     assert stats_of(p)["f0"][1] == 333
+
+
+def test_calibration_takes_the_cost_of_measuring_out():
+    def small():
+        pass
+
+    def loop():
+        for _ in range(20_000):
+            small()
+
+    def plainly():
+        start = time.perf_counter()
+        loop()
+        return time.perf_counter() - start
+
+    def profiled(**options):
+        p = profile(**options)
+        p.runcall(loop)
+        return stats_of(p)["loop"][3]
+
+    plain = min(plainly() for _ in range(7))
+    measured = min(profiled() for _ in range(7))
+    calibrated = min(profiled(calibrated=True) for _ in range(7))
+    assert calibrated < measured
+    assert abs(calibrated - plain) < abs(measured - plain)
+
+
+def test_overhead_is_estimated():
+    p = profile()
+    p.runcall(fib, 15)
+    assert 0 < p.overhead() < 3 * stats_of(p)["fib"][3]
+
+
+def test_print_stats_says_what_measuring_took(capsys):
+    p = profile()
+    p.runcall(fib, 10)
+    p.print_stats("cumulative")
+    assert "Measuring took about 0.0" in capsys.readouterr().out
+
+
+def test_async_with():
+    async def main():
+        async with profile() as p:
+            await asyncio.sleep(0)
+        return p
+
+    assert "sleep" in stats_of(asyncio.run(main()))

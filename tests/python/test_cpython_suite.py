@@ -52,7 +52,9 @@ def names():
 @pytest.mark.skipif(TESTS is None, reason="this Python comes without its test package")
 @pytest.mark.parametrize("name", [name for name in names() if name not in DOES_NOT_APPLY])
 def test_of_cprofile(name, monkeypatch):
-    case = type("DwellTest", (TESTS,), {"profilerclass": PlainProfile, "profilermodule": dwell.calls})
+    case = type(
+        "DwellTest", (TESTS,), {"profilerclass": PlainProfile, "profilermodule": dwell.calls}
+    )
     monkeypatch.setattr(dwell.calls, "Profile", PlainProfile)
     result = unittest.TestResult()
     case(name).run(result)

@@ -5,8 +5,9 @@ import asyncio
 import inspect
 import time
 
-import dwell
 import pytest
+
+import dwell
 
 
 def test_plain_function_keeps_its_signature_and_name(recording):

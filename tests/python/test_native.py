@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dwell
 import pytest
+
+import dwell
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "native"
 compiler = shutil.which(os.environ.get("CC", "cc"))

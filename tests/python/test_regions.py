@@ -5,8 +5,9 @@ import contextlib
 import inspect
 import time
 
-import dwell
 import pytest
+
+import dwell
 
 
 def test_nesting_makes_a_tree(recording):
