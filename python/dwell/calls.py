@@ -116,15 +116,15 @@ class Profile(_core.CallProfiler):
     def getstats(self) -> list[Entry]:
         """One entry for each function that was called."""
         return [
-            Entry(
-                code or name,
-                *numbers,
-                [Subentry(c or n, *rest) for c, n, *rest, _ in calls] or None
-                if self._subcalls
-                else None,
-            )
-            for code, name, *numbers, calls in self._measured()
+            Entry(code or name, count, recursive, total, inline, self._subentries(called))
+            for code, name, count, recursive, total, inline, called in self._measured()
         ]
+
+    def _subentries(self, called: "list[_core.CallEntry]") -> list[Subentry] | None:
+        return [
+            Subentry(code or name, count, recursive, total, inline)
+            for code, name, count, recursive, total, inline, _ in (called if self._subcalls else [])
+        ] or None
 
     def create_stats(self) -> None:
         self.disable()
@@ -151,12 +151,12 @@ class Profile(_core.CallProfiler):
 
     def print_stats(self, sort: str | int | tuple[str | int, ...] = -1) -> None:
         keys = sort if isinstance(sort, tuple) else (sort,)
-        stats = pstats.Stats(self).strip_dirs().sort_stats(*keys)
-        stats.print_stats()
+        stats: Any = pstats.Stats(self)  # type: ignore[arg-type]
+        stats.strip_dirs().sort_stats(*keys).print_stats()
         if not self._has_own_clock:
             which = "taken out of" if self._calibrated else "part of"
             print(f"Measuring took about {self.overhead():.3f} seconds, {which} the times above.")
-        for file, line, name in stats.stats:  # type: ignore[attr-defined]
+        for file, line, name in stats.stats:
             if name.endswith("(…)"):
                 print(f"{file}:{line}({name}): calls beyond {self._max_signatures} signatures")
 

@@ -83,13 +83,9 @@ static const struct dw_lens *function_lens(const struct request *request)
     return NULL;
 }
 
-/* What the words mean depends on what the recording holds. */
-static int report_by_function(const struct dw_profile *profile, const struct request *request,
-                              const char *file)
+static int report_rows_as_asked(const struct dw_profile *profile, const struct request *request,
+                                const char *file)
 {
-    const struct dw_lens *lens = function_lens(request);
-    if (lens && dw_functions_are_in(profile))
-        return report_functions(profile, request, lens, file);
     struct dw_report_options options;
     int status = dw_report_options_init(&options, &request->words);
     if (!status)
@@ -98,19 +94,26 @@ static int report_by_function(const struct dw_profile *profile, const struct req
     return status;
 }
 
+/* What the words mean depends on what the recording holds: one of calls is reported by
+ * function unless something else is asked for. */
+static bool is_by_function(const struct dw_profile *profile, const struct request *request)
+{
+    const char *by = request->words.by;
+    return (!by || !strcmp(by, "function")) && function_lens(request) &&
+           dw_functions_are_in(profile);
+}
+
 static int report(char **files, int count, const struct request *request)
 {
-    bool by_function = request->words.by && !strcmp(request->words.by, "function");
-    struct dw_report_options options = {0};
-    int status = by_function ? 0 : dw_report_options_init(&options, &request->words);
-    struct dw_profile *profile = status ? NULL : dw_cli_load(files, count, 0, &status);
+    int status;
+    struct dw_profile *profile = dw_cli_load(files, count, 0, &status);
     if (profile) {
-        int written = by_function ? report_by_function(profile, request, files[0])
-                                  : report_rows(profile, request, &options, files[0]);
+        int written = is_by_function(profile, request)
+                          ? report_functions(profile, request, function_lens(request), files[0])
+                          : report_rows_as_asked(profile, request, files[0]);
         status = written ? written : status;
     }
     dw_profile_free(profile);
-    dw_report_options_release(&options);
     return status;
 }
 

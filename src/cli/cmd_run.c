@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/child.h"
+#include "lens/function_list.h"
 #include "lens/lens.h"
 #include "log/reader.h"
 
@@ -136,8 +137,13 @@ static void print_report(const char *out_file, const struct dw_profile *profile,
 {
     struct dw_out out;
     struct dw_lens_options options = {.limit = REPORT_ROWS};
+    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = REPORT_ROWS};
+    struct dw_function_options functions = {.restrictions = &first, .restriction_count = 1};
+    struct dw_lens_options of_functions = {.functions = &functions};
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (has_regions(profile))
+    if (dw_functions_are_in(profile))
+        dw_function_table.write(profile, &of_functions, &out);
+    else if (has_regions(profile))
         dw_lens_find("table")->write(profile, &options, &out);
     else
         dw_out_text(&out, "dwell: no regions were entered; mark some with dwell.region()\n");

@@ -175,18 +175,25 @@ int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *pro
  * flush takes at most a twentieth of the time between two. */
 #define FLUSH_SHARE 20
 
+static void drop_log(struct dw_call_profile *profile)
+{
+    dw_call_log_release(profile->log);
+    free(profile->log);
+    profile->log = NULL;
+}
+
 void dw_calls_flush(struct dw_call_profile *profile, bool last)
 {
-    struct dw_clock_pair before = dw_clock_pair_now();
+    if (profile->log && profile->log->process.pid != (uint64_t)getpid())
+        drop_log(profile); /* in a forked child: the file is the parent's */
     if (!profile->log)
         return;
+    struct dw_clock_pair before = dw_clock_pair_now();
     int error = dw_call_log_flush(profile->log, profile, last);
     if (error) {
         dprintf(STDERR_FILENO, "dwell: the log: %s; recording goes on without it\n",
                 dw_error_text(error));
-        dw_call_log_release(profile->log);
-        free(profile->log);
-        profile->log = NULL;
+        drop_log(profile);
         return;
     }
     struct dw_clock_pair after = dw_clock_pair_now();

@@ -3,6 +3,7 @@
 
 import collections
 import gc
+import itertools
 import os
 import pstats
 import threading
@@ -61,7 +62,7 @@ DISABLE = "{method 'disable' of 'dwell._core.CallProfiler' objects}"
 
 
 @pytest.mark.parametrize(
-    "options, function",
+    ("options", "function"),
     [
         ("signatures=False", "dot"),
         (
@@ -161,7 +162,7 @@ def test_too_many_arguments_are_cut():
 
 
 @pytest.mark.parametrize(
-    "make, text",
+    ("make", "text"),
     [
         (lambda: np.zeros((4, 2), np.float32), "ndarray(dtype=float32, shape=(4, 2))"),
         (
@@ -238,10 +239,8 @@ def test_elements_of_short_lists_on_request():
 def numbers(x, n):
     for i in range(n):
         x = str(i) if i % 2 else [i]
-        got = yield x
+        yield x
         del x
-        if got:
-            x = got
 
 
 def test_a_generator_keeps_the_signature_that_it_began_with():
@@ -486,7 +485,7 @@ def test_recursion_with_different_signatures():
     counts = counts_of(profile)
     shapes = [f"halve(x:ndarray(dtype=float64, shape=({n},)))" for n in (8, 4, 2, 1)]
     assert counts == dict.fromkeys(shapes, 2)
-    for caller, called in zip(shapes, shapes[1:], strict=False):
+    for caller, called in itertools.pairwise(shapes):
         (stats,) = (value for key, value in profile.stats.items() if key[2] == called)
         assert [key[2] for key in stats[4]] == [caller]
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""`dwell run --calls`: the calls of a program, from its first line on."""
+
+import json
+import pstats
+
+PROGRAM = """
+import threading
+
+def leaf(x):
+    return x
+
+def work(n):
+    for i in range(n):
+        leaf(i)
+
+threads = [threading.Thread(target=work, args=(100,)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+work(50)
+leaf("text")
+"""
+
+
+def functions(run_dwell, log, *arguments):
+    done = run_dwell("report", log, "--by", "function", "--format", "json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return {row["name"]: row for row in json.loads(done.stdout)["functions"]}
+
+
+def test_counts_of_all_threads(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = run_dwell("run", "--calls", "-o", "x.dwell", "program.py")
+    assert done.returncode == 0
+    assert "ncalls  tottime  percall  cumtime" in done.stderr
+    found = functions(run_dwell, "x.dwell")
+    assert found["leaf"]["ncalls"] == 451
+    assert found["work"]["ncalls"] == 5
+
+
+def test_it_begins_with_the_program(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text("def f(): pass\nf()\n")
+    run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
+    done = run_dwell("report", "x.dwell", "--by", "path", "--format", "csv", "--columns", "name")
+    paths = done.stdout.splitlines()[1:]
+    assert "<module> > f" in paths
+    assert all(path.startswith("<module>") for path in paths if "site" not in path), paths
+    assert not any("addsite" in path for path in paths)
+
+
+def test_signatures(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    run_dwell("run", "-q", "--signatures", "-o", "x.dwell", "program.py")
+    found = functions(run_dwell, "x.dwell")
+    assert found["leaf(x:int)"]["ncalls"] == 450
+    assert found["leaf(x:str)"]["ncalls"] == 1
+
+
+def test_a_killed_program_leaves_its_calls(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import os, time\n"
+        "def leaf(): pass\n"
+        "start = time.monotonic()\n"
+        "early = 0\n"
+        "while time.monotonic() < start + 2.2:\n"
+        "    leaf()\n"
+        "    early += time.monotonic() < start + 1.2\n"
+        "print(early, flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
+    assert done.returncode == -9
+    assert functions(run_dwell, "x.dwell")["leaf"]["ncalls"] >= int(done.stdout)
+
+
+def test_a_forked_child_leaves_the_file_alone(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import os\n"
+        "def leaf(): pass\n"
+        "pid = os.fork()\n"
+        "for _ in range(3): leaf()\n"
+        "if pid == 0: os._exit(0)\n"
+        "os.wait()\n"
+    )
+    run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
+    assert run_dwell("check", "x.dwell").returncode == 0
+    assert functions(run_dwell, "x.dwell")["leaf"]["ncalls"] == 3
+
+
+def test_export_for_pstats(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
+    run_dwell("export", "x.dwell", "--to", "pstats", "-o", "x.pstats")
+    stats = {key[2]: value for key, value in pstats.Stats(str(tmp_path / "x.pstats")).stats.items()}
+    assert stats["leaf"][:2] == (451, 451)
