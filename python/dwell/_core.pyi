@@ -44,7 +44,7 @@ def export(log_file: str | PathLike[str], lens: str, out_file: str | PathLike[st
 # code, name, calls, recursive calls, total and self seconds, and the entries of callees
 CallEntry = tuple[CodeType | None, str, int, int, float, float, Any]
 
-class CallProfiler:
+class CallTracer:
     def __init__(
         self,
         timer: Callable[[], float] | None = None,

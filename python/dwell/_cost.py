@@ -3,6 +3,7 @@
 
 import functools
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from . import _core
@@ -35,16 +36,17 @@ def _c_calls() -> None:
 
 
 @functools.cache
-def cost() -> Cost:
+def cost(signatures: bool) -> Cost:
     """Measured once, in some milliseconds; nothing else may be profiling calls meanwhile."""
-    return Cost(*_measure(_python_calls, "_callee"), *_measure(_c_calls, "<built-in method"))
+    python = _measure(_python_calls, "_callee", signatures)
+    return Cost(*python, *_measure(_c_calls, "<built-in method", signatures))
 
 
-def _measure(loop: "object", name: str) -> tuple[float, float]:
+def _measure(loop: Callable[[], None], name: str, signatures: bool) -> tuple[float, float]:
     plain = profiled = inside = float("inf")
     for _ in range(_ROUNDS):
         plain = min(plain, _timed(loop))
-        profiler = _core.CallProfiler()
+        profiler = _core.CallTracer(signatures=signatures)
         profiler._enable(True)
         profiled = min(profiled, _timed(loop))
         profiler.disable()
@@ -56,7 +58,7 @@ def _measure(loop: "object", name: str) -> tuple[float, float]:
     return inside, added - inside
 
 
-def _timed(loop: "object") -> float:
+def _timed(loop: Callable[[], None]) -> float:
     start = time.perf_counter_ns()
-    loop()  # type: ignore[operator]
+    loop()
     return float(time.perf_counter_ns() - start)

@@ -28,7 +28,7 @@ def _start() -> None:
 
 
 def _record_calls(log_file: str, signatures: bool) -> None:
-    profile = _core.CallProfiler(signatures=True) if signatures else _core.CallProfiler()
+    profile = _core.CallTracer(signatures=True) if signatures else _core.CallTracer()
     profile._record(log_file)
     _process.stop_at_end(profile._finish, profile._finish)
     profile._enable(True, True)

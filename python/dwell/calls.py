@@ -43,7 +43,7 @@ def describe(cls: type[_T], function: Callable[[_T], str] | None) -> None:
 
     It is called with the argument each time, so it should be quick; only the first line
     of its text is shown. None takes the function away."""
-    _core.CallProfiler._describe(cls, function)
+    _core.CallTracer._describe(cls, function)
 
 
 def _label(code: CodeType | None, name: str) -> _Label:
@@ -57,7 +57,7 @@ def _added(a: _Numbers, b: _Numbers) -> _Numbers:
     return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
 
 
-class Profile(_core.CallProfiler):
+class Profile(_core.CallTracer):
     """Counts and times every call, in all threads, with full call paths.
 
     timer is a function without arguments to use as the clock; it returns seconds,
@@ -86,6 +86,7 @@ class Profile(_core.CallProfiler):
         super().__init__(timer, timeunit or 0.0, signatures, elements, max_signatures)
         self._subcalls = subcalls
         self._builtins = builtins
+        self._signatures = signatures
         self._max_signatures = max_signatures
         self._calibrated = calibrated and timer is None
         self._has_own_clock = timer is not None
@@ -102,12 +103,12 @@ class Profile(_core.CallProfiler):
         if not self._calibrated:
             return self._entries()
         self.disable()
-        return self._entries(*cost())
+        return self._entries(*cost(self._signatures))
 
     def overhead(self) -> float:
         """Seconds that measuring took, estimated by what a call costs on this machine."""
         self.disable()
-        each = cost()
+        each = cost(self._signatures)
         python = sum(entry[2] for entry in self._entries() if entry[0] is not None)
         c = sum(entry[2] for entry in self._entries() if entry[0] is None)
         of_python = each.python_inside + each.python_outside

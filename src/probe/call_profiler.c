@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * dwell._core.CallProfiler: what dwell.Profile is made of. */
+ * dwell.CallTracer: what dwell.Profile is made of. */
 #include "probe/call_profiler.h"
 
 #include "base/error.h"
@@ -260,7 +260,7 @@ static PyType_Slot slots[] = {
 };
 
 static PyType_Spec spec = {
-    .name = "dwell._core.CallProfiler",
+    .name = "dwell.CallTracer",
     .basicsize = sizeof(struct call_profiler),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = slots,
@@ -269,7 +269,7 @@ static PyType_Spec spec = {
 int dw_call_profiler_init(PyObject *module)
 {
     PyObject *type = PyType_FromSpec(&spec);
-    int error = type ? PyModule_AddObjectRef(module, "CallProfiler", type) : -1;
+    int error = type ? PyModule_AddObjectRef(module, "CallTracer", type) : -1;
     Py_XDECREF(type);
     return error;
 }

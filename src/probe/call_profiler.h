@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * dwell._core.CallProfiler: what dwell.Profile is made of. */
+ * dwell.CallTracer: what dwell.Profile is made of. */
 #ifndef DW_PROBE_CALL_PROFILER_H
 #define DW_PROBE_CALL_PROFILER_H
 

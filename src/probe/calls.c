@@ -7,11 +7,8 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "cpython/call_events.h"
-#include "cpython/thread_name.h"
 
 #include <string.h>
-
-#define NODES_AT_ONCE 256
 
 static struct dw_call_profile *active;
 static uint64_t serial; /* counts enablings: a track's stack is valid for one of them */
@@ -19,134 +16,6 @@ static struct dw_clock_pair first_clock;
 static __thread struct dw_call_track *here __attribute__((tls_model("initial-exec")));
 static __thread bool muted;
 static __thread struct dw_call_track *here_unmuted;
-
-struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint32_t index)
-{
-    return &track->chunks[index / NODES_AT_ONCE][index % NODES_AT_ONCE];
-}
-
-struct child_key {
-    const struct dw_call_node *parent;
-    const void *key;
-};
-
-static uint64_t hash_child(const struct dw_call_node *parent, const void *key)
-{
-    return dw_hash_mix((uint64_t)(uintptr_t)parent * 31 ^ (uint64_t)(uintptr_t)key);
-}
-
-/* What tells a node from its siblings. */
-static const void *identity(const struct dw_call_node *node)
-{
-    return node->signature ? (const void *)node->signature : node->key;
-}
-
-static bool same_child(const void *track, uint32_t id, const void *wanted)
-{
-    const struct dw_call_node *node = dw_call_track_node(track, id);
-    const struct child_key *key = wanted;
-    return node->parent == key->parent && identity(node) == key->key;
-}
-
-static uint64_t child_hash_of(const void *track, uint32_t id)
-{
-    const struct dw_call_node *node = dw_call_track_node(track, id);
-    return hash_child(node->parent, identity(node));
-}
-
-static struct dw_call_node *new_node(struct dw_call_track *track)
-{
-    uint32_t chunk = track->node_count / NODES_AT_ONCE;
-    if (chunk == track->chunk_count) {
-        if (DW_GROW(track->chunks, track->chunk_count, track->chunk_capacity))
-            return NULL;
-        track->chunks[chunk] = calloc(NODES_AT_ONCE, sizeof **track->chunks);
-        if (!track->chunks[chunk])
-            return NULL;
-        track->chunk_count++;
-    }
-    return dw_call_track_node(track, track->node_count);
-}
-
-static bool same_function(const void *functions, uint32_t id, const void *key)
-{
-    return ((const struct dw_call_function *)functions)[id].key == key;
-}
-
-static uint64_t function_hash_of(const void *functions, uint32_t id)
-{
-    return dw_hash_mix((uint64_t)(uintptr_t)((const struct dw_call_function *)functions)[id].key);
-}
-
-/* The index of a function, DW_MAP_NONE when it is not known yet. */
-static uint32_t find_function(struct dw_call_profile *profile, const void *key)
-{
-    return dw_map_find(&profile->function_index, dw_hash_mix((uint64_t)(uintptr_t)key),
-                       same_function, profile->functions, key);
-}
-
-/* Takes the name. */
-static uint32_t add_function(struct dw_call_profile *profile, const void *key, PyObject *code,
-                             PyObject *name)
-{
-    if (!name || DW_GROW(profile->functions, profile->function_count, profile->function_capacity)) {
-        Py_XDECREF(name);
-        PyErr_Clear();
-        return DW_MAP_NONE;
-    }
-    profile->functions[profile->function_count] =
-        (struct dw_call_function){.key = key, .code = Py_XNewRef(code), .name = name};
-    dw_map_add(&profile->function_index, dw_hash_mix((uint64_t)(uintptr_t)key),
-               profile->function_count, function_hash_of, profile->functions);
-    return profile->function_count++;
-}
-
-static struct dw_call_node *add_child(struct dw_call_track *track, struct dw_call_node *parent,
-                                      const void *key, uint32_t function)
-{
-    struct dw_call_node *node = function == DW_MAP_NONE ? NULL : new_node(track);
-    if (!node)
-        return NULL;
-    const PyObject *code = track->profile->functions[function].code;
-    *node = (struct dw_call_node){.key = code ? code : key,
-                                  .signature = code && code != key ? key : NULL,
-                                  .parent = parent,
-                                  .function = function,
-                                  .index = track->node_count};
-    if (dw_map_add(&track->index, hash_child(parent, key), track->node_count, child_hash_of, track))
-        return NULL;
-    track->node_count++;
-    return node;
-}
-
-static struct dw_call_node *find_child(struct dw_call_track *track, struct dw_call_node *parent,
-                                       const void *key)
-{
-    struct child_key wanted = {parent, key};
-    uint32_t found =
-        dw_map_find(&track->index, hash_child(parent, key), same_child, track, &wanted);
-    return found == DW_MAP_NONE ? NULL : dw_call_track_node(track, found);
-}
-
-/* The tracks that are new in a thread begin with a root that is no call. */
-static struct dw_call_track *new_track(struct dw_call_profile *profile)
-{
-    struct dw_call_track *track = calloc(1, sizeof *track);
-    if (!track || DW_GROW(profile->tracks, profile->track_count, profile->track_capacity) ||
-        DW_GROW(track->stack, track->depth, track->capacity) || !new_node(track)) {
-        free(track);
-        return NULL;
-    }
-    track->profile = profile;
-    track->thread = PyThread_get_thread_ident();
-    track->thread_id = PyThread_get_thread_native_id();
-    track->thread_name = dw_py_thread_name();
-    track->stack[0] = (struct dw_call_entry){.node = dw_call_track_node(track, 0)};
-    track->stack[0].node->function = DW_MAP_NONE;
-    track->node_count = 1;
-    profile->tracks[profile->track_count++] = track;
-    return track;
-}
 
 static struct dw_call_track *track_slow(void)
 {
@@ -157,7 +26,7 @@ static struct dw_call_track *track_slow(void)
         if (active->tracks[i]->thread == PyThread_get_thread_ident())
             here = active->tracks[i];
     if (!here)
-        here = new_track(active);
+        here = dw_call_track_new(active);
     if (here) {
         here->serial = serial;
         here->depth = 0;
@@ -199,7 +68,7 @@ static uint64_t python_clock(struct dw_call_profile *profile)
     if (PyErr_Occurred()) {
         PyErr_WriteUnraisable(profile->timer);
     } else {
-        ticks = (uint64_t)(number * (profile->unit ? 1 : 1e9) + 0.5);
+        ticks = (uint64_t)(number * (profile->unit != 0 ? 1 : 1e9) + 0.5);
     }
     Py_XDECREF(now);
     active = paused;
@@ -243,7 +112,7 @@ static inline struct dw_call_node *known_child(struct dw_call_track *track, cons
     struct dw_call_node *child = parent->last_child;
     if (__builtin_expect(child && child->key == key, 1))
         return child;
-    child = find_child(track, parent, key);
+    child = dw_call_child_find(track, parent, key);
     if (child)
         parent->last_child = child;
     return child;
@@ -255,11 +124,11 @@ static struct dw_call_node *child_of_code(struct dw_call_track *track, PyCodeObj
     if (__builtin_expect(child != NULL, 1))
         return child;
     struct dw_call_profile *profile = track->profile;
-    uint32_t function = find_function(profile, code);
+    uint32_t function = dw_call_function_find(profile, code);
     if (function == DW_MAP_NONE)
-        function = add_function(profile, code, (PyObject *)code, Py_NewRef(code->co_name));
+        function = dw_call_function_add(profile, code, (PyObject *)code, Py_NewRef(code->co_name));
     struct dw_call_node *parent = track->stack[track->depth].node;
-    return parent->last_child = add_child(track, parent, code, function);
+    return parent->last_child = dw_call_child_add(track, parent, code, function);
 }
 
 static struct dw_call_node *child_of_method(struct dw_call_track *track, PyMethodDef *method,
@@ -269,11 +138,11 @@ static struct dw_call_node *child_of_method(struct dw_call_track *track, PyMetho
     if (__builtin_expect(child != NULL, 1))
         return child;
     struct dw_call_profile *profile = track->profile;
-    uint32_t function = find_function(profile, method);
+    uint32_t function = dw_call_function_find(profile, method);
     if (function == DW_MAP_NONE)
-        function = add_function(profile, method, NULL, dw_call_c_name(callable, self));
+        function = dw_call_function_add(profile, method, NULL, dw_call_c_name(callable, self));
     struct dw_call_node *parent = track->stack[track->depth].node;
-    return parent->last_child = add_child(track, parent, method, function);
+    return parent->last_child = dw_call_child_add(track, parent, method, function);
 }
 
 /* Whether the frame that runs is the top level of the program: the module __main__. */
@@ -301,8 +170,8 @@ static struct dw_call_node *child_of_function(struct dw_call_track *track, uint3
     if (function == DW_MAP_NONE)
         return NULL;
     const void *key = track->profile->functions[function].key;
-    struct dw_call_node *child = find_child(track, parent, key);
-    return parent->last_child = child ? child : add_child(track, parent, key, function);
+    struct dw_call_node *child = dw_call_child_find(track, parent, key);
+    return parent->last_child = child ? child : dw_call_child_add(track, parent, key, function);
 }
 
 /* The function with these arguments, or the one for all that are too many. */
@@ -310,7 +179,7 @@ static uint32_t known_signed_function(struct dw_call_profile *profile, PyCodeObj
                                       const struct dw_signature_key *key)
 {
     const struct dw_signature *signature = dw_signatures_find(&profile->signatures, code, key);
-    return signature ? signature->function : find_function(profile, code);
+    return signature ? signature->function : dw_call_function_find(profile, code);
 }
 
 struct signed_name {
@@ -346,7 +215,7 @@ static uint32_t name_signature(struct dw_call_profile *profile, struct dw_signat
         Py_DECREF(name.name);
         return function;
     }
-    function = add_function(profile, signature, name.code, name.name);
+    function = dw_call_function_add(profile, signature, name.code, name.name);
     if (function != DW_MAP_NONE)
         dw_map_add(&profile->signed_names, hash, function, signed_name_hash_of, profile->functions);
     return function;
@@ -355,11 +224,11 @@ static uint32_t name_signature(struct dw_call_profile *profile, struct dw_signat
 /* "f(…)", which is also what is found for a signature when there is no place for it. */
 static uint32_t rest_function(struct dw_call_profile *profile, PyCodeObject *code)
 {
-    uint32_t function = find_function(profile, code);
+    uint32_t function = dw_call_function_find(profile, code);
     if (function != DW_MAP_NONE)
         return function;
-    return add_function(profile, code, (PyObject *)code,
-                        PyUnicode_FromFormat("%U(%s)", code->co_name, "…"));
+    return dw_call_function_add(profile, code, (PyObject *)code,
+                                PyUnicode_FromFormat("%U(%s)", code->co_name, "…"));
 }
 
 static uint32_t add_signed_function(struct dw_call_profile *profile, PyCodeObject *code,
@@ -561,24 +430,19 @@ bool dw_calls_is_enabled(const struct dw_call_profile *profile)
     return active == profile;
 }
 
-static void free_track(struct dw_call_track *track)
+static void forget_track(struct dw_call_track *track)
 {
     if (here == track)
         here = NULL;
-    track->serial = 0;
-    for (uint32_t i = 0; i < track->chunk_count; i++)
-        free(track->chunks[i]);
-    free(track->chunks);
-    free(track->stack);
-    free(track->thread_name);
-    dw_map_release(&track->index);
-    *track = (struct dw_call_track){0};
+    if (here_unmuted == track)
+        here_unmuted = NULL;
+    dw_call_track_free(track);
 }
 
 void dw_calls_clear(struct dw_call_profile *profile)
 {
     for (uint32_t i = 0; i < profile->track_count; i++)
-        free_track(profile->tracks[i]);
+        forget_track(profile->tracks[i]);
     for (uint32_t i = 0; i < profile->function_count; i++) {
         Py_XDECREF(profile->functions[i].code);
         Py_DECREF(profile->functions[i].name);
@@ -604,7 +468,7 @@ void dw_calls_clear(struct dw_call_profile *profile)
 double dw_calls_tick_ns(const struct dw_call_profile *profile)
 {
     if (profile->timer)
-        return profile->unit ? profile->unit * 1e9 : 1;
+        return profile->unit != 0 ? profile->unit * 1e9 : 1;
     struct dw_clock_pair now = dw_clock_pair_now();
     struct dw_clock_rate rate = dw_clock_rate_between(&first_clock, &now);
     return (double)rate.ns_per_tick / (double)((uint64_t)1 << 56);

@@ -67,7 +67,18 @@ struct dw_call_profile {
     uint64_t flush_at;              /* the tick at which the log is due */
 };
 
+/* call_tree.c. NULL or DW_MAP_NONE when absent, or out of memory. */
 struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint32_t index);
+struct dw_call_track *dw_call_track_new(struct dw_call_profile *profile);
+void dw_call_track_free(struct dw_call_track *track);
+struct dw_call_node *dw_call_child_find(struct dw_call_track *track, struct dw_call_node *parent,
+                                        const void *key);
+struct dw_call_node *dw_call_child_add(struct dw_call_track *track, struct dw_call_node *parent,
+                                       const void *key, uint32_t function);
+uint32_t dw_call_function_find(struct dw_call_profile *profile, const void *key);
+/* Takes the name. */
+uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, PyObject *code,
+                              PyObject *name);
 
 int dw_calls_enable(struct dw_call_profile *profile, bool builtins);
 void dw_calls_disable(struct dw_call_profile *profile);

@@ -77,6 +77,10 @@ def test_times_of_long_functions_are_those_of_cprofile():
     ours.runcall(one)
     theirs.runcall(one)
     ours, theirs = stats_of(ours), stats_of(theirs)
+    spun = 0.05
+    assert ours["spin"][3] == pytest.approx(spun, rel=0.2)
+    if theirs["spin"][3] < 0.8 * spun:
+        pytest.skip("this cProfile loses time itself")
     for name in ("one", "two", "spin"):
         for column in (2, 3):
             assert ours[name][column] == pytest.approx(theirs[name][column], rel=0.2, abs=0.002)

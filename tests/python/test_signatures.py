@@ -58,7 +58,7 @@ p.disable()
 p.print_stats()
 """
 LEN = "{built-in method builtins.len}"
-DISABLE = "{method 'disable' of 'dwell._core.CallProfiler' objects}"
+DISABLE = "{method 'disable' of 'dwell.CallTracer' objects}"
 
 
 @pytest.mark.parametrize(
@@ -380,6 +380,7 @@ def test_classes_of_the_same_name_are_one_row():
         for _ in range(10):
             one(type("Same", (), {})())
     assert counts_of(profile) == {"one(x:Same)": 10}
+    assert [entry[1] for entry in profile._entries()].count("one(x:Same)") == 1
 
 
 def test_functions_of_the_same_name_are_apart():
