@@ -4,8 +4,11 @@
 import asyncio
 import contextlib
 import gc
+import sys
 import threading
 import time
+
+import pytest
 
 import dwell
 
@@ -332,8 +335,6 @@ def test_progress_in_a_coroutine(recording):
 
 
 def test_a_profile_function_of_somebody_else_is_left_alone(recording):
-    import sys
-
     calls = []
 
     def other(frame, event, arg):
@@ -376,9 +377,8 @@ def test_suspended_time_never_exceeds_the_total(recording):
     assert 59_000_000 <= row["suspended_ns"] <= row["total_ns"] < 120_000_000
 
 
-def test_cpu_time_of_a_generator_is_its_own(python_program):
-    done = python_program("""
-import dwell, threading, time
+CPU_PROGRAM = """
+import dwell, sys, threading, time
 
 dwell.install(dwell.reporters.SilentReporter(), cpu=True)
 
@@ -394,14 +394,28 @@ def producer():
             yield
 
 def finish(generator):
-    thread = threading.Thread(target=lambda: [spin(0.05) for _ in generator])
-    thread.start()
-    thread.join()
+    for _ in generator:
+        spin(0.05)
 
 generator = producer()
 next(generator)
 spin(0.1)
-finish(generator)
+if "thread" in sys.argv:
+    thread = threading.Thread(target=finish, args=(generator,))
+    thread.start()
+    thread.join()
+else:
+    finish(generator)
 print(0.059 <= dwell.snapshot()["producer"]["cpu_ns"] / 1e9 < 0.09)
-""")
+"""
+
+
+def test_cpu_time_of_a_generator_is_its_own(python_program):
+    done = python_program(CPU_PROGRAM)
+    assert done.stdout == "True\n", done.stderr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 does not tell of the other thread")
+def test_cpu_time_of_a_generator_that_moves_to_another_thread(python_program):
+    done = python_program(CPU_PROGRAM, "thread")
     assert done.stdout == "True\n", done.stderr
