@@ -17,14 +17,28 @@ static __thread struct dw_call_track *here __attribute__((tls_model("initial-exe
 static __thread bool muted;
 static __thread struct dw_call_track *here_unmuted;
 
+/* The first threads are told apart for good; after that one that starts goes on with the
+ * track of one that ended, so that a program which starts threads for ever does not grow. */
+#define TRACKS_APART 256
+
+static struct dw_call_track *find_track(void)
+{
+    unsigned long ident = PyThread_get_thread_ident();
+    uint64_t id = PyThread_get_thread_native_id();
+    bool many = active->track_count >= TRACKS_APART;
+    for (uint32_t i = 0; i < active->track_count; i++) {
+        struct dw_call_track *track = active->tracks[i];
+        if (track->thread_id == id || (many && track->thread == ident))
+            return track;
+    }
+    return NULL;
+}
+
 static struct dw_call_track *track_slow(void)
 {
     if (!active || active->waits_for_main || muted)
         return NULL;
-    here = NULL;
-    for (uint32_t i = 0; i < active->track_count; i++)
-        if (active->tracks[i]->thread == PyThread_get_thread_ident())
-            here = active->tracks[i];
+    here = find_track();
     if (!here)
         here = dw_call_track_new(active);
     if (here) {

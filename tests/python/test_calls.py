@@ -454,3 +454,41 @@ def test_async_with():
         return p
 
     assert "sleep" in stats_of(asyncio.run(main()))
+
+
+def test_threads_one_after_the_other_are_told_apart():
+    from dwell import Snapshot
+
+    def work(n):
+        for _ in range(n):
+            fib(1)
+
+    p = profile(builtins=False)
+    with p:
+        for i in range(5):
+            thread = threading.Thread(target=work, args=(i + 1,), name=f"worker-{i}")
+            thread.start()
+            thread.join()
+    rows = Snapshot(p._log()).render("csv", by="thread", columns=("name", "count")).splitlines()
+    counts = {}
+    for row in rows[1:]:
+        name, _, count = row.rpartition(",")
+        if name.startswith("worker-"):
+            thread = name
+        elif name == "fib":
+            counts[thread] = int(count)
+    assert counts == {f"worker-{i}": i + 1 for i in range(5)}
+
+
+def test_threads_for_ever_do_not_grow():
+    p = profile(builtins=False)
+    with p:
+        for _ in range(600):
+            thread = threading.Thread(target=fib, args=(1,))
+            thread.start()
+            thread.join()
+    assert stats_of(p)["fib"][:2] == (600, 600)
+    log = p._log()
+    from dwell import Snapshot
+
+    assert len(Snapshot(log).data["threads"]) <= 300
