@@ -2,7 +2,9 @@
 """Starts recording in a program run by `dwell run`, before its first line.
 
 The environment says what to record; it is taken out of the environment at once,
-so that the program does not see it and its children are not recorded.
+so that the program does not see it and its children are not recorded. What was
+imported for that is forgotten again, but for the core: a program that does not
+import dwell does not have it, and one that does gets all of it.
 """
 
 import os
@@ -11,7 +13,7 @@ import sys
 from . import _core, _process
 
 
-def _start() -> None:
+def start() -> None:
     wanted, log_file = os.environ.pop("DWELL_RUN").split(" ", 1)
     options = wanted.split(",")
     _process.describe()
@@ -25,6 +27,8 @@ def _start() -> None:
         sys.stderr.write(f"dwell: {log_file}: {error.strerror}; nothing is recorded\n")
     except Exception as error:
         sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
+    for name in ("dwell", "dwell._process", "dwell._startup"):
+        del sys.modules[name]
 
 
 def _record_calls(log_file: str, signatures: bool) -> None:
@@ -32,6 +36,3 @@ def _record_calls(log_file: str, signatures: bool) -> None:
     profile._record(log_file)
     _process.stop_at_end(profile._finish, profile._finish)
     profile._enable(True, True)
-
-
-_start()

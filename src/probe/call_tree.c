@@ -90,6 +90,15 @@ uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, 
     return profile->function_count++;
 }
 
+/* A thread is not known by its name yet when its first calls are made. */
+#define NAME_TRIES 64
+
+static void name_thread(struct dw_call_track *track)
+{
+    if (!track->thread_name && track->node_count < NAME_TRIES)
+        track->thread_name = dw_py_thread_name();
+}
+
 struct dw_call_node *dw_call_child_add(struct dw_call_track *track, struct dw_call_node *parent,
                                        const void *key, uint32_t function)
 {
@@ -105,6 +114,7 @@ struct dw_call_node *dw_call_child_add(struct dw_call_track *track, struct dw_ca
     if (dw_map_add(&track->index, hash_child(parent, key), track->node_count, child_hash_of, track))
         return NULL;
     track->node_count++;
+    name_thread(track);
     return node;
 }
 
@@ -129,7 +139,6 @@ struct dw_call_track *dw_call_track_new(struct dw_call_profile *profile)
     track->profile = profile;
     track->thread = PyThread_get_thread_ident();
     track->thread_id = PyThread_get_thread_native_id();
-    track->thread_name = dw_py_thread_name();
     track->stack[0] = (struct dw_call_entry){.node = dw_call_track_node(track, 0)};
     track->stack[0].node->function = DW_MAP_NONE;
     track->node_count = 1;

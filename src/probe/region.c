@@ -95,19 +95,35 @@ static bool is_open_already(const struct dw_span *span)
     return false;
 }
 
+/* Code that neither is a generator's nor enters for its caller: most code, so the last
+ * ones are remembered, with a reference so that the address stays theirs. */
+#define PLAIN_CODES 64
+static PyCodeObject *plain_codes[PLAIN_CODES];
+
+static bool is_plain_slow(PyCodeObject *code, size_t slot)
+{
+    if (is_generator_code(code) || enters_for_caller(code))
+        return false;
+    Py_XSETREF(plain_codes[slot], (PyCodeObject *)Py_NewRef(code));
+    return true;
+}
+
+static inline bool is_plain(PyCodeObject *code)
+{
+    size_t slot = ((uintptr_t)code >> 6) % PLAIN_CODES;
+    return __builtin_expect(plain_codes[slot] == code, 1) || is_plain_slow(code, slot);
+}
+
 void dw_region_enter_now(struct dw_region *self)
 {
     struct dw_track *track = dw_track_get();
     if (!track)
         return;
     dw_py_frame *frame = dw_py_frame_now(), *holder = NULL;
-    if (frame) {
-        const PyCodeObject *code = dw_py_frame_code(frame);
-        if (__builtin_expect(is_generator_code(code) || enters_for_caller(code), 0)) {
-            holder = holder_of(frame);
-            if (holder && sleepers.count)
-                on_resume(dw_py_frame_generator(holder));
-        }
+    if (frame && __builtin_expect(!is_plain(dw_py_frame_code(frame)), 0)) {
+        holder = holder_of(frame);
+        if (holder && sleepers.count)
+            on_resume(dw_py_frame_generator(holder));
     }
     if (__builtin_expect(track->top && track->top->owner, 0))
         suspend_those_asleep(track);
