@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: MIT
 """dwell: where a Python program, and the native code under it, spends its time."""
 
-import os
-
-from . import _core
+from . import _core, reporter_columns, reporters
 from ._core import __version__, count, instant, iter_proxy, region
-
-if "DWELL_RUN" not in os.environ:  # else only the recorder is wanted, see _startup.py
-    from . import reporter_columns, reporters
-    from ._plot import plot
-    from ._progress import progress
-    from ._snapshot import Snapshot, snapshot
-    from .calls import Profile, describe, run, runctx
-    from .regions import RegionProfiler, func, install
+from ._plot import plot
+from ._progress import progress
+from ._snapshot import Snapshot, snapshot
+from .calls import Profile, describe, run, runctx
+from .regions import RegionProfiler, func, install
 
 __all__ = [
     "Profile",

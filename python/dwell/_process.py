@@ -42,7 +42,7 @@ def _program_name(arguments: list[str]) -> str:
     return "python"
 
 
-def stop_at_end(stop: "Callable[[], None]", flush: "Callable[[], None]" = _core.flush_last) -> None:
+def stop_at_end(stop: "Callable[[], None]", flush: "Callable[[], None]") -> None:
     """Calls `stop` when the program ends, and `flush` before it leaves without atexit."""
     atexit.register(stop)
     for name in _WAYS_OUT:
@@ -56,5 +56,6 @@ def _flushing(leave: "Callable[..., Any]", flush: "Callable[[], None]") -> "Call
 
     leave_after_flush.__name__ = leave_after_flush.__qualname__ = leave.__name__
     leave_after_flush.__doc__ = leave.__doc__
+    leave_after_flush.__module__ = "os"  # where pickle looks for it
     leave_after_flush.__wrapped__ = leave  # type: ignore[attr-defined]
     return leave_after_flush

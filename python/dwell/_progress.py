@@ -111,6 +111,6 @@ def progress(
     if total is None:
         try:
             total = len(iterable)  # type: ignore[arg-type]
-        except TypeError:
+        except Exception:  # no length, or none that an int can hold
             total = None
     return _Progress(iterable, name, total, sys.stderr if stream is None else stream)

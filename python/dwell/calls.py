@@ -154,12 +154,28 @@ class Profile(_core.CallTracer):
         keys = sort if isinstance(sort, tuple) else (sort,)
         stats: Any = pstats.Stats(self)  # type: ignore[arg-type]
         stats.strip_dirs().sort_stats(*keys).print_stats()
-        if not self._has_own_clock:
-            which = "taken out of" if self._calibrated else "part of"
-            print(f"Measuring took about {self.overhead():.3f} seconds, {which} the times above.")
+        self._print_overhead()
         for file, line, name in stats.stats:
             if name.endswith("(…)"):
                 print(f"{file}:{line}({name}): calls beyond {self._max_signatures} signatures")
+
+    def _print_overhead(self) -> None:
+        if self._has_own_clock:
+            return
+        try:
+            seconds = self.overhead()
+        except ValueError:  # another profiler runs now, so it cannot be measured
+            return
+        which = "taken out of" if self._calibrated else "part of"
+        print(f"Measuring took about {seconds:.3f} seconds, {which} the times above.")
+
+    def suspensions(self) -> dict[_Label, tuple[int, float]]:
+        """How often generators and coroutines were resumed, and the seconds they slept."""
+        return {
+            _label(code, name): (resumes, seconds)
+            for code, name, resumes, seconds in self._suspensions()
+            if resumes
+        }
 
     def dump_stats(self, file: str) -> None:
         """Writes a file for pstats.Stats(file)."""

@@ -41,9 +41,9 @@ class RegionProfiler:
         last = snapshot()
         log_file = _core.log_file()
         _core.stop()
-        if self._log_file is not None and log_file != os.path.abspath(self._log_file):
-            shutil.copyfile(log_file, self._log_file)  # `dwell run` records elsewhere
         self._reporter.dump_profiler(last)
+        if self._log_file is not None and log_file != self._log_file:
+            shutil.copyfile(log_file, self._log_file)  # `dwell run` records elsewhere
         if self._trace_file is not None:
             _core.export(log_file, "chrome", self._trace_file)
             if self._log_file is None and log_file == _trace_log(self._trace_file):
@@ -61,7 +61,7 @@ _installed: RegionProfiler | None = None
 
 def _trace_log(trace_file: str) -> str:
     """Where events wait until the program ends; a killed program leaves it for `dwell export`."""
-    return os.path.abspath(trace_file) + ".dwell"
+    return trace_file + ".dwell"
 
 
 def install(
@@ -82,16 +82,16 @@ def install(
     if _installed is not None:
         warnings.warn("dwell.install() must be called only once", stacklevel=2)
         return _installed
-    trace = None if chrome_trace_file is None else os.fspath(chrome_trace_file)
-    log = None if log_file is None else os.fspath(log_file)
+    trace = None if chrome_trace_file is None else os.path.abspath(chrome_trace_file)
+    log = None if log_file is None else os.path.abspath(log_file)
     timeline = timeline or trace is not None
-    _installed = RegionProfiler(reporter or ConsoleReporter(), trace, log)
     if _core.is_active():  # under `dwell run`
         _core.widen(timeline, cpu)
     else:
         _process.describe()
         _core.start(log or _trace_log(trace) if trace else log, timeline=timeline, cpu=cpu)
-    _process.stop_at_end(_installed._finalize_at_exit)
+    _installed = RegionProfiler(reporter or ConsoleReporter(), trace, log)
+    _process.stop_at_end(_installed._finalize_at_exit, _core.flush_last)
     return _installed
 
 

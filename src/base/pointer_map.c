@@ -87,3 +87,16 @@ bool dw_pointer_map_take(struct dw_pointer_map *map, const void *key, uint64_t *
     }
     return false;
 }
+
+bool dw_pointer_map_next(const struct dw_pointer_map *map, size_t *at, const void **key,
+                         uint64_t *value)
+{
+    while (*at < map->capacity && !map->slots[*at].key)
+        ++*at;
+    if (*at >= map->capacity)
+        return false;
+    *key = map->slots[*at].key;
+    *value = map->slots[*at].value;
+    ++*at;
+    return true;
+}

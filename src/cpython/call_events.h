@@ -6,12 +6,14 @@
 
 #include "cpython/frame.h"
 
-/* Starts telling. -1 with an exception set when another profiler is in the way. */
-int dw_call_events_enable(bool builtins);
+/* Starts telling. -1 with an exception set when another profiler is in the way.
+ * beside_others: leaves the place of profilers to the program (3.12 and later). */
+int dw_call_events_enable(bool builtins, bool beside_others);
 void dw_call_events_disable(void);
 
-/* The calls probe defines these. They are called with the GIL held, run no Python code
- * and never fail. `frame` is the frame that goes on or sleeps. */
+/* The calls probe defines these. They are called with the GIL held and never fail; the
+ * only Python code they run is a describer or a clock that the user gave. `frame` is the frame that
+ * goes on or sleeps. */
 void dw_calls_on_start(PyCodeObject *code);
 void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code);
 void dw_calls_on_yield(dw_py_frame *frame, PyCodeObject *code);

@@ -3,7 +3,8 @@
  * of them see each other and the second one is refused with a clear error. */
 #include "cpython/call_events.h"
 
-#define TOOL 2 /* sys.monitoring.PROFILER_ID */
+#define PROFILER_ID 2 /* sys.monitoring's */
+static int tool;
 
 static PyObject *on_start(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
@@ -91,14 +92,14 @@ static int event_number(const char *name, long *number)
 static int set_callback(long event, PyObject *function)
 {
     PyObject *old =
-        PyObject_CallMethod(monitoring(), "register_callback", "ilO", TOOL, event, function);
+        PyObject_CallMethod(monitoring(), "register_callback", "ilO", tool, event, function);
     Py_XDECREF(old);
     return old ? 0 : -1;
 }
 
 static int set_events(long numbers)
 {
-    PyObject *done = PyObject_CallMethod(monitoring(), "set_events", "il", TOOL, numbers);
+    PyObject *done = PyObject_CallMethod(monitoring(), "set_events", "il", tool, numbers);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
@@ -124,17 +125,24 @@ static int register_all(bool builtins)
     return set_events(all);
 }
 
-int dw_call_events_enable(bool builtins)
+static bool take_tool(int id)
 {
-    PyObject *done = PyObject_CallMethod(monitoring(), "use_tool_id", "is", TOOL, "dwell");
-    if (!done) {
-        if (PyErr_ExceptionMatches(PyExc_ValueError)) {
-            PyErr_Clear();
+    PyObject *done = PyObject_CallMethod(monitoring(), "use_tool_id", "is", id, "dwell");
+    tool = id;
+    Py_XDECREF(done);
+    if (!done && PyErr_ExceptionMatches(PyExc_ValueError))
+        PyErr_Clear();
+    return done != NULL;
+}
+
+int dw_call_events_enable(bool builtins, bool beside_others)
+{
+    bool taken = beside_others ? take_tool(3) || take_tool(4) : take_tool(PROFILER_ID);
+    if (!taken) {
+        if (!PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
-        }
         return -1;
     }
-    Py_DECREF(done);
     if (!register_all(builtins))
         return 0;
     dw_call_events_disable();
@@ -150,7 +158,7 @@ void dw_call_events_disable(void)
         if (!event_number(events[i].name, &number))
             set_callback(number, Py_None);
     }
-    PyObject *done = PyObject_CallMethod(monitoring(), "free_tool_id", "i", TOOL);
+    PyObject *done = PyObject_CallMethod(monitoring(), "free_tool_id", "i", tool);
     Py_XDECREF(done);
     PyErr_Clear();
     PyErr_SetRaisedException(pending);

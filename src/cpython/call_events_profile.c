@@ -7,6 +7,7 @@
 
 static bool enabled, with_builtins;
 static PyObject *swap_function; /* what threading calls in a new thread */
+static PyObject *program_hook;  /* what it called before us */
 
 /* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or where a
  * generator stands into which an exception is thrown. */
@@ -71,6 +72,14 @@ static int set_threading_hook(PyObject *function)
     return done ? 0 : -1;
 }
 
+static int save_program_hook(void)
+{
+    PyObject *threading = PyImport_ImportModule("threading");
+    Py_XSETREF(program_hook, threading ? PyObject_CallMethod(threading, "getprofile", NULL) : NULL);
+    Py_XDECREF(threading);
+    return program_hook ? 0 : -1;
+}
+
 static void set_all_threads(Py_tracefunc function)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Get();
@@ -80,15 +89,16 @@ static void set_all_threads(Py_tracefunc function)
             _PyEval_SetProfile(thread, function, NULL);
 }
 
-int dw_call_events_enable(bool builtins)
+int dw_call_events_enable(bool builtins, bool beside_others)
 {
+    (void)beside_others; /* a thread has one profile function */
     if (PyThreadState_Get()->c_profilefunc) {
         PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
         return -1;
     }
     if (!swap_function)
         swap_function = PyCFunction_New(&swap_method, NULL);
-    if (!swap_function || set_threading_hook(swap_function))
+    if (!swap_function || save_program_hook() || set_threading_hook(swap_function))
         return -1;
     enabled = true;
     with_builtins = builtins;
@@ -102,7 +112,8 @@ void dw_call_events_disable(void)
     PyErr_Fetch(&type, &value, &traceback);
     enabled = false;
     set_all_threads(NULL);
-    set_threading_hook(Py_None);
+    set_threading_hook(program_hook ? program_hook : Py_None);
+    Py_CLEAR(program_hook);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
 }

@@ -37,7 +37,7 @@ int dw_call_log_open(struct dw_call_log *log, const char *path)
 void dw_call_log_release(struct dw_call_log *log)
 {
     for (uint32_t i = 0; i < log->track_count; i++)
-        free(log->tracks[i].path_of);
+        free(log->tracks[i].path_of), free(log->tracks[i].written);
     free(log->tracks);
     free(log->frame_of);
     free(log->process.properties);
@@ -127,32 +127,84 @@ static void write_definitions(struct dw_call_log *log, const struct dw_call_prof
     log->paths_written = log->paths.count;
     for (uint32_t i = 0; i < profile->track_count; i++) {
         const char *name = profile->tracks[i]->thread_name;
+        if (log->tracks[i].is_named)
+            continue;
         dw_log_write_thread(&log->writer, i, 0, profile->tracks[i]->thread_id,
                             (struct dw_string){name ? name : "", name ? strlen(name) : 0});
+        log->tracks[i].is_named = name != NULL;
     }
 }
 
-static void write_values(struct dw_call_log *log, const struct dw_call_profile *profile,
-                         uint32_t index)
+/* The times of all nodes as of now; NULL when out of memory. */
+static struct dw_call_times *times_of(const struct dw_call_track *track, uint64_t now)
+{
+    struct dw_call_times *times = malloc(track->node_count * sizeof *times);
+    for (uint32_t i = 0; times && i < track->node_count; i++) {
+        const struct dw_call_node *node = dw_call_track_node(track, i);
+        times[i] = (struct dw_call_times){node->count, node->total, node->self};
+    }
+    uint64_t inside = 0; /* the time of the open call above */
+    for (uint32_t depth = dw_calls_open_depth(track); times && depth; depth--) {
+        const struct dw_call_entry *entry = &track->stack[depth];
+        uint64_t lasted = now > entry->start ? now - entry->start : 0;
+        struct dw_call_times *open = &times[entry->node->index];
+        open->total += lasted;
+        open->self += lasted > entry->children + inside ? lasted - entry->children - inside : 0;
+        inside = lasted;
+    }
+    return times;
+}
+
+/* Whether the log's idea of the node is out of date; remembers the new one. */
+static bool is_news(struct dw_call_log_track *known, uint32_t node,
+                    const struct dw_call_times *times)
+{
+    struct dw_call_times *written = &known->written[node];
+    bool news = written->count != times->count || written->total != times->total;
+    *written = *times;
+    return news;
+}
+
+static int make_room(struct dw_call_log_track *known, uint32_t count)
+{
+    while (known->written_capacity < count) {
+        uint32_t before = known->written_capacity;
+        int error =
+            dw_grow((void **)&known->written, &known->written_capacity, sizeof *known->written);
+        if (error)
+            return error;
+        memset(known->written + before, 0,
+               (known->written_capacity - before) * sizeof *known->written);
+    }
+    return 0;
+}
+
+static int write_values(struct dw_call_log *log, const struct dw_call_profile *profile,
+                        uint32_t index, bool all)
 {
     const struct dw_call_track *track = profile->tracks[index];
+    struct dw_call_log_track *known = &log->tracks[index];
     double tick_ns = dw_calls_tick_ns(profile);
     struct dw_metric root = {.count = 1};
+    struct dw_call_times *times = times_of(track, dw_calls_now(profile));
+    int error = times ? make_room(known, track->node_count) : DW_ERR_MEMORY;
     dw_log_values_begin(&log->writer, index);
-    for (uint32_t i = 1; i < track->node_count; i++) {
-        const struct dw_call_node *node = dw_call_track_node(track, i);
+    for (uint32_t i = 1; i < track->node_count && !error; i++) {
         struct dw_metric metric = {
-            .count = node->count,
-            .total = (uint64_t)((double)node->total * tick_ns),
-            .children = (uint64_t)((double)(node->total - node->self) * tick_ns),
+            .count = times[i].count,
+            .total = (uint64_t)((double)times[i].total * tick_ns + 0.5),
+            .children = (uint64_t)((double)(times[i].total - times[i].self) * tick_ns + 0.5),
         };
-        if (!node->parent->index)
+        if (!dw_call_track_node(track, i)->parent->index)
             root.total += metric.total;
-        dw_log_values_add(&log->writer, log->tracks[index].path_of[i], &metric, 0);
+        if (is_news(known, i, &times[i]) || all)
+            dw_log_values_add(&log->writer, known->path_of[i], &metric, 0);
     }
     root.children = root.total;
     dw_log_values_add(&log->writer, DW_PATH_ROOT, &root, 0);
     dw_log_values_end(&log->writer);
+    free(times);
+    return error;
 }
 
 int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *profile, bool last)
@@ -161,8 +213,10 @@ int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *pro
     if (error)
         return error;
     write_definitions(log, profile);
-    for (uint32_t i = 0; i < profile->track_count; i++)
-        write_values(log, profile, i);
+    for (uint32_t i = 0; i < profile->track_count && !error; i++)
+        error = write_values(log, profile, i, last);
+    if (error)
+        return error;
     struct dw_clock_pair now = dw_clock_pair_now();
     now.tick = now.monotonic_ns;
     dw_log_write_clock(&log->writer, 0, &now);

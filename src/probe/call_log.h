@@ -7,6 +7,11 @@
 #include "log/writer.h"
 #include "probe/calls.h"
 
+/* Ticks of one node, with those of calls that are still open. */
+struct dw_call_times {
+    uint64_t count, total, self;
+};
+
 struct dw_call_log {
     struct dw_log_writer writer;
     int fd; /* -1: in memory */
@@ -20,6 +25,9 @@ struct dw_call_log {
     struct dw_call_log_track {
         dw_path_id *path_of; /* by node */
         uint32_t count, capacity;
+        struct dw_call_times *written; /* what the log has, by node */
+        uint32_t written_capacity;
+        bool is_named; /* the log knows the thread by its name */
     } * tracks;
     uint32_t track_count, track_capacity;
 };

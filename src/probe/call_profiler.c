@@ -48,7 +48,7 @@ static PyObject *profiler_enable(PyObject *self, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "|pp", &builtins, &waits_for_main))
         return NULL;
     profile_of(self)->waits_for_main = waits_for_main;
-    return dw_calls_enable(profile_of(self), builtins) ? NULL : Py_NewRef(Py_None);
+    return dw_calls_enable(profile_of(self), builtins, waits_for_main) ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *profiler_disable(PyObject *self, PyObject *unused)
@@ -204,6 +204,31 @@ static PyObject *profiler_record(PyObject *self, PyObject *arguments)
     return error ? NULL : Py_NewRef(Py_None);
 }
 
+/* flush_last(): the log is complete as of now, and goes on if the process does. */
+static PyObject *profiler_flush_last(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    dw_calls_flush(profile_of(self), true);
+    Py_RETURN_NONE;
+}
+
+/* suspensions(): (code or None, name, resumptions, seconds asleep) of every function. */
+static PyObject *profiler_suspensions(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const struct dw_call_profile *profile = profile_of(self);
+    double tick_seconds = dw_calls_tick_ns(profile) * 1e-9;
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < profile->function_count; i++) {
+        const struct dw_call_function *function = &profile->functions[i];
+        if (append(list, Py_BuildValue("(OOKd)", function->code ? function->code : Py_None,
+                                       function->name, (unsigned long long)function->resumes,
+                                       (double)function->suspended * tick_seconds)))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 /* finish(): the log is complete and closed. */
 static PyObject *profiler_finish(PyObject *self, PyObject *unused)
 {
@@ -245,6 +270,8 @@ static PyMethodDef methods[] = {
     {"disable", profiler_disable, METH_NOARGS, PyDoc_STR("Stops collecting calls.")},
     {"clear", profiler_clear, METH_NOARGS, PyDoc_STR("Forgets what was collected so far.")},
     {"_record", profiler_record, METH_VARARGS, NULL},
+    {"_flush_last", profiler_flush_last, METH_NOARGS, NULL},
+    {"_suspensions", profiler_suspensions, METH_NOARGS, NULL},
     {"_finish", profiler_finish, METH_NOARGS, NULL},
     {"_describe", profiler_describe, METH_VARARGS | METH_STATIC, NULL},
     {"_log", profiler_log, METH_NOARGS, NULL},

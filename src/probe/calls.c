@@ -69,24 +69,21 @@ bool dw_calls_mute(bool mute)
     return before;
 }
 
+/* The clock's own calls are not profiled; those of other threads meanwhile are. */
 static uint64_t python_clock(struct dw_call_profile *profile)
 {
     PyObject *type, *value, *traceback;
-    struct dw_call_profile *paused = active;
     uint64_t ticks = 0;
     PyErr_Fetch(&type, &value, &traceback);
-    active = NULL; /* the clock's own calls are not profiled */
-    serial++;
+    bool was_muted = dw_calls_mute(true);
     PyObject *now = PyObject_CallNoArgs(profile->timer);
     double number = now ? PyFloat_AsDouble(now) : -1;
-    if (PyErr_Occurred()) {
+    if (PyErr_Occurred())
         PyErr_WriteUnraisable(profile->timer);
-    } else {
+    else
         ticks = (uint64_t)(number * (profile->unit != 0 ? 1 : 1e9) + 0.5);
-    }
     Py_XDECREF(now);
-    active = paused;
-    serial--;
+    dw_calls_mute(was_muted);
     PyErr_Restore(type, value, traceback);
     return ticks;
 }
@@ -338,7 +335,7 @@ void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code)
     if (!node)
         return;
     uint64_t since;
-    node->resumes++;
+    track->profile->functions[node->function].resumes++;
     push(track, node);
     if (dw_pointer_map_take(&track->profile->sleepers, dw_py_frame_generator(frame), &since))
         track->profile->functions[node->function].suspended +=
@@ -398,7 +395,7 @@ void dw_calls_on_c_return(PyMethodDef *method)
         end_call(track, method, clock_now());
 }
 
-int dw_calls_enable(struct dw_call_profile *profile, bool builtins)
+int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_others)
 {
     if (active == profile)
         return 0;
@@ -409,13 +406,25 @@ int dw_calls_enable(struct dw_call_profile *profile, bool builtins)
     if (!first_clock.tick)
         first_clock = dw_clock_pair_now();
     profile->builtins = builtins;
+    dw_pointer_map_release(&profile->sleepers); /* who slept then may be somebody else now */
+    dw_pointer_map_release(&profile->sleeping);
     active = profile;
     serial++;
-    if (dw_call_events_enable(builtins)) {
+    if (dw_call_events_enable(builtins, beside_others)) {
         active = NULL;
         return -1;
     }
     return 0;
+}
+
+uint64_t dw_calls_now(const struct dw_call_profile *profile)
+{
+    return profile == active ? clock_now() : 0;
+}
+
+uint32_t dw_calls_open_depth(const struct dw_call_track *track)
+{
+    return track->serial == serial ? track->depth : 0;
 }
 
 /* Calls that are still open end now, in every thread. */
@@ -437,11 +446,6 @@ void dw_calls_disable(struct dw_call_profile *profile)
     active = NULL;
     serial++;
     dw_call_events_disable();
-}
-
-bool dw_calls_is_enabled(const struct dw_call_profile *profile)
-{
-    return active == profile;
 }
 
 static void forget_track(struct dw_call_track *track)

@@ -15,6 +15,7 @@ struct dw_call_function {
     PyObject *code;     /* strong; NULL for a C function */
     PyObject *name;     /* str: as pstats shows it */
     uint64_t suspended; /* ticks that its generators slept */
+    uint64_t resumes;   /* how often they went on */
 };
 
 struct dw_call_node {
@@ -80,12 +81,16 @@ uint32_t dw_call_function_find(struct dw_call_profile *profile, const void *key)
 uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, PyObject *code,
                               PyObject *name);
 
-int dw_calls_enable(struct dw_call_profile *profile, bool builtins);
+/* beside_others: without the place that cProfile and dwell.Profile share. */
+int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_others);
 void dw_calls_disable(struct dw_call_profile *profile);
 void dw_calls_clear(struct dw_call_profile *profile);
 /* While muted, calls in this thread are not recorded. Gives what was so before. */
 bool dw_calls_mute(bool mute);
-bool dw_calls_is_enabled(const struct dw_call_profile *profile);
+/* The clock of a profile that is enabled, else 0. */
+uint64_t dw_calls_now(const struct dw_call_profile *profile);
+/* The entries of the stack that are open, from 1 on. */
+uint32_t dw_calls_open_depth(const struct dw_call_track *track);
 /* Writes the log and sets when it is due again. */
 void dw_calls_flush(struct dw_call_profile *profile, bool last);
 /* Nanoseconds of a tick of the profile's clock, as well as it is known by now. */

@@ -182,6 +182,10 @@ static PyObject *core_iter_proxy(PyObject *module, PyObject *const *arguments, P
                                        : dw_region_named(name, is_global, true);
     if (!region)
         return NULL;
+    if (region == dw_region_off) { /* no Python code calls, so there is no line to name it by */
+        Py_DECREF(region);
+        return Py_NewRef(arguments[0]);
+    }
     PyObject *proxy = is_async_iterable(arguments[0]) ? async_proxy(arguments[0], region)
                                                       : dw_iter_proxy_new(arguments[0], region);
     Py_DECREF(region);

@@ -145,6 +145,32 @@ static void close_span(struct dw_track *track, struct dw_span *span, uint64_t no
         dw_track_close_inner(track, span, counted);
 }
 
+static struct dw_span *span_of(struct dw_span *top, const struct dw_region *region)
+{
+    while (top && top->key != region)
+        top = top->below;
+    return top;
+}
+
+/* A generator that dies where nothing would catch it is not thrown into, and what it held is
+ * left by somebody else, such as a __del__. Only a region of its own can be told then. */
+static struct dw_span *wake_holder(struct dw_track *track, const struct dw_region *region)
+{
+    const void *generator, *holder = NULL;
+    uint64_t segment;
+    for (size_t at = 0; dw_pointer_map_next(&sleepers, &at, &generator, &segment);) {
+        if (!span_of((struct dw_span *)(uintptr_t)segment, region))
+            continue;
+        if (holder)
+            return NULL;
+        holder = generator;
+    }
+    if (!holder || !dw_pointer_map_take(&sleepers, holder, &segment))
+        return NULL;
+    dw_track_resume(track, (struct dw_span *)(uintptr_t)segment);
+    return span_of(track->top, region);
+}
+
 void dw_region_exit_now(struct dw_region *self, bool counted)
 {
     uint64_t now = dw_tick();
@@ -157,9 +183,9 @@ void dw_region_exit_now(struct dw_region *self, bool counted)
         if (generator)
             on_resume(generator);
     }
-    struct dw_span *span = track->top;
-    while (span && span->key != self)
-        span = span->below;
+    struct dw_span *span = span_of(track->top, self);
+    if (!span && sleepers.count)
+        span = wake_holder(track, self);
     if (span)
         close_span(track, span, now, counted);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct dw_node_written {
-    uint64_t count, open, children;
+    uint64_t count, open, children, suspended;
     uint32_t *blocks[DW_NODE_BLOCKS];
 };
 
@@ -78,10 +78,11 @@ static void read_histogram(struct dw_node *node, struct dw_node_written *written
 static bool is_news(struct dw_node_written *written, const struct dw_metric *metric)
 {
     bool news = metric->count != written->count || metric->open != written->open ||
-                metric->children != written->children;
+                metric->children != written->children || metric->suspended != written->suspended;
     written->count = metric->count;
     written->open = metric->open;
     written->children = metric->children;
+    written->suspended = metric->suspended;
     return news;
 }
 

@@ -128,15 +128,18 @@ void dw_flusher_start(void)
 
 void dw_flusher_stop(void)
 {
+    static pthread_mutex_t stop_lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&stop_lock); /* a stop and a fork may want it at once */
     paused = false;
-    if (!runs)
-        return;
-    pthread_mutex_lock(&flusher_lock);
-    stops = true;
-    pthread_cond_signal(&wakes);
-    pthread_mutex_unlock(&flusher_lock);
-    pthread_join(flusher, NULL);
-    runs = false;
+    if (runs) {
+        pthread_mutex_lock(&flusher_lock);
+        stops = true;
+        pthread_cond_signal(&wakes);
+        pthread_mutex_unlock(&flusher_lock);
+        pthread_join(flusher, NULL);
+        runs = false;
+    }
+    pthread_mutex_unlock(&stop_lock);
 }
 
 static int open_log(void)
@@ -182,6 +185,7 @@ int dw_flusher_open(const char *path)
 void dw_flusher_disown(void)
 {
     runs = paused = false;
+    pthread_mutex_init(&flusher_lock, NULL); /* its holder may not exist here */
     if (log_fd >= 0)
         close(log_fd);
     log_fd = -1;
@@ -204,11 +208,14 @@ void dw_flusher_open_child(void)
 
 int dw_flusher_close(void)
 {
-    if (log_fd < 0)
-        return 0;
-    dw_drain_release(&log_drain);
-    int error = close(log_fd) ? DW_ERR_IO : 0;
+    int error = 0;
+    pthread_mutex_lock(&drain_lock); /* another thread may be flushing on its way out */
+    if (log_fd >= 0) {
+        dw_drain_release(&log_drain);
+        error = close(log_fd) ? DW_ERR_IO : 0;
+    }
     log_fd = -1;
+    pthread_mutex_unlock(&drain_lock);
     return error;
 }
 

@@ -37,6 +37,7 @@ static void after_fork_in_child(void)
 {
     unlock_after_fork();
     dw_flusher_disown();
+    dw_track_after_fork();
     survivor = dw_track_here;
     dw_recorder.is_fork = true;
     dw_recorder_generation++;

@@ -53,8 +53,11 @@ static struct dw_node *new_node(struct dw_track *track, struct dw_node *parent, 
 static struct dw_node *add_node(struct dw_track *track, struct dw_node *parent, dw_frame_id frame)
 {
     dw_path_id path = DW_PATH_ROOT;
+    dw_frame_id wanted = frame;
     if (parent && dw_recorder_path(parent->path, &frame, &path))
         return NULL;
+    if (frame != wanted) /* there are too many paths: this one stands for the rest */
+        parent = track->root;
     struct node_key key = {parent ? parent->path : 0, frame};
     struct dw_node *node = NULL;
     pthread_mutex_lock(&track->lock);
@@ -112,6 +115,11 @@ struct dw_span *dw_track_span_slow(struct dw_track *track)
         track->free_spans = &spans[i];
     }
     return track->free_spans;
+}
+
+void dw_track_after_fork(void)
+{
+    pthread_mutex_init(&spare_lock, NULL); /* its holder may not exist here */
 }
 
 void dw_track_leave_spans(struct dw_track *track)
@@ -226,6 +234,8 @@ void dw_track_close_inner(struct dw_track *track, struct dw_span *span, bool cou
     uint64_t now = dw_tick();
     while (at && at != span) {
         struct dw_span *below = at->below;
+        dw_shared_add(&node_below(track, at)->children, now - at->active_since);
+        at->active_since = now;
         if (track->timeline)
             dw_track_event(track, now, DW_EVENT_SUSPEND, 0, 0);
         at->below = above;

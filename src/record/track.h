@@ -81,6 +81,7 @@ struct dw_node *dw_track_child_slow(struct dw_track *track, struct dw_node *pare
 struct dw_span *dw_track_span_slow(struct dw_track *track);
 /* Gives the free spans of a thread that ends to whoever needs some next. */
 void dw_track_leave_spans(struct dw_track *track);
+void dw_track_after_fork(void);
 void dw_node_block_slow(struct dw_node *node, uint32_t block);
 void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind, dw_path_id path,
                     int64_t value);

@@ -27,6 +27,8 @@ static void end_track(void *value)
     struct dw_track *track = value;
     struct dw_node *root = track->root;
     uint64_t now = dw_tick();
+    while (track->top) /* left open by hand */
+        dw_span_close(track, track->top, now, true);
     uint64_t start = dw_shared_get(&root->open_since);
     dw_node_write_begin(root);
     dw_shared_set(&root->open, 0);
@@ -103,8 +105,10 @@ static void open_root(struct dw_track *track, uint64_t now)
 static struct dw_track *new_folded_track(void)
 {
     struct dw_track *track = new_track("(ended threads)");
+    pthread_mutex_lock(&dw_recorder.tables.lock);
     if (track)
         track->id = dw_recorder.next_track_id++;
+    pthread_mutex_unlock(&dw_recorder.tables.lock);
     return track;
 }
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Starts recording in a program run by `dwell run`, before its first line.
+
+The environment says what to record; it is taken out of the environment at once,
+so that the program does not see it and its children are not recorded. Only the
+core of dwell is loaded for it, under a stand-in for the package that is gone
+afterwards: a program that imports dwell gets all of it, any other none.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def start() -> None:
+    log_file = os.environ.pop("DWELL_RUN")
+    stand_in = type(sys)("dwell")
+    stand_in.__path__ = [os.path.join(os.path.dirname(__file__), "dwell")]
+    sys.modules["dwell"] = stand_in
+    try:
+        wanted, log_file = log_file.split(" ", 1)
+        _start(wanted.split(","), log_file)
+    except OSError as error:
+        sys.stderr.write(f"dwell: {log_file}: {error.strerror}; nothing is recorded\n")
+    except Exception as error:
+        sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
+    finally:
+        for name in ("dwell", "dwell._process", __name__):
+            sys.modules.pop(name, None)
+
+
+def _start(options: list[str], log_file: str) -> None:
+    from dwell import _core, _process
+
+    _process.describe()
+    if "calls" not in options:
+        _core.start(log_file, "timeline" in options, "cpu" in options)
+        _process.stop_at_end(_core.stop, _core.flush_last)
+        return
+    profile: Any = _core.CallTracer(signatures="signatures" in options)
+    profile._record(log_file)
+    _process.stop_at_end(profile._finish, profile._flush_last)
+    profile._enable(True, True)
