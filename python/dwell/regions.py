@@ -45,7 +45,7 @@ class RegionProfiler:
         if self._log_file is not None and log_file != self._log_file:
             shutil.copyfile(log_file, self._log_file)  # `dwell run` records elsewhere
         if self._trace_file is not None:
-            _core.export(log_file, "chrome", self._trace_file)
+            _write_trace(log_file, self._trace_file)
             if self._log_file is None and log_file == _trace_log(self._trace_file):
                 os.unlink(log_file)
 
@@ -54,6 +54,14 @@ class RegionProfiler:
             self.finalize()
         except Exception as error:
             sys.stderr.write(f"dwell: the report failed: {error}\n")
+
+
+def _write_trace(log_file: str, trace_file: str) -> None:
+    try:
+        _core.export(log_file, "chrome", trace_file)
+    except ValueError:  # nothing was entered, so there is no timeline
+        with open(trace_file, "w") as out:
+            out.write('{"traceEvents": []}\n')
 
 
 _installed: RegionProfiler | None = None

@@ -345,3 +345,66 @@ names = [open(f"/proc/self/task/{t}/comm").read().strip() for t in os.listdir("/
 print(names.count("dwell-flush"))
 """)
     assert done.stdout == "1\n", done.stderr
+
+
+def test_a_thread_that_leaves_while_main_is_ending(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import dwell, os, sys, threading, time\n"
+        "for i in range(5000):\n"
+        "    with dwell.region(f'name {i}'):\n        pass\n"
+        "def leave():\n"
+        "    while not ending:\n        pass\n"
+        "    time.sleep(float(sys.argv[1]))\n"
+        "    os._exit(0)\n"
+        "ending = False\n"
+        "threading.Thread(target=leave, daemon=True).start()\n"
+        "ending = True\n"
+    )
+    for delay in ("0", "0.001", "0.002", "0.004"):
+        done = run_dwell("run", "-q", "-o", "x.dwell", "program.py", delay)
+        assert done.returncode == 0, (delay, done.stderr)
+
+
+@pytest.mark.parametrize("value", ["", "1", "nonsense /x", "regions /no/such/directory/x.dwell"])
+def test_a_malformed_environment_is_one_line(tmp_path, value):
+    done = subprocess.run(
+        [sys.executable, "-c", "import dwell; print(callable(dwell.install))"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "DWELL_RUN": value},
+    )
+    assert done.stdout == "True\n"
+    assert len(done.stderr.splitlines()) <= 1
+
+
+def test_relative_files_of_install_stay_where_they_were_named(tmp_path, python_program):
+    done = python_program(
+        "import dwell, os\n"
+        "dwell.install(dwell.reporters.SilentReporter(), 't.json', 'x.dwell')\n"
+        "os.mkdir('sub')\n"
+        "os.chdir('sub')\n"
+    )
+    assert done.stderr == ""
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".py") == [
+        "sub",
+        "t.json",
+        "x.dwell",
+    ]
+    assert not list((tmp_path / "sub").iterdir())
+
+
+def test_asleep_time_of_a_killed_program(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import asyncio, dwell, os\n"
+        "async def main():\n"
+        "    with dwell.region('request'):\n"
+        "        for _ in range(40):\n"
+        "            await asyncio.sleep(0.05)\n"
+        "        os.kill(os.getpid(), 9)\n"
+        "asyncio.run(main())\n"
+    )
+    run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    report = json.loads(run_dwell("report", "x.dwell", "--format", "json").stdout)
+    (row,) = [row for row in report["rows"] if row["name"] == "request"]
+    assert row["suspended_ns"] > 0.8 * row["total_ns"] > 1e9

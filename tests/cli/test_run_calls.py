@@ -3,6 +3,9 @@
 
 import json
 import pstats
+import sys
+
+import pytest
 
 PROGRAM = """
 import threading
@@ -94,3 +97,59 @@ def test_export_for_pstats(tmp_path, run_dwell):
     run_dwell("export", "x.dwell", "--to", "pstats", "-o", "x.pstats")
     stats = {key[2]: value for key, value in pstats.Stats(str(tmp_path / "x.pstats")).stats.items()}
     assert stats["leaf"][:2] == (451, 451)
+
+
+def test_open_calls_of_a_killed_program_have_their_time(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import os, time\n"
+        "def inner(): time.sleep(0.01)\n"
+        "def serve():\n"
+        "    end = time.monotonic() + 1.5\n"
+        "    while time.monotonic() < end: inner()\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "serve()\n"
+    )
+    run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
+    found = functions(run_dwell, "x.dwell")
+    assert found["serve"]["cumtime_ns"] > 0.9e9
+    assert found["<module>"]["cumtime_ns"] >= found["serve"]["cumtime_ns"]
+    assert found["inner"]["cumtime_ns"] <= found["serve"]["cumtime_ns"]
+
+
+def test_a_failed_exec_does_not_end_the_recording(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import os\n"
+        "def leaf(): pass\n"
+        "try: os.execvp('no-such-program', ['x'])\n"
+        "except OSError: pass\n"
+        "for _ in range(1000): leaf()\n"
+    )
+    run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
+    assert functions(run_dwell, "x.dwell")["leaf"]["ncalls"] == 1000
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 has one profile function a thread")
+def test_a_program_that_profiles_itself_runs_as_before(tmp_path, run_dwell):
+    code = "import cProfile; cProfile.run('len(\"x\")'); print('fine')"
+    done = run_dwell("run", "-q", "--calls", "-o", "x.dwell", "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("fine\n")
+
+
+def test_the_log_does_not_grow_while_nothing_new_is_called(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import ast, os, time\n"
+        "tree = ast.parse(open(os.__file__).read())\n"
+        "ast.unparse(tree)\n"
+        "sizes = []\n"
+        "def busy(seconds):\n"
+        "    end = time.monotonic() + seconds\n"
+        "    while time.monotonic() < end: time.sleep(0.01)\n"
+        "for _ in range(4):\n"
+        "    busy(0.6)\n"
+        "    sizes.append(os.path.getsize('x.dwell'))\n"
+        "print(sizes[-1] - sizes[0], sizes[0])\n"
+    )
+    done = run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
+    grown, size = map(int, done.stdout.split())
+    assert grown < size / 10, done.stdout

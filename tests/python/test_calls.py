@@ -492,3 +492,53 @@ def test_threads_for_ever_do_not_grow():
     from dwell import Snapshot
 
     assert len(Snapshot(log).data["threads"]) <= 300
+
+
+def test_suspensions_are_near_the_sleeps():
+    async def job():
+        await asyncio.sleep(0.02)
+
+    async def main():
+        await asyncio.gather(*(job() for _ in range(1000)))
+
+    p = profile()
+    with p:
+        asyncio.run(main())
+    (resumes, seconds) = {key[2]: value for key, value in p.suspensions().items()}["job"]
+    assert resumes == 1000
+    assert 19.9 < seconds < 120
+
+
+def test_another_profiler_does_not_spoil_print_stats(capsys):
+    p, other = profile(), profile()
+    p.runcall(fib, 3)
+    other.enable()
+    try:
+        p.print_stats()
+    finally:
+        other.disable()
+    assert "function calls" in capsys.readouterr().out
+
+
+def test_a_generator_that_died_between_two_enablings():
+    def sleeper():
+        yield
+
+    def other():
+        helper()
+        yield
+
+    def helper():
+        pass
+
+    p = profile()
+    generator = sleeper()
+    with p:
+        next(generator)
+    del generator
+    generators = [other() for _ in range(50)]
+    with p:
+        for generator in generators:
+            next(generator)
+    callers = {key[2] for key in stats_of(p)["helper"][4]}
+    assert callers == {"other"}

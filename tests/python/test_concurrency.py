@@ -419,3 +419,52 @@ def test_cpu_time_of_a_generator_is_its_own(python_program):
 def test_cpu_time_of_a_generator_that_moves_to_another_thread(python_program):
     done = python_program(CPU_PROGRAM, "thread")
     assert done.stdout == "True\n", done.stderr
+
+
+def test_a_generator_that_dies_without_a_throw(recording):
+    def walk():
+        for item in dwell.progress(range(3), "steps"):
+            yield item
+
+    generator = walk()
+    next(generator)
+    del generator
+    gc.collect()
+
+    def other():
+        with dwell.region("two"):
+            yield
+
+    generators = [other() for _ in range(5)]
+    for generator in generators:
+        next(generator)
+    for generator in generators:
+        generator.close()
+    assert recording.counts() == {("steps",): 1, ("two",): 5}
+
+
+def test_a_region_left_open_ends_with_its_thread(recording):
+    def work():
+        dwell.region("forgotten").__enter__()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    time.sleep(0.05)  # join() returns a little before the thread is gone
+    first = recording["forgotten"]["total_ns"]
+    time.sleep(0.02)
+    assert recording["forgotten"]["total_ns"] == first
+
+
+def test_self_time_of_entries_that_end_out_of_order(recording):
+    with dwell.region("P"):
+        a, b = dwell.region("A"), dwell.region("B")
+        a.__enter__()
+        b.__enter__()
+        time.sleep(0.02)
+        a.__exit__(None, None, None)
+        time.sleep(0.02)
+        b.__exit__(None, None, None)
+        time.sleep(0.03)
+    assert 29_000_000 < recording["P"]["self_ns"] < 45_000_000
+    assert recording["A"]["self_ns"] < 5_000_000

@@ -50,7 +50,7 @@ def test_a_notebook_shows_it_inline():
     profile.runcall(sorted, [3, 1, 2])
     from dwell._plot import Page
 
-    page = Page("<!doctype html><p title=\"x\">a & b</p>")
+    page = Page('<!doctype html><p title="x">a & b</p>')
     shown = page._repr_html_()
     assert shown.startswith("<iframe srcdoc=")
     assert "&lt;p title=&quot;x&quot;&gt;a &amp; b&lt;/p&gt;" in shown
