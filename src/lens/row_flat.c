@@ -109,14 +109,13 @@ static int add_to_name(struct dw_row *into, const struct dw_row *from, bool oute
     return dw_metric_merge(&into->metric, &from->metric);
 }
 
-/* The row of a frame in the list, made when absent. */
-static int name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_frame_id frame,
-                    const struct dw_row *like, uint32_t *index)
+/* The row of a frame in the list, made when absent; NULL when out of memory. */
+static struct dw_row *name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_frame_id frame,
+                               const struct dw_row *like)
 {
     if (row_of_frame[frame] == DW_ROW_NONE) {
-        int error = DW_GROW(list->rows, list->count, list->capacity);
-        if (error)
-            return error;
+        if (DW_GROW(list->rows, list->count, list->capacity))
+            return NULL;
         row_of_frame[frame] = list->count;
         list->rows[list->count++] = (struct dw_row){
             .parent = DW_ROW_NONE,
@@ -128,8 +127,7 @@ static int name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_frame_id fr
             .tree_total = like->tree_total,
         };
     }
-    *index = row_of_frame[frame];
-    return 0;
+    return list->rows ? &list->rows[row_of_frame[frame]] : NULL;
 }
 
 static int merge_names(const struct dw_rows *tree, const struct recursion *recursion,
@@ -137,12 +135,11 @@ static int merge_names(const struct dw_rows *tree, const struct recursion *recur
 {
     for (uint32_t i = 0; i < tree->count; i++) {
         const struct dw_row *row = &tree->rows[i];
-        uint32_t index;
         if (!row->measured)
             continue;
-        int error = name_row(list, row_of_frame, recursion->paths[row->path].frame, row, &index);
-        if (!error)
-            error = add_to_name(&list->rows[index], row, recursion->outermost[row->path]);
+        struct dw_row *named = name_row(list, row_of_frame, recursion->paths[row->path].frame, row);
+        int error =
+            named ? add_to_name(named, row, recursion->outermost[row->path]) : DW_ERR_MEMORY;
         if (error)
             return error;
     }

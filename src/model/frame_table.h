@@ -9,10 +9,10 @@ typedef uint32_t dw_frame_id;
 
 /* Numbers are part of the log format. */
 enum dw_frame_kind {
-    DW_FRAME_ROOT = 0,    /* where every path begins */
-    DW_FRAME_REGION = 1,  /* a marked region; file and line only when it named itself */
-    DW_FRAME_COUNTER = 2, /* a counter: its total is a sum, not a time */
-    DW_FRAME_INSTANT = 3, /* a point in time */
+    DW_FRAME_ROOT = 0,     /* where every path begins */
+    DW_FRAME_REGION = 1,   /* a marked region; file and line only when it named itself */
+    DW_FRAME_COUNTER = 2,  /* a counter: its total is a sum, not a time */
+    DW_FRAME_INSTANT = 3,  /* a point in time */
     DW_FRAME_FUNCTION = 4, /* Python code, with its file and first line */
     DW_FRAME_BUILTIN = 5,  /* a C function */
 };

@@ -424,7 +424,7 @@ def test_cpu_time_of_a_generator_that_moves_to_another_thread(python_program):
 def test_a_generator_that_dies_without_a_throw(recording):
     def walk():
         for item in dwell.progress(range(3), "steps"):
-            yield item
+            yield item * 2
 
     generator = walk()
     next(generator)
