@@ -7,6 +7,7 @@ import gc
 import io
 import os
 import pstats
+import subprocess
 import sys
 import threading
 import time
@@ -542,3 +543,24 @@ def test_a_generator_that_died_between_two_enablings():
             next(generator)
     callers = {key[2] for key in stats_of(p)["helper"][4]}
     assert callers == {"other"}
+
+
+def test_beside_coverage(tmp_path):
+    pytest.importorskip("coverage")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import dwell\n"
+        "def leaf(): return 1\n"
+        "def work():\n    for _ in range(10): leaf()\n"
+        "p = dwell.Profile(signatures=False)\n"
+        "with p: work()\n"
+        "p.create_stats()\n"
+        "print([v[1] for k, v in p.stats.items() if k[2] == 'leaf'])\n"
+    )
+    coverage = [sys.executable, "-m", "coverage"]
+    done = subprocess.run(
+        [*coverage, "run", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[10]\n"
+    report = subprocess.run([*coverage, "report"], cwd=tmp_path, capture_output=True, text=True)
+    assert report.stdout.splitlines()[-1].endswith("100%")
