@@ -107,7 +107,7 @@ def test_signals_reach_the_program(tmp_path, dwell_program):
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *a: sys.exit(7))\n"
         "print('ready', flush=True)\n"
-        "time.sleep(30)\n"
+        "while True: time.sleep(0.05)\n"  # a signal just before a long sleep would wait for it
     )
     process = subprocess.Popen(
         [dwell_program, "run", "-q", "-o", "x.dwell", "program.py"],
