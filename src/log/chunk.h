@@ -30,6 +30,7 @@ enum dw_chunk_type {
     DW_CHUNK_EVENTS = 8,
     DW_CHUNK_SOURCE = 9,
     DW_CHUNK_END = 10,
+    DW_CHUNK_LINES = 11,
 };
 
 struct dw_chunk {

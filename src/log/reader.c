@@ -12,6 +12,7 @@
 
 #define ID_MAX (1u << 24)            /* ids beyond this are nonsense */
 #define DEFINITIONS_MAX (1ull << 30) /* bytes of decoded definitions that we accept */
+#define LINES_MAX (1u << 22)         /* rows of line tables that we accept */
 #define LOST_NAME "<lost>"
 
 struct id_map {
@@ -28,6 +29,7 @@ struct reading {
     dw_frame_id lost_frame;
     dw_path_id lost_path;
     uint32_t first_process, first_thread;
+    struct dw_line_table lines; /* as the log has them last */
     uint64_t decoded_bytes;
     uint8_t *raw;
 };
@@ -328,6 +330,44 @@ static int read_values(struct reading *reading, struct dw_cursor *cursor)
     return 0;
 }
 
+/* A metric that a later version may add is skipped. */
+static void read_line_values(struct dw_cursor *cursor, uint64_t values[DW_LINE_METRICS])
+{
+    uint64_t mask = dw_cursor_get(cursor);
+    memset(values, 0, DW_LINE_METRICS * sizeof *values);
+    for (size_t i = 0; mask && !cursor->bad; i++, mask >>= 1) {
+        uint64_t value = mask & 1 ? dw_cursor_get(cursor) : 0;
+        if (i < DW_LINE_METRICS)
+            values[i] = value;
+    }
+}
+
+static int read_lines(struct reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t process;
+    int error = get_process(reading, cursor, &process);
+    if (error)
+        return error;
+    while (!cursor->bad && cursor->at < cursor->end) {
+        dw_frame_id function =
+            map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
+        uint32_t number = dw_cursor_get_u32(cursor), callee = dw_cursor_get_u32(cursor);
+        uint64_t values[DW_LINE_METRICS];
+        read_line_values(cursor, values);
+        if (cursor->bad)
+            break;
+        if (reading->lines.count >= LINES_MAX)
+            return DW_ERR_TOO_LARGE;
+        if (callee && !(callee = map_get(&reading->frames, callee, 0)))
+            callee = reading->lost_frame;
+        struct dw_line *line = dw_line_get(&reading->lines, function, number, callee);
+        if (!line)
+            return DW_ERR_MEMORY;
+        memcpy(line->values, values, sizeof values);
+    }
+    return 0;
+}
+
 static int read_source(struct reading *reading, struct dw_cursor *cursor)
 {
     struct dw_profile *profile = reading->profile;
@@ -391,13 +431,13 @@ static read_chunk *const readers[] = {
     [DW_CHUNK_STRINGS] = read_strings, [DW_CHUNK_FRAMES] = read_frames,
     [DW_CHUNK_PATHS] = read_paths,     [DW_CHUNK_THREAD] = read_thread,
     [DW_CHUNK_VALUES] = read_values,   [DW_CHUNK_SOURCE] = read_source,
-    [DW_CHUNK_END] = read_end,
+    [DW_CHUNK_END] = read_end,         [DW_CHUNK_LINES] = read_lines,
 };
 
 /* Values and clocks replace what is known; a long recording has any number of them. */
 static bool is_definition(uint32_t type)
 {
-    return type != DW_CHUNK_VALUES && type != DW_CHUNK_CLOCK;
+    return type != DW_CHUNK_VALUES && type != DW_CHUNK_CLOCK && type != DW_CHUNK_LINES;
 }
 
 /* Chunk types that we do not know are skipped: a later minor version may add some. */
@@ -507,6 +547,14 @@ static int start_reading(struct reading *reading)
     return error;
 }
 
+static int add_lines(struct reading *reading)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < reading->lines.count && !error; i++)
+        error = dw_line_add(&reading->profile->lines, &reading->lines.lines[i]);
+    return error;
+}
+
 static void finish_reading(struct reading *reading, const struct dw_chunk_walk *walk)
 {
     struct dw_profile *profile = reading->profile;
@@ -519,6 +567,7 @@ static void finish_reading(struct reading *reading, const struct dw_chunk_walk *
 
 static void release_reading(struct reading *reading)
 {
+    dw_line_table_release(&reading->lines);
     free(reading->strings.ids);
     free(reading->frames.ids);
     free(reading->processes.ids);
@@ -554,6 +603,8 @@ int dw_log_read(const uint8_t *bytes, size_t size, unsigned flags, struct dw_pro
     if (!error)
         error = read_chunks(&reading, &walk);
     finish_reading(&reading, &walk);
+    if (!error)
+        error = add_lines(&reading);
     release_reading(&reading);
     return error;
 }

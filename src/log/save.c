@@ -175,6 +175,7 @@ int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)
     save_definitions(profile, writer);
     for (uint32_t i = 0; i < profile->thread_count && !writer->error; i++)
         write_thread(writer, profile, i);
+    dw_log_write_lines(writer, 0, &profile->lines, 0);
     int error = save_events(profile, writer);
     for (uint32_t i = 0; i < profile->source_count && !writer->error; i++)
         dw_log_write_source(writer, dw_profile_string(profile, profile->sources[i].file),

@@ -239,6 +239,33 @@ void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_stri
     dw_file_close(&file);
 }
 
+/* The metrics that are 0 are left out: a mask says which are there. */
+static void put_line(struct dw_buffer *payload, const struct dw_line *line)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < DW_LINE_METRICS; i++)
+        mask |= (uint64_t)(line->values[i] != 0) << i;
+    dw_buffer_put(payload, line->function);
+    dw_buffer_put(payload, line->line);
+    dw_buffer_put(payload, line->callee);
+    dw_buffer_put(payload, mask);
+    for (size_t i = 0; i < DW_LINE_METRICS; i++)
+        if (line->values[i])
+            dw_buffer_put(payload, line->values[i]);
+}
+
+void dw_log_write_lines(struct dw_log_writer *writer, uint32_t process,
+                        const struct dw_line_table *lines, uint32_t first)
+{
+    for (uint32_t id = first; id < lines->count && !writer->error;) {
+        struct dw_buffer *payload = begin(writer);
+        dw_buffer_put(payload, process);
+        while (id < lines->count && payload->size < CHUNK_TARGET)
+            put_line(payload, &lines->lines[id++]);
+        write_chunk(writer, DW_CHUNK_LINES);
+    }
+}
+
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped)
 {
     struct dw_buffer *payload = begin(writer);

@@ -58,6 +58,7 @@ void dw_profile_free(struct dw_profile *profile)
     free(profile->sources);
     free(profile->blocks);
     free(profile->path_maps);
+    dw_line_table_release(&profile->lines);
     dw_path_tree_release(&profile->paths);
     dw_frame_table_release(&profile->frames);
     dw_string_table_release(&profile->strings);

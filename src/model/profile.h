@@ -6,6 +6,7 @@
 #define DW_MODEL_PROFILE_H
 
 #include "model/event.h"
+#include "model/line_table.h"
 #include "model/metric.h"
 #include "model/path_tree.h"
 
@@ -74,6 +75,7 @@ struct dw_profile {
     uint32_t process_count, process_capacity;
     struct dw_thread *threads;
     uint32_t thread_count, thread_capacity;
+    struct dw_line_table lines; /* of all processes together */
     struct dw_source *sources;
     uint32_t source_count, source_capacity;
     struct dw_event_block *blocks; /* in order within each thread */

@@ -91,6 +91,28 @@ dw_path_id fixture_child(struct dw_profile *profile, dw_path_id parent, enum dw_
     return path;
 }
 
+dw_frame_id fixture_function(struct dw_profile *profile, const char *file, uint32_t first_line,
+                             const char *name)
+{
+    struct dw_frame frame = {.kind = DW_FRAME_FUNCTION, .line = first_line};
+    dw_frame_id id = 0;
+    frame.name = intern(profile, name, strlen(name));
+    frame.file = intern(profile, file, strlen(file));
+    require(!dw_frame_intern(&profile->frames, &frame, &id), "frame");
+    return id;
+}
+
+struct dw_line *fixture_line(struct dw_profile *profile, dw_frame_id function, uint32_t number,
+                             uint64_t hits, uint64_t time)
+{
+    struct dw_line *line = dw_line_get(&profile->lines, function, number, 0);
+    require(line != NULL, "line");
+    line->values[DW_LINE_HITS] = hits;
+    line->values[DW_LINE_TIME] = line->values[DW_LINE_SELF] = line->values[DW_LINE_INCLUSIVE] =
+        time;
+    return line;
+}
+
 dw_path_id fixture_path(struct dw_profile *profile, const char *text)
 {
     dw_path_id path = DW_PATH_ROOT;

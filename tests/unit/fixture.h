@@ -32,6 +32,13 @@ void fixture_open(struct dw_profile *profile, uint32_t thread, dw_path_id path, 
 void fixture_events(struct dw_profile *profile, uint32_t thread, uint32_t sequence, dw_path_id top,
                     const struct dw_event *events, size_t count);
 
+/* The frame of a Python function. */
+dw_frame_id fixture_function(struct dw_profile *profile, const char *file, uint32_t first_line,
+                             const char *name);
+/* A row of the line table: hits, and the time as time, self and inclusive. */
+struct dw_line *fixture_line(struct dw_profile *profile, dw_frame_id function, uint32_t line,
+                             uint64_t hits, uint64_t time);
+
 /* One process, two threads:
  *   <main> 10 ms; load 6 ms (2 entries: 2 and 4 ms); load/parse 3 ms (3 entries of 1 ms)
  *   worker: load 1 ms; a counter "bytes" and a timeline of the first thread. */

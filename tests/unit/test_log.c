@@ -35,6 +35,8 @@ static void write_log(struct dw_log_writer *writer, bool ended)
     dw_log_write_events(writer, 0, 0, 1000, DW_PATH_ROOT, events, (size_t)(end - events));
     dw_log_write_events(writer, 0, 1, 2000, DW_PATH_ROOT, events, (size_t)(end - events));
     dw_log_write_source(writer, (struct dw_string){"a.py", 4}, (struct dw_string){"x = 1\n", 6});
+    fixture_line(profile, fixture_function(profile, "a.py", 1, "f"), 2, 3, 400);
+    dw_log_write_lines(writer, 0, &profile->lines, 0);
     dw_log_write_clock(writer, 0, &later);
     if (ended)
         dw_log_write_end(writer, 0, 3);
@@ -115,6 +117,31 @@ static void test_events_come_back(void **state)
     dw_event_reader_release(&reader);
     dw_profile_free(profile);
     dw_log_writer_release(&writer);
+}
+
+/* Rows are absolute within a log and add up over logs. */
+static void test_lines_add_up(void **state)
+{
+    (void)state;
+    struct dw_profile *sum;
+    assert_int_equal(dw_profile_new(&sum), 0);
+    for (uint8_t log = 1; log <= 2; log++) {
+        struct dw_log_writer writer;
+        struct dw_profile *profile = fixture_small();
+        dw_frame_id f = fixture_function(profile, "a.py", 3, "f");
+        profile->processes[0].uuid[0] = log;
+        fixture_line(profile, f, 4, 7, 1000);
+        fixture_save(profile, &writer);
+        fixture_line(profile, f, 4, 8, 1500);
+        dw_log_write_lines(&writer, 0, &profile->lines, 0);
+        assert_int_equal(dw_log_read(writer.memory.data, writer.memory.size, 0, sum), 0);
+        dw_log_writer_release(&writer);
+        dw_profile_free(profile);
+    }
+    assert_int_equal(sum->lines.count, 1);
+    assert_int_equal(sum->lines.lines[0].values[DW_LINE_HITS], 16);
+    assert_int_equal(sum->lines.lines[0].values[DW_LINE_TIME], 3000);
+    dw_profile_free(sum);
 }
 
 static void test_unclosed_log_says_so(void **state)
@@ -321,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_comes_back),
         cmocka_unit_test(test_ticks_become_nanoseconds),
         cmocka_unit_test(test_events_come_back),
+        cmocka_unit_test(test_lines_add_up),
         cmocka_unit_test(test_unclosed_log_says_so),
         cmocka_unit_test(test_truncated_at_every_byte),
         cmocka_unit_test(test_every_byte_flipped),

@@ -86,6 +86,30 @@ static void test_ends_drops_and_sources_are_kept(void **state)
     dw_profile_free(loaded);
 }
 
+static void test_lines_are_kept(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    dw_frame_id f = fixture_function(profile, "a.py", 3, "f");
+    dw_frame_id g = fixture_function(profile, "a.py", 9, "g");
+    fixture_line(profile, f, 4, 7, 1000)->values[DW_LINE_SUSPENDED] = 55;
+    fixture_line(profile, f, 5, 0, 0);
+    struct dw_line *callee = dw_line_get(&profile->lines, f, 4, g);
+    callee->values[DW_LINE_HITS] = 2;
+    struct dw_profile *loaded = round_trip(profile);
+    assert_int_equal(loaded->lines.count, profile->lines.count);
+    for (uint32_t i = 0; i < loaded->lines.count; i++) {
+        const struct dw_line *line = &loaded->lines.lines[i], *was = &profile->lines.lines[i];
+        assert_string_equal(
+            dw_profile_string(loaded, loaded->frames.frames[line->function].name).bytes, "f");
+        assert_int_equal(line->line, was->line);
+        assert_int_equal(line->callee != 0, was->callee != 0);
+        assert_memory_equal(line->values, was->values, sizeof line->values);
+    }
+    dw_profile_free(profile);
+    dw_profile_free(loaded);
+}
+
 /* A gap in the timeline stays one, and a block may start before the first clock. */
 static void test_gaps_stay_gaps(void **state)
 {
@@ -134,6 +158,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_second_save_is_the_same),
         cmocka_unit_test(test_ends_drops_and_sources_are_kept),
+        cmocka_unit_test(test_lines_are_kept),
         cmocka_unit_test(test_gaps_stay_gaps),
         cmocka_unit_test(test_large_blocks_are_cut),
     };
