@@ -3,6 +3,8 @@
  * of them see each other and the second one is refused with a clear error. */
 #include "cpython/call_events.h"
 
+#include "cpython/monitoring.h"
+
 #define PROFILER_ID 2 /* sys.monitoring's */
 static int tool;
 
@@ -55,95 +57,42 @@ static PyObject *on_c_return(PyObject *self, PyObject *const *arguments, Py_ssiz
     Py_RETURN_NONE;
 }
 
-#define METHOD(function)                                                                           \
-    {                                                                                              \
-#function, (PyCFunction)(void (*)(void))(function), METH_FASTCALL, NULL                    \
-    }
-
-/* The names are those in sys.monitoring.events. */
-static struct {
-    const char *name;
-    bool of_builtins;
-    PyMethodDef method;
-} events[] = {
-    {"PY_START", false, METHOD(on_start)},   {"PY_RESUME", false, METHOD(on_resume)},
-    {"PY_THROW", false, METHOD(on_resume)},  {"PY_YIELD", false, METHOD(on_yield)},
-    {"PY_RETURN", false, METHOD(on_return)}, {"PY_UNWIND", false, METHOD(on_return)},
-    {"CALL", true, METHOD(on_call)},         {"C_RETURN", true, METHOD(on_c_return)},
-    {"C_RAISE", true, METHOD(on_c_return)},
+/* Events of builtins come last. */
+static struct dw_py_event events[] = {
+    DW_PY_EVENT("PY_START", on_start),   DW_PY_EVENT("PY_RESUME", on_resume),
+    DW_PY_EVENT("PY_THROW", on_resume),  DW_PY_EVENT("PY_YIELD", on_yield),
+    DW_PY_EVENT("PY_RETURN", on_return), DW_PY_EVENT("PY_UNWIND", on_return),
+    DW_PY_EVENT("CALL", on_call),        DW_PY_EVENT("C_RETURN", on_c_return),
+    DW_PY_EVENT("C_RAISE", on_c_return),
 };
 #define EVENTS (sizeof events / sizeof *events)
+#define EVENTS_OF_PYTHON 6
 
-static PyObject *monitoring(void)
+/* C_RETURN and C_RAISE come with CALL and cannot be asked for. */
+static int start(bool builtins)
 {
-    return PySys_GetObject("monitoring"); /* borrowed */
-}
-
-static int event_number(const char *name, long *number)
-{
-    PyObject *names = PyObject_GetAttrString(monitoring(), "events");
-    PyObject *value = names ? PyObject_GetAttrString(names, name) : NULL;
-    *number = value ? PyLong_AsLong(value) : -1;
-    Py_XDECREF(names);
-    Py_XDECREF(value);
-    return *number < 0 ? -1 : 0;
-}
-
-static int set_callback(long event, PyObject *function)
-{
-    PyObject *old =
-        PyObject_CallMethod(monitoring(), "register_callback", "ilO", tool, event, function);
-    Py_XDECREF(old);
-    return old ? 0 : -1;
-}
-
-static int set_events(long numbers)
-{
-    PyObject *done = PyObject_CallMethod(monitoring(), "set_events", "il", tool, numbers);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
-}
-
-static int register_all(bool builtins)
-{
-    long all = 0;
-    for (size_t i = 0; i < EVENTS; i++) {
-        long number;
-        if (events[i].of_builtins && !builtins)
-            continue;
-        if (event_number(events[i].name, &number))
-            return -1;
-        PyObject *function = PyCFunction_New(&events[i].method, NULL);
-        int error = function ? set_callback(number, function) : -1;
-        Py_XDECREF(function);
-        if (error)
-            return -1;
-        /* C_RETURN and C_RAISE come with CALL and cannot be asked for. */
-        if (!events[i].of_builtins || !strcmp(events[i].name, "CALL"))
-            all |= number;
-    }
-    return set_events(all);
+    int wanted = 0;
+    if (dw_py_monitoring_register(tool, events, builtins ? EVENTS : EVENTS_OF_PYTHON))
+        return -1;
+    for (size_t i = 0; i < EVENTS_OF_PYTHON + (builtins ? 1u : 0u); i++)
+        wanted |= events[i].number;
+    return dw_py_monitoring_set(tool, wanted);
 }
 
 static bool take_tool(int id)
 {
-    PyObject *done = PyObject_CallMethod(monitoring(), "use_tool_id", "is", id, "dwell");
     tool = id;
-    Py_XDECREF(done);
-    if (!done && PyErr_ExceptionMatches(PyExc_ValueError))
-        PyErr_Clear();
-    return done != NULL;
+    return dw_py_monitoring_take(id);
 }
 
 int dw_call_events_enable(bool builtins, bool beside_others)
 {
     bool taken = beside_others ? take_tool(3) || take_tool(4) : take_tool(PROFILER_ID);
     if (!taken) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
+        PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
         return -1;
     }
-    if (!register_all(builtins))
+    if (!start(builtins))
         return 0;
     dw_call_events_disable();
     return -1;
@@ -152,14 +101,9 @@ int dw_call_events_enable(bool builtins, bool beside_others)
 void dw_call_events_disable(void)
 {
     PyObject *pending = PyErr_GetRaisedException();
-    set_events(0);
-    for (size_t i = 0; i < EVENTS; i++) {
-        long number;
-        if (!event_number(events[i].name, &number))
-            set_callback(number, Py_None);
-    }
-    PyObject *done = PyObject_CallMethod(monitoring(), "free_tool_id", "i", tool);
-    Py_XDECREF(done);
-    PyErr_Clear();
+    if (dw_py_monitoring_set(tool, 0))
+        PyErr_Clear();
     PyErr_SetRaisedException(pending);
+    dw_py_monitoring_unregister(tool, events, EVENTS);
+    dw_py_monitoring_free(tool);
 }

@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Times go out as nanoseconds, so a Python clock makes no difference to a reader. */
+ * Only what changed goes out; calls that are open count up to now. */
 #include "probe/call_log.h"
 
-#include "base/error.h"
 #include "base/grow.h"
-#include "record/recorder.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 int dw_call_log_open(struct dw_call_log *log, const char *path)
 {
-    dw_string_id root;
-    *log = (struct dw_call_log){.fd = -1};
-    if (path && (log->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
-        return DW_ERR_IO;
-    int error = dw_log_writer_init(&log->writer, log->fd);
-    if (!error)
-        error = dw_string_table_init(&log->strings);
-    if (!error)
-        error = dw_string_intern(&log->strings, "<main>", 6, &root);
-    if (!error)
-        error = dw_frame_table_init(&log->frames, root);
-    if (!error)
-        error = dw_path_tree_init(&log->paths);
-    if (!error)
-        error = dw_recorder_introduce(&log->process, &log->strings);
-    log->process.first_clock.tick = log->process.first_clock.monotonic_ns;
-    if (!error)
-        dw_log_write_process(&log->writer, 0, &log->process, &log->strings);
-    return error;
+    *log = (struct dw_call_log){0};
+    return dw_probe_log_open(&log->base, path);
 }
 
 void dw_call_log_release(struct dw_call_log *log)
@@ -40,43 +18,15 @@ void dw_call_log_release(struct dw_call_log *log)
         free(log->tracks[i].path_of), free(log->tracks[i].written);
     free(log->tracks);
     free(log->frame_of);
-    free(log->process.properties);
-    dw_path_tree_release(&log->paths);
-    dw_frame_table_release(&log->frames);
-    dw_string_table_release(&log->strings);
-    dw_log_writer_release(&log->writer);
-    if (log->fd >= 0)
-        close(log->fd);
-    log->fd = -1;
-}
-
-static int intern(struct dw_call_log *log, PyObject *text, dw_string_id *id)
-{
-    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
-    if (!bytes) {
-        PyErr_Clear();
-        *id = 0;
-        return 0;
-    }
-    int error = dw_string_intern(&log->strings, PyBytes_AS_STRING(bytes),
-                                 (size_t)PyBytes_GET_SIZE(bytes), id);
-    Py_DECREF(bytes);
-    return error;
+    dw_probe_log_release(&log->base);
 }
 
 static int add_function(struct dw_call_log *log, const struct dw_call_function *function)
 {
-    struct dw_frame frame = {.kind = function->code ? DW_FRAME_FUNCTION : DW_FRAME_BUILTIN};
-    const PyCodeObject *code = (const PyCodeObject *)function->code;
-    int error = intern(log, function->name, &frame.name);
-    if (!error && code) {
-        error = intern(log, code->co_filename, &frame.file);
-        frame.line = (uint32_t)code->co_firstlineno;
-    }
+    int error = DW_GROW(log->frame_of, log->frame_count, log->frame_capacity);
     if (!error)
-        error = DW_GROW(log->frame_of, log->frame_count, log->frame_capacity);
-    if (!error)
-        error = dw_frame_intern(&log->frames, &frame, &log->frame_of[log->frame_count]);
+        error = dw_probe_log_frame(&log->base, function->name, (const PyCodeObject *)function->code,
+                                   &log->frame_of[log->frame_count]);
     log->frame_count += !error;
     return error;
 }
@@ -91,7 +41,7 @@ static int add_nodes(struct dw_call_log *log, const struct dw_call_track *track,
             return error;
         known->path_of[i] = DW_PATH_ROOT;
         if (i)
-            error = dw_path_intern(&log->paths, known->path_of[node->parent->index],
+            error = dw_path_intern(&log->base.paths, known->path_of[node->parent->index],
                                    log->frame_of[node->function], &known->path_of[i]);
         if (error)
             return error;
@@ -117,19 +67,12 @@ static int add_definitions(struct dw_call_log *log, const struct dw_call_profile
 
 static void write_definitions(struct dw_call_log *log, const struct dw_call_profile *profile)
 {
-    dw_log_write_strings(&log->writer, &log->strings, log->strings_written);
-    dw_log_write_frames(&log->writer, &log->frames, log->frames_written);
-    dw_log_write_paths(&log->writer, &log->paths, log->paths_written);
-    for (uint32_t i = log->frames_written; i < log->frames.count && log->fd >= 0; i++)
-        dw_log_write_source_once(&log->writer, &log->strings, log->frames.frames[i].file);
-    log->strings_written = log->strings.count;
-    log->frames_written = log->frames.count;
-    log->paths_written = log->paths.count;
+    dw_probe_log_define(&log->base);
     for (uint32_t i = 0; i < profile->track_count; i++) {
         const char *name = profile->tracks[i]->thread_name;
         if (log->tracks[i].is_named)
             continue;
-        dw_log_write_thread(&log->writer, i, 0, profile->tracks[i]->thread_id,
+        dw_log_write_thread(&log->base.writer, i, 0, profile->tracks[i]->thread_id,
                             (struct dw_string){name ? name : "", name ? strlen(name) : 0});
         log->tracks[i].is_named = name != NULL;
     }
@@ -188,7 +131,7 @@ static int write_values(struct dw_call_log *log, const struct dw_call_profile *p
     struct dw_metric root = {.count = 1};
     struct dw_call_times *times = times_of(track, dw_calls_now(profile));
     int error = times ? make_room(known, track->node_count) : DW_ERR_MEMORY;
-    dw_log_values_begin(&log->writer, index);
+    dw_log_values_begin(&log->base.writer, index);
     for (uint32_t i = 1; i < track->node_count && !error; i++) {
         struct dw_metric metric = {
             .count = times[i].count,
@@ -198,11 +141,11 @@ static int write_values(struct dw_call_log *log, const struct dw_call_profile *p
         if (!dw_call_track_node(track, i)->parent->index)
             root.total += metric.total;
         if (is_news(known, i, &times[i]) || all)
-            dw_log_values_add(&log->writer, known->path_of[i], &metric, 0);
+            dw_log_values_add(&log->base.writer, known->path_of[i], &metric, 0);
     }
     root.children = root.total;
-    dw_log_values_add(&log->writer, DW_PATH_ROOT, &root, 0);
-    dw_log_values_end(&log->writer);
+    dw_log_values_add(&log->base.writer, DW_PATH_ROOT, &root, 0);
+    dw_log_values_end(&log->base.writer);
     free(times);
     return error;
 }
@@ -217,18 +160,10 @@ int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *pro
         error = write_values(log, profile, i, last);
     if (error)
         return error;
-    struct dw_clock_pair now = dw_clock_pair_now();
-    now.tick = now.monotonic_ns;
-    dw_log_write_clock(&log->writer, 0, &now);
-    if (last)
-        dw_log_write_end(&log->writer, 0, 0);
-    return log->writer.error;
+    return dw_probe_log_end(&log->base, last);
 }
 
-/* While nothing is called there is nothing new, so it is the calls that see the clock. A
- * flush takes at most a twentieth of the time between two. */
-#define FLUSH_SHARE 20
-
+/* While nothing is called there is nothing new, so it is the calls that see the clock. */
 static void drop_log(struct dw_call_profile *profile)
 {
     dw_call_log_release(profile->log);
@@ -238,20 +173,16 @@ static void drop_log(struct dw_call_profile *profile)
 
 void dw_calls_flush(struct dw_call_profile *profile, bool last)
 {
-    if (profile->log && profile->log->process.pid != (uint64_t)getpid())
-        drop_log(profile); /* in a forked child: the file is the parent's */
+    if (profile->log && !dw_probe_log_is_ours(&profile->log->base))
+        drop_log(profile);
     if (!profile->log)
         return;
-    struct dw_clock_pair before = dw_clock_pair_now();
+    uint64_t before = dw_tick();
     int error = dw_call_log_flush(profile->log, profile, last);
     if (error) {
-        dprintf(STDERR_FILENO, "dwell: the log: %s; recording goes on without it\n",
-                dw_error_text(error));
+        dw_probe_log_complain(error);
         drop_log(profile);
         return;
     }
-    struct dw_clock_pair after = dw_clock_pair_now();
-    uint64_t half_second = (uint64_t)(5e8 / dw_calls_tick_ns(profile));
-    uint64_t pause = FLUSH_SHARE * (after.tick - before.tick);
-    profile->flush_at = after.tick + (pause > half_second ? pause : half_second);
+    profile->flush_at = dw_probe_log_next(before, dw_calls_tick_ns(profile));
 }

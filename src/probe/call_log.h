@@ -4,8 +4,8 @@
 #ifndef DW_PROBE_CALL_LOG_H
 #define DW_PROBE_CALL_LOG_H
 
-#include "log/writer.h"
 #include "probe/calls.h"
+#include "probe/probe_log.h"
 
 /* Ticks of one node, with those of calls that are still open. */
 struct dw_call_times {
@@ -13,13 +13,7 @@ struct dw_call_times {
 };
 
 struct dw_call_log {
-    struct dw_log_writer writer;
-    int fd; /* -1: in memory */
-    struct dw_string_table strings;
-    struct dw_frame_table frames;
-    struct dw_path_tree paths;
-    struct dw_process process;
-    uint32_t strings_written, frames_written, paths_written;
+    struct dw_probe_log base;
     dw_frame_id *frame_of; /* by function */
     uint32_t frame_count, frame_capacity;
     struct dw_call_log_track {

@@ -176,9 +176,7 @@ static PyObject *profiler_log(PyObject *self, PyObject *unused)
     int error = dw_call_log_open(&log, NULL);
     if (!error)
         error = dw_call_log_flush(&log, profile_of(self), true);
-    PyObject *bytes = error ? PyErr_NoMemory()
-                            : PyBytes_FromStringAndSize((const char *)log.writer.memory.data,
-                                                        (Py_ssize_t)log.writer.memory.size);
+    PyObject *bytes = dw_probe_log_bytes(&log.base, error);
     dw_call_log_release(&log);
     return bytes;
 }

@@ -14,6 +14,7 @@ static struct dw_call_profile *active;
 static uint64_t serial; /* counts enablings: a track's stack is valid for one of them */
 static struct dw_clock_pair first_clock;
 static __thread struct dw_call_track *here __attribute__((tls_model("initial-exec")));
+static __thread uint64_t here_serial __attribute__((tls_model("initial-exec")));
 static __thread bool muted;
 static __thread struct dw_call_track *here_unmuted;
 
@@ -42,16 +43,17 @@ static struct dw_call_track *track_slow(void)
     if (!here)
         here = dw_call_track_new(active);
     if (here) {
-        here->serial = serial;
+        here_serial = here->serial = serial;
         here->depth = 0;
     }
     return here;
 }
 
-/* The thread's track. Tracks of a profile that is gone are never looked at: `serial` differs. */
+/* The thread's track. The track of a profile that is gone is never looked at, not even at its
+ * serial: the thread remembers that itself. */
 static inline struct dw_call_track *track_here(void)
 {
-    if (__builtin_expect(here && here->serial == serial, 1))
+    if (__builtin_expect(here && here_serial == serial, 1))
         return here;
     return track_slow();
 }
@@ -459,6 +461,7 @@ static void forget_track(struct dw_call_track *track)
 
 void dw_calls_clear(struct dw_call_profile *profile)
 {
+    serial++;
     for (uint32_t i = 0; i < profile->track_count; i++)
         forget_track(profile->tracks[i]);
     for (uint32_t i = 0; i < profile->function_count; i++) {

@@ -8,6 +8,8 @@
 #include "log/reader.h"
 #include "probe/call_profiler.h"
 #include "probe/iter_proxy.h"
+#include "probe/line_log.h"
+#include "probe/line_tracer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -326,6 +328,7 @@ static PyMethodDef methods[] = {
     {"snapshot", core_snapshot, METH_NOARGS, NULL},
     {"render", core_render, METH_VARARGS, NULL},
     {"export", core_export, METH_VARARGS, NULL},
+    {"line_log", dw_line_log_of_rows, METH_VARARGS, NULL},
     {0},
 };
 
@@ -339,7 +342,10 @@ static int module_exec(PyObject *module)
     loaded = true;
     if (PyModule_AddStringConstant(module, "__version__", DW_VERSION))
         return -1;
-    return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ? -1 : 0;
+    return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ||
+                   dw_line_tracer_init(module)
+               ? -1
+               : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * 3.11: the C trace function of every thread, while somebody listens. It is told of
+ * all code; the probe knows which is wanted. What is not Python and gets called is
+ * only told to a profile function, so that is set too when somebody wants calls. */
+#include "cpython/line_events.h"
+
+#include "cpython/thread_hooks.h"
+
+static bool enabled, with_calls;
+
+static void on_start(dw_py_frame *frame, PyCodeObject *code)
+{
+    dw_py_frame *caller = with_calls ? dw_py_frame_previous(frame) : NULL;
+    if (caller)
+        dw_lines_on_python_call(dw_py_frame_code(caller), code);
+    dw_lines_on_start(code);
+}
+
+static int on_trace(PyObject *unused, PyFrameObject *frame, int what, PyObject *value)
+{
+    (void)unused, (void)value;
+    PyCodeObject *code = dw_py_frame_code(frame->f_frame);
+    if (!enabled)
+        return 0;
+    if (what == PyTrace_LINE)
+        dw_lines_on_line(code, frame->f_lineno);
+    else if (what == PyTrace_CALL && dw_py_frame_starts(frame->f_frame))
+        on_start(frame->f_frame, code);
+    else if (what == PyTrace_CALL)
+        dw_lines_on_resume(frame->f_frame, code);
+    else if (what == PyTrace_RETURN && dw_py_frame_sleeps(frame->f_frame))
+        dw_lines_on_yield(frame->f_frame, code);
+    else if (what == PyTrace_RETURN)
+        dw_lines_on_return(code);
+    return 0;
+}
+
+static int on_profile(PyObject *unused, PyFrameObject *frame, int what, PyObject *callable)
+{
+    (void)unused;
+    PyCodeObject *code = dw_py_frame_code(frame->f_frame);
+    if (enabled && what == PyTrace_C_CALL)
+        dw_lines_on_call(code, callable);
+    else if (enabled && (what == PyTrace_C_RETURN || what == PyTrace_C_EXCEPTION))
+        dw_lines_on_c_return(code, callable);
+    return 0;
+}
+
+static struct dw_py_thread_hook trace_hook = {.function = on_trace, .is_trace = true};
+static struct dw_py_thread_hook profile_hook = {.function = on_profile};
+
+int dw_line_events_enable(void)
+{
+    if (enabled)
+        return 0;
+    if (dw_py_thread_hook_install(&trace_hook))
+        return -1;
+    if (with_calls && dw_py_thread_hook_install(&profile_hook)) {
+        dw_py_thread_hook_remove(&trace_hook);
+        return -1;
+    }
+    enabled = true;
+    return 0;
+}
+
+void dw_line_events_disable(void)
+{
+    if (!enabled)
+        return;
+    enabled = false;
+    dw_py_thread_hook_remove(&trace_hook);
+    dw_py_thread_hook_remove(&profile_hook);
+}
+
+int dw_line_events_watch(PyCodeObject *code, unsigned watch)
+{
+    (void)code;
+    if (!(watch & DW_WATCH_CALLS) || with_calls)
+        return 0;
+    with_calls = true;
+    return enabled ? dw_py_thread_hook_install(&profile_hook) : 0;
+}

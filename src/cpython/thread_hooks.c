@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "cpython/thread_hooks.h"
+
+#include <opcode.h>
+
+/* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or where a
+ * generator stands into which an exception is thrown. */
+bool dw_py_frame_starts(dw_py_frame *frame)
+{
+    int opcode = _Py_OPCODE(*frame->prev_instr);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*frame->prev_instr) == 0;
+}
+
+bool dw_py_frame_sleeps(dw_py_frame *frame)
+{
+    PyObject *generator = dw_py_frame_generator(frame);
+    return generator && ((PyGenObject *)generator)->gi_frame_state == FRAME_SUSPENDED;
+}
+
+static Py_tracefunc function_of(const PyThreadState *thread, const struct dw_py_thread_hook *hook)
+{
+    return hook->is_trace ? thread->c_tracefunc : thread->c_profilefunc;
+}
+
+static int set(PyThreadState *thread, const struct dw_py_thread_hook *hook, Py_tracefunc function)
+{
+    return hook->is_trace ? _PyEval_SetTrace(thread, function, NULL)
+                          : _PyEval_SetProfile(thread, function, NULL);
+}
+
+static PyObject *swap(PyObject *capsule, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)arguments, (void)count;
+    struct dw_py_thread_hook *hook = PyCapsule_GetPointer(capsule, NULL);
+    if (set(PyThreadState_Get(), hook, hook->is_installed ? hook->function : NULL))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef swap_method = {"swap", (PyCFunction)(void (*)(void))swap, METH_FASTCALL, NULL};
+
+static PyObject *new_swap(struct dw_py_thread_hook *hook)
+{
+    PyObject *capsule = PyCapsule_New(hook, NULL, NULL);
+    PyObject *function = capsule ? PyCFunction_New(&swap_method, capsule) : NULL;
+    Py_XDECREF(capsule);
+    return function;
+}
+
+/* threading.NAME(argument), or without one. */
+static PyObject *call_threading(const char *name, PyObject *argument)
+{
+    PyObject *threading = PyImport_ImportModule("threading");
+    PyObject *method = threading ? PyObject_GetAttrString(threading, name) : NULL;
+    PyObject *result = !method    ? NULL
+                       : argument ? PyObject_CallOneArg(method, argument)
+                                  : PyObject_CallNoArgs(method);
+    Py_XDECREF(method);
+    Py_XDECREF(threading);
+    return result;
+}
+
+/* For threads that start from now on. */
+static int set_in_threading(const struct dw_py_thread_hook *hook, PyObject *function)
+{
+    PyObject *done = call_threading(hook->is_trace ? "settrace" : "setprofile", function);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static int save_program(struct dw_py_thread_hook *hook)
+{
+    PyObject *before = call_threading(hook->is_trace ? "gettrace" : "getprofile", NULL);
+    Py_XSETREF(hook->program, before);
+    return before ? 0 : -1;
+}
+
+static int set_all_threads(const struct dw_py_thread_hook *hook, Py_tracefunc function)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread;
+         thread = PyThreadState_Next(thread)) {
+        Py_tracefunc there = function_of(thread, hook);
+        if ((function ? !there : there == hook->function) && set(thread, hook, function))
+            return -1;
+    }
+    return 0;
+}
+
+int dw_py_thread_hook_install(struct dw_py_thread_hook *hook)
+{
+    if (hook->is_installed)
+        return 0;
+    if (function_of(PyThreadState_Get(), hook)) {
+        PyErr_SetString(PyExc_ValueError, hook->is_trace
+                                              ? "Another tool already traces this thread"
+                                              : "Another profiling tool is already active");
+        return -1;
+    }
+    if (!hook->swap)
+        hook->swap = new_swap(hook);
+    if (!hook->swap || save_program(hook) || set_in_threading(hook, hook->swap))
+        return -1;
+    hook->is_installed = true;
+    return set_all_threads(hook, hook->function);
+}
+
+void dw_py_thread_hook_remove(struct dw_py_thread_hook *hook)
+{
+    PyObject *type, *value, *traceback;
+    if (!hook->is_installed)
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    hook->is_installed = false;
+    set_all_threads(hook, NULL);
+    set_in_threading(hook, hook->program ? hook->program : Py_None);
+    Py_CLEAR(hook->program);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}

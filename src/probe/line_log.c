@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ * A flush writes the rows that changed. A forked child writes a file of its own,
+ * NAME.PID.dwell, as soon as it has something to tell. */
+#include "probe/line_log.h"
+
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct dw_line_profile *recorded; /* the one that has a log */
+
+static uint64_t scaled(uint64_t ticks, double tick_ns)
+{
+    return (uint64_t)((double)ticks * tick_ns + 0.5);
+}
+
+static int add_row(struct dw_line_table *rows, const struct dw_line_count *count,
+                   dw_frame_id function, uint32_t number, double tick_ns)
+{
+    struct dw_line row = {
+        .function = function,
+        .line = number,
+        .values = {[DW_LINE_HITS] = count->hits,
+                   [DW_LINE_TIME] = scaled(count->time, tick_ns),
+                   [DW_LINE_SELF] = scaled(count->self, tick_ns),
+                   [DW_LINE_INCLUSIVE] = scaled(count->inclusive, tick_ns),
+                   [DW_LINE_SUSPENDED] = scaled(count->suspended, tick_ns)},
+    };
+    return dw_line_add(rows, &row);
+}
+
+static int add_edge(struct dw_probe_log *log, struct dw_line_table *rows,
+                    const struct dw_line_edge *edge, struct dw_line row, double tick_ns)
+{
+    const struct dw_line_callee *callee = edge->callee;
+    const PyCodeObject *code = callee->name ? NULL : (const PyCodeObject *)callee->owner;
+    int error = dw_probe_log_frame(log, code ? code->co_qualname : callee->name, code, &row.callee);
+    row.values[DW_LINE_HITS] = edge->calls;
+    row.values[DW_LINE_TIME] = scaled(edge->time, tick_ns);
+    return error ? error : dw_line_add(rows, &row);
+}
+
+static int add_line(struct dw_probe_log *log, struct dw_line_table *rows,
+                    const struct dw_line_count *count, dw_frame_id function, uint32_t number,
+                    double tick_ns)
+{
+    struct dw_line row = {.function = function, .line = number};
+    int error = add_row(rows, count, function, number, tick_ns);
+    for (const struct dw_line_edge *edge = count->edges; edge && !error; edge = edge->next)
+        error = add_edge(log, rows, edge, row, tick_ns);
+    return error;
+}
+
+static int add_function(struct dw_probe_log *log, struct dw_line_table *rows,
+                        const struct dw_line_function *function, double tick_ns)
+{
+    struct dw_line whole = {.values = {[DW_LINE_HITS] = function->calls}};
+    int error =
+        dw_probe_log_frame(log, function->code->co_qualname, function->code, &whole.function);
+    for (uint32_t i = 0; i < function->line_count && !error; i++) {
+        const struct dw_line_count *count = &function->lines[i];
+        whole.values[DW_LINE_TIME] += scaled(count->time, tick_ns);
+        if (count->has_code || count->has_inner_code)
+            error = add_line(log, rows, count, whole.function, function->first_line + i, tick_ns);
+    }
+    return error ? error : dw_line_add(rows, &whole);
+}
+
+static int collect(struct dw_probe_log *log, struct dw_line_profile *profile,
+                   struct dw_line_table *rows)
+{
+    int error = 0;
+    double tick_ns = dw_lines_tick_ns(profile);
+    dw_lines_settle(profile);
+    for (uint32_t i = 0; i < profile->function_count && !error; i++)
+        if (profile->functions[i]->lines)
+            error = add_function(log, rows, profile->functions[i], tick_ns);
+    return error;
+}
+
+/* Moves the rows that the log does not have as they are to the front of the table. */
+static int keep_news(struct dw_line_table *rows, struct dw_line_table *written)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const struct dw_line *row = &rows->lines[i];
+        uint32_t known = written->count;
+        struct dw_line *old = dw_line_get(written, row->function, row->line, row->callee);
+        if (!old)
+            return DW_ERR_MEMORY;
+        if (written->count == known && !memcmp(old->values, row->values, sizeof old->values))
+            continue;
+        memcpy(old->values, row->values, sizeof old->values);
+        rows->lines[kept++] = *row;
+    }
+    rows->count = kept;
+    return 0;
+}
+
+static int flush(struct dw_line_log *log, struct dw_line_profile *profile, bool last)
+{
+    struct dw_line_table rows = {0};
+    int error = collect(&log->base, profile, &rows);
+    if (!error)
+        error = keep_news(&rows, &log->written);
+    if (!error) {
+        dw_probe_log_define(&log->base);
+        dw_log_write_lines(&log->base.writer, 0, &rows, 0);
+        error = dw_probe_log_end(&log->base, last);
+    }
+    dw_line_table_release(&rows);
+    return error;
+}
+
+static void free_log(struct dw_line_log *log)
+{
+    dw_probe_log_release(&log->base);
+    dw_line_table_release(&log->written);
+    free(log->path);
+    free(log);
+}
+
+void dw_line_log_stop(struct dw_line_profile *profile)
+{
+    if (profile->log)
+        free_log(profile->log);
+    profile->log = NULL;
+    if (recorded == profile)
+        recorded = NULL;
+}
+
+static int new_log(const char *path, struct dw_line_log **result)
+{
+    struct dw_line_log *log = calloc(1, sizeof *log);
+    if (!log)
+        return DW_ERR_MEMORY;
+    log->path = strdup(path);
+    int error = log->path ? dw_probe_log_open(&log->base, path) : DW_ERR_MEMORY;
+    if (error)
+        free_log(log);
+    else
+        *result = log;
+    return error;
+}
+
+/* [signal-safe] Only the thread that forks is in the child, and only its numbers are its own. */
+static void after_fork_in_child(void)
+{
+    if (recorded)
+        dw_lines_forked(recorded);
+}
+
+int dw_line_log_start(struct dw_line_profile *profile, const char *path)
+{
+    static bool watches_forks;
+    int error = new_log(path, &profile->log);
+    if (error)
+        return error;
+    recorded = profile;
+    profile->flush_at = 0;
+    if (!watches_forks)
+        watches_forks = !pthread_atfork(NULL, NULL, after_fork_in_child);
+    return 0;
+}
+
+static bool has_hits(const struct dw_line_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->function_count; i++)
+        if (profile->functions[i]->calls)
+            return true;
+    return false;
+}
+
+/* Gives a forked child a file beside its parent's, once it has something to tell. */
+static int change_to_child_log(struct dw_line_profile *profile)
+{
+    char path[4096];
+    struct dw_line_log *parent = profile->log, *child;
+    size_t stem = strlen(parent->path);
+    if (!has_hits(profile))
+        return 0;
+    if (stem > 6 && !strcmp(parent->path + stem - 6, ".dwell"))
+        stem -= 6;
+    snprintf(path, sizeof path, "%.*s.%d.dwell", (int)stem, parent->path, (int)getpid());
+    int error = new_log(path, &child);
+    if (error)
+        return error;
+    free_log(parent);
+    profile->log = child;
+    return 0;
+}
+
+static int flush_profile(struct dw_line_profile *profile, bool last)
+{
+    int error = dw_probe_log_is_ours(&profile->log->base) ? 0 : change_to_child_log(profile);
+    if (error || !dw_probe_log_is_ours(&profile->log->base))
+        return error;
+    return flush(profile->log, profile, last);
+}
+
+void dw_lines_flush(struct dw_line_profile *profile, bool last)
+{
+    if (!profile->log)
+        return;
+    uint64_t before = dw_tick();
+    int error = flush_profile(profile, last);
+    if (error) {
+        dw_probe_log_complain(error);
+        dw_line_log_stop(profile);
+    }
+    profile->flush_at = dw_probe_log_next(before, dw_lines_tick_ns(profile));
+}
+
+/* (name, file, line, calls, time) */
+static int add_callee_row(struct dw_probe_log *log, struct dw_line_table *rows, struct dw_line row,
+                          PyObject *tuple)
+{
+    PyObject *name, *file;
+    struct dw_frame frame = {0};
+    unsigned long long calls, time;
+    if (!PyArg_ParseTuple(tuple, "UUIKK", &name, &file, &frame.line, &calls, &time))
+        return -1;
+    frame.kind = PyUnicode_GET_LENGTH(file) ? DW_FRAME_FUNCTION : DW_FRAME_BUILTIN;
+    row.values[DW_LINE_HITS] = calls;
+    row.values[DW_LINE_TIME] = time;
+    if (dw_probe_log_string(log, name, &frame.name) ||
+        dw_probe_log_string(log, file, &frame.file) ||
+        dw_frame_intern(&log->frames, &frame, &row.callee) || dw_line_add(rows, &row)) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+/* (line, hits, time, self, inclusive, suspended, callees) */
+static int add_line_row(struct dw_probe_log *log, struct dw_line_table *rows, dw_frame_id function,
+                        PyObject *tuple)
+{
+    unsigned long long values[DW_LINE_METRICS];
+    struct dw_line row = {.function = function}, key;
+    PyObject *callees;
+    if (!PyArg_ParseTuple(tuple, "IKKKKKO!", &row.line, &values[DW_LINE_HITS],
+                          &values[DW_LINE_TIME], &values[DW_LINE_SELF], &values[DW_LINE_INCLUSIVE],
+                          &values[DW_LINE_SUSPENDED], &PyList_Type, &callees))
+        return -1;
+    key = row;
+    for (size_t i = 0; i < DW_LINE_METRICS; i++)
+        row.values[i] = values[i];
+    if (dw_line_add(rows, &row)) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(callees); i++)
+        if (add_callee_row(log, rows, key, PyList_GET_ITEM(callees, i)))
+            return -1;
+    return 0;
+}
+
+/* (file, first line, name, calls, lines) */
+static int add_function_rows(struct dw_probe_log *log, struct dw_line_table *rows, PyObject *tuple)
+{
+    PyObject *file, *name, *lines;
+    struct dw_frame frame = {.kind = DW_FRAME_FUNCTION};
+    struct dw_line whole = {0};
+    unsigned long long calls;
+    if (!PyArg_ParseTuple(tuple, "UIUKO!", &file, &frame.line, &name, &calls, &PyList_Type, &lines))
+        return -1;
+    whole.values[DW_LINE_HITS] = calls;
+    if (dw_probe_log_string(log, name, &frame.name) ||
+        dw_probe_log_string(log, file, &frame.file) ||
+        dw_frame_intern(&log->frames, &frame, &whole.function) || dw_line_add(rows, &whole)) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lines); i++)
+        if (add_line_row(log, rows, whole.function, PyList_GET_ITEM(lines, i)))
+            return -1;
+    return 0;
+}
+
+static int add_sources(struct dw_probe_log *log, PyObject *sources)
+{
+    PyObject *file, *text;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(sources, &at, &file, &text)) {
+        dw_string_id names[2];
+        if (!PyUnicode_Check(file) || !PyUnicode_Check(text)) {
+            PyErr_SetString(PyExc_TypeError, "sources are a dict of str by str");
+            return -1;
+        }
+        if (dw_probe_log_string(log, file, &names[0]) || dw_probe_log_string(log, text, &names[1]))
+            return -1;
+        dw_log_write_source(&log->writer, log->strings.strings[names[0]],
+                            log->strings.strings[names[1]]);
+    }
+    return 0;
+}
+
+PyObject *dw_line_log_of_rows(PyObject *module, PyObject *arguments)
+{
+    PyObject *functions, *sources, *bytes = NULL;
+    struct dw_probe_log log;
+    struct dw_line_table rows = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &functions, &PyDict_Type, &sources))
+        return NULL;
+    int error = dw_probe_log_open(&log, NULL), failed = 0;
+    for (Py_ssize_t i = 0; !error && !failed && i < PyList_GET_SIZE(functions); i++)
+        failed = add_function_rows(&log, &rows, PyList_GET_ITEM(functions, i));
+    if (!error && !failed)
+        failed = add_sources(&log, sources);
+    if (!error && !failed) {
+        dw_probe_log_define(&log);
+        dw_log_write_lines(&log.writer, 0, &rows, 0);
+        error = dw_probe_log_end(&log, true);
+    }
+    if (!failed)
+        bytes = dw_probe_log_bytes(&log, error);
+    dw_line_table_release(&rows);
+    dw_probe_log_release(&log);
+    return bytes;
+}
