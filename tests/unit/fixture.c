@@ -102,15 +102,28 @@ dw_frame_id fixture_function(struct dw_profile *profile, const char *file, uint3
     return id;
 }
 
-struct dw_line *fixture_line(struct dw_profile *profile, dw_frame_id function, uint32_t number,
-                             uint64_t hits, uint64_t time)
+struct dw_line *fixture_callee(struct dw_profile *profile, dw_frame_id function, uint32_t number,
+                               dw_frame_id callee, uint64_t calls, uint64_t time)
 {
-    struct dw_line *line = dw_line_get(&profile->lines, function, number, 0);
+    struct dw_line *line = dw_line_get(&profile->lines, function, number, callee);
     require(line != NULL, "line");
-    line->values[DW_LINE_HITS] = hits;
+    line->values[DW_LINE_HITS] = calls;
     line->values[DW_LINE_TIME] = line->values[DW_LINE_SELF] = line->values[DW_LINE_INCLUSIVE] =
         time;
     return line;
+}
+
+struct dw_line *fixture_line(struct dw_profile *profile, dw_frame_id function, uint32_t number,
+                             uint64_t hits, uint64_t time)
+{
+    return fixture_callee(profile, function, number, 0, hits, time);
+}
+
+void fixture_source(struct dw_profile *profile, const char *file, const char *text)
+{
+    require(!DW_GROW(profile->sources, profile->source_count, profile->source_capacity), "source");
+    profile->sources[profile->source_count++] = (struct dw_source){
+        intern(profile, file, strlen(file)), intern(profile, text, strlen(text))};
 }
 
 dw_path_id fixture_path(struct dw_profile *profile, const char *text)
