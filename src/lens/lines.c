@@ -292,6 +292,8 @@ int dw_line_list_make(const struct dw_profile *profile, const struct dw_line_opt
                       struct dw_line_list *list)
 {
     struct dw_line_list made = {.profile = profile};
+    if (!dw_lines_are_in(profile))
+        return DW_ERR_NO_LINES;
     uint32_t *place = malloc((profile->frames.count + 1u) * sizeof *place);
     int error = place ? fill(&made, options ? options : &dw_line_defaults, place) : DW_ERR_MEMORY;
     free(place);

@@ -63,7 +63,7 @@ struct dw_line_list {
     const struct dw_line **rows;
 };
 
-/* Without options the defaults. */
+/* Without options the defaults. DW_ERR_NO_LINES when no lines were measured. */
 int dw_line_list_make(const struct dw_profile *profile, const struct dw_line_options *options,
                       struct dw_line_list *list);
 void dw_line_list_release(struct dw_line_list *list);

@@ -203,6 +203,20 @@ void fixture_events(struct dw_profile *profile, uint32_t thread, uint32_t sequen
     profile->blocks[profile->block_count++] = block;
 }
 
+void fixture_add_lines(struct dw_profile *profile)
+{
+    dw_frame_id work = fixture_function(profile, "work.py", 2, "work");
+    dw_frame_id step = fixture_function(profile, "work.py", 9, "step");
+    fixture_source(
+        profile, "work.py",
+        "import time\ndef work(n):\n    if n:\n        step()\n    # done\n    return work\n");
+    fixture_line(profile, work, 0, 2, 0);
+    fixture_line(profile, work, 3, 2, 1000000);
+    fixture_line(profile, work, 4, 1, 2000000)->values[DW_LINE_SELF] = 500000;
+    fixture_line(profile, work, 6, 0, 0);
+    fixture_callee(profile, work, 4, step, 1, 1500000);
+}
+
 struct dw_profile *fixture_small(void)
 {
     struct dw_profile *profile = fixture_new();

@@ -3,7 +3,9 @@
 #include "check.h"
 #include "fixture.h"
 
+#include "base/error.h"
 #include "json_check.h"
+#include "lens/functions.h"
 #include "lens/lines.h"
 
 #include <stdlib.h>
@@ -275,10 +277,107 @@ static void test_rows_that_no_program_writes(void **state)
 static void test_losses_are_told(void **state)
 {
     (void)state;
-    struct dw_profile *profile = fixture_new();
+    dw_frame_id process;
+    struct dw_profile *profile = make_holography(&process);
+    struct dw_line_options options = {.unit_s = 1, .strip_zeros = true};
     profile->losses.damaged_chunks = 1;
     profile->losses.damaged_bytes = 77;
-    check_text(profile, NULL, "Timer unit: 1e-06 s\n\n1 damaged part (77 bytes) was skipped\n");
+    check_text(profile, &options,
+               "Timer unit: 1 s\n\n 59.29 seconds - /src/udf.py:4 - UDF.process\n"
+               "1 damaged part (77 bytes) was skipped\n");
+    dw_profile_free(profile);
+}
+
+static char *write_data(const struct dw_profile *profile, const struct dw_lens *lens)
+{
+    struct dw_lens_options options = {0};
+    struct dw_out out;
+    dw_out_init_memory(&out);
+    assert_int_equal(lens->write(profile, &options, &out), 0);
+    dw_out_char(&out, '\0');
+    return (char *)out.buffer.data;
+}
+
+static void test_csv(void **state)
+{
+    (void)state;
+    dw_frame_id process;
+    struct dw_profile *profile = make_holography(&process);
+    static const char expected[] =
+        "file,function,function_line,line,hits,time,per_hit,percent_time,inclusive,self,suspended,"
+        "source\n"
+        "/src/udf.py,UDF.process,4,8,16,0.000154000,0.000009625000,0.0003,0.000154000,0.000154000,"
+        "0.000000000,        if not self.precision:\n"
+        "/src/udf.py,UDF.process,4,9,0,0.000000000,,0.0000,0.000000000,0.000000000,0.000000000,"
+        "            frame = frame.astype(float)\n"
+        "/src/udf.py,UDF.process,4,11,16,59.291808000,3.705738000000,99.9991,59.291808000,"
+        "59.291808000,0.000000000,        wave = fft2(frame)\n"
+        "/src/udf.py,UDF.process,4,13,16,0.000364000,0.000022750000,0.0006,0.000364000,0.000364000,"
+        "0.000000000,        self.wave[:] = wave\n"
+        "/src/udf.py,later,16,17,0,0.000000000,,,0.000000000,0.000000000,0.000000000,\treturn {\n";
+    char *text = write_data(profile, &dw_line_csv);
+    assert_string_equal(text, expected);
+    free(text);
+    text = fixture_show(profile, "csv", NULL, NULL); /* it holds nothing but lines */
+    assert_string_equal(text, expected);
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    dw_frame_id process;
+    struct dw_profile *profile = make_holography(&process);
+    fixture_callee(profile, process, 11, process, 2, 3 * US);
+    char *text = write_data(profile, &dw_line_json);
+    assert_true(json_is_valid(text));
+    assert_non_null(strstr(text,
+                           "{\"file\": \"/src/udf.py\", \"line\": 4, \"name\": \"UDF.process\", "
+                           "\"calls\": 16, \"total_ns\": 59292326000, \"suspended_ns\": 0, "
+                           "\"recursive\": false, \"source\": \"found\", \"lines\": ["));
+    assert_non_null(
+        strstr(text, "{\"line\": 11, \"hits\": 16, \"time_ns\": 59291808000, \"per_hit_ns\": "
+                     "3705738000.0000, \"percent_time\": 99.9991, \"inclusive_ns\": 59291808000, "
+                     "\"self_ns\": 59291808000, \"suspended_ns\": 0, "
+                     "\"source\": \"        wave = fft2(frame)\", \"callees\": [{\"file\": "
+                     "\"/src/udf.py\", \"line\": 4, \"name\": \"UDF.process\", \"hits\": 2, "
+                     "\"time_ns\": 3000, \"per_hit_ns\": 1500.0000, \"percent_time\": 0.0000, "
+                     "\"inclusive_ns\": 3000, \"self_ns\": 3000, \"suspended_ns\": 0}]}"));
+    assert_non_null(strstr(text, "\"losses\": {\"damaged_parts\": 0"));
+    free(text);
+    text = fixture_show(profile, "json", NULL, NULL);
+    assert_true(json_is_valid(text));
+    assert_non_null(strstr(text, "\"line_functions\": [\n    {\"file\": \"/src/udf.py\""));
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void test_recording_without_lines(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    struct dw_lens_options options = {0};
+    struct dw_out out;
+    dw_out_init_memory(&out);
+    assert_int_equal(dw_lens_lines.write(profile, &options, &out), DW_ERR_NO_LINES);
+    assert_false(dw_lines_are_in(profile) || dw_lines_are_all(profile));
+    dw_out_close(&out);
+    dw_profile_free(profile);
+}
+
+/* Lines are no calls: the functions that have them do not make a table of functions. */
+static void test_lines_beside_regions(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    fixture_add_lines(profile);
+    assert_true(dw_lines_are_in(profile));
+    assert_false(dw_lines_are_all(profile));
+    assert_false(dw_functions_are_in(profile));
+    char *text = fixture_show(profile, "csv", NULL, NULL);
+    assert_non_null(strstr(text, ",parse,"));
+    free(text);
     dw_profile_free(profile);
 }
 
@@ -295,6 +394,10 @@ int main(void)
         cmocka_unit_test(test_large_numbers),
         cmocka_unit_test(test_rows_that_no_program_writes),
         cmocka_unit_test(test_losses_are_told),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_recording_without_lines),
+        cmocka_unit_test(test_lines_beside_regions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
