@@ -81,26 +81,10 @@ static void measure(struct page *page)
     page->number_width = digits > NUMBER_WIDTH ? digits : NUMBER_WIDTH;
 }
 
-static void put_source_note(struct dw_out *out, enum dw_line_source source)
-{
-    switch (source) {
-    case DW_LINE_SOURCE_FOUND: break;
-    case DW_LINE_SOURCE_MISSING:
-        dw_out_text(out, "The source could not be found: lines are shown without their text.\n");
-        break;
-    case DW_LINE_SOURCE_SHORT:
-        dw_out_text(out, "The source that was found ends before the function does.\n");
-        break;
-    case DW_LINE_SOURCE_AMBIGUOUS:
-        dw_out_text(out, "The file changed between the recordings: the text is that of the "
-                         "first.\n");
-        break;
-    }
-}
-
 static void put_heading(struct page *page)
 {
     const struct dw_line_function *function = page->function;
+    const char *note = dw_line_source_note(function->source);
     struct dw_out *out = page->out;
     dw_out_printf(out, "Total time: %g s\nFile: ", seconds(function->totals[DW_LINE_TIME]));
     put_string(out, function->file);
@@ -109,7 +93,8 @@ static void put_heading(struct page *page)
     dw_out_printf(out, " at line %" PRIu32 "\n", function->line);
     if (function->calls_known)
         dw_out_printf(out, "Calls: %" PRIu64 "\n", function->calls);
-    put_source_note(out, function->source);
+    if (*note)
+        dw_out_printf(out, "%s\n", note);
 }
 
 static void put_header(struct page *page)

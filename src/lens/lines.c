@@ -14,6 +14,19 @@
 
 const struct dw_line_options dw_line_defaults = {.unit_s = 1e-6, .details = true};
 
+const char *dw_line_source_note(enum dw_line_source source)
+{
+    switch (source) {
+    case DW_LINE_SOURCE_MISSING:
+        return "The source could not be found: lines are shown without their text.";
+    case DW_LINE_SOURCE_SHORT: return "The source that was found ends before the function does.";
+    case DW_LINE_SOURCE_AMBIGUOUS:
+        return "The file changed between the recordings: the text is that of the first.";
+    case DW_LINE_SOURCE_FOUND: break;
+    }
+    return "";
+}
+
 static int ascending(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);

@@ -38,6 +38,9 @@ enum dw_line_source {
     DW_LINE_SOURCE_AMBIGUOUS, /* the recordings hold different ones; the first is shown */
 };
 
+/* A sentence about it, empty when it was found. */
+const char *dw_line_source_note(enum dw_line_source source);
+
 struct dw_line_function {
     dw_frame_id frame;
     struct dw_string file, name;
