@@ -19,6 +19,7 @@ const char *dw_error_text(int error)
     case DW_ERR_NO_TIMELINE: return "holds no timeline; record it with 'dwell run --timeline'";
     case DW_ERR_ARGUMENT: return "invalid argument";
     case DW_ERR_DUPLICATE: return "the same recording was given twice";
+    case DW_ERR_NO_LINES: return "holds no lines; record them with 'dwell run --lines'";
     default: return "unknown error";
     }
 }

@@ -16,6 +16,7 @@ enum dw_error {
     DW_ERR_NO_TIMELINE = -8,
     DW_ERR_ARGUMENT = -9,
     DW_ERR_DUPLICATE = -10, /* the same recording twice in one merge */
+    DW_ERR_NO_LINES = -11,
 };
 
 /* One clause, lower case, without a full stop. For DW_ERR_IO it reads errno. */

@@ -5,7 +5,7 @@
 #define DW_CLI_CLI_H
 
 #include "lens/function_list.h"
-#include "lens/lens.h"
+#include "lens/lines.h"
 
 #define DW_EXIT_TROUBLE 1
 #define DW_EXIT_USAGE 2
@@ -71,8 +71,28 @@ struct dw_function_request {
 int dw_function_request_init(struct dw_function_request *request,
                              const struct dw_function_words *words, const char *sort);
 void dw_function_request_release(struct dw_function_request *request);
-/* An option that only such a report knows, or NULL when none was given. */
+/* An option that such a report knows and one of rows does not, or NULL when none was given. */
 const char *dw_function_words_given(const struct dw_function_words *words);
+/* One that a report of lines does not know either. */
+const char *dw_function_words_own(const struct dw_function_words *words);
+/* The value of --match; 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_cli_compile(const char *text, regex_t *pattern);
+
+/* The options of reports of lines, beside --match and --callees. */
+struct dw_line_words {
+    const char *unit;
+    bool strip_zeros, summarize;
+};
+struct dw_line_request {
+    struct dw_line_options options; /* points to the pattern */
+    regex_t pattern;
+};
+/* 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_line_request_init(struct dw_line_request *request, const struct dw_line_words *words,
+                         const struct dw_function_words *functions, const char *sort);
+void dw_line_request_release(struct dw_line_request *request);
+/* An option that only such a report knows, or NULL when none was given. */
+const char *dw_line_words_given(const struct dw_line_words *words);
 
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */

@@ -11,7 +11,8 @@ static const char help[] =
     "\n"
     "Prints what the recordings hold; several files are added up.\n"
     "\n"
-    "  --by WHAT        region (the tree, the default), path, thread, process or function\n"
+    "  --by WHAT        region (the tree, the default), path, thread, process, function\n"
+    "                   or line\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
     "  --format FORMAT  table (the default), tree, csv or json\n"
@@ -27,16 +28,26 @@ static const char help[] =
     "  --callees        whom they called\n"
     "  --full-paths     keep the directories of files (--strip-dirs is the default)\n"
     "\n"
+    "Lines, when they were recorded, are printed with the source, as line_profiler prints them:\n"
+    "  --unit SECONDS   of the times; 1e-6 is the default\n"
+    "  --strip-zeros    leave out functions that never ran\n"
+    "  --summarize      add a line for each function at the end\n"
+    "  --callees        what each line called, under it\n"
+    "  --match REGEX    only functions that match, as file:line(name)\n"
+    "  --sort time      the function that took longest last\n"
+    "\n"
     "examples:\n"
     "  dwell report run.dwell --format tree\n"
     "  dwell report run.dwell --by function --sort self --limit 10\n"
     "  dwell report run.dwell --by function --match 'json' --callers\n"
+    "  dwell report run.dwell --by line --strip-zeros --unit 1e-3\n"
     "  dwell report rank*.dwell --by process --columns indented_name,total,count,p95\n"
     "  dwell report run.dwell --format csv > run.csv\n";
 
 struct request {
     struct dw_report_words words;
     struct dw_function_words functions;
+    struct dw_line_words lines;
     const char *format;
     const struct dw_lens *lens; /* of the format */
 };
@@ -56,7 +67,8 @@ static int report_rows(const struct dw_profile *profile, const struct request *r
 {
     const char *given = dw_function_words_given(&request->functions);
     if (given)
-        return dw_cli_usage("--%s goes with a recording of calls, and %s holds none", given, file);
+        return dw_cli_usage("--%s goes with a recording of calls or lines, and %s holds none",
+                            given, file);
     return dw_cli_write(profile, request->lens, &options->lens, file, NULL);
 }
 
@@ -72,15 +84,39 @@ static int report_functions(const struct dw_profile *profile, const struct reque
     return status;
 }
 
+static const struct dw_lens *find_named(const struct dw_lens *const *lenses, size_t count,
+                                        const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(lenses[i]->name, name))
+            return lenses[i];
+    return NULL;
+}
+
 /* The report of functions in the format asked for, or NULL: chosen columns are of rows. */
 static const struct dw_lens *function_lens(const struct request *request)
 {
     static const struct dw_lens *const lenses[] = {&dw_function_table, &dw_function_csv,
                                                    &dw_function_json};
-    for (size_t i = 0; !request->words.columns && i < sizeof lenses / sizeof *lenses; i++)
-        if (!strcmp(lenses[i]->name, request->format))
-            return lenses[i];
-    return NULL;
+    return request->words.columns ? NULL : find_named(lenses, 3, request->format);
+}
+
+static int report_lines(const struct dw_profile *profile, const struct request *request,
+                        const char *file)
+{
+    static const struct dw_lens *const data[] = {&dw_line_csv, &dw_line_json};
+    bool is_table = !strcmp(request->format, "table");
+    const struct dw_lens *lens = is_table ? &dw_lens_lines : find_named(data, 2, request->format);
+    struct dw_line_request wanted;
+    if (!lens || request->words.columns)
+        return dw_cli_usage("%s does not go with --by line", lens ? "--columns" : "--format tree");
+    int status =
+        dw_line_request_init(&wanted, &request->lines, &request->functions, request->words.sort);
+    struct dw_lens_options options = {.lines = &wanted.options};
+    if (!status)
+        status = dw_cli_write(profile, lens, &options, file, NULL);
+    dw_line_request_release(&wanted);
+    return status;
 }
 
 static int report_rows_as_asked(const struct dw_profile *profile, const struct request *request,
@@ -95,7 +131,15 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 }
 
 /* What the words mean depends on what the recording holds: one of calls is reported by
- * function unless something else is asked for. */
+ * function and one of nothing but lines by line, unless something else is asked for. */
+static bool is_by_line(const struct dw_profile *profile, const struct request *request)
+{
+    const struct dw_report_words *words = &request->words;
+    if (words->by)
+        return !strcmp(words->by, "line");
+    return dw_line_words_given(&request->lines) || (dw_lines_are_all(profile) && !words->columns);
+}
+
 static bool is_by_function(const struct dw_profile *profile, const struct request *request)
 {
     const char *by = request->words.by;
@@ -103,28 +147,38 @@ static bool is_by_function(const struct dw_profile *profile, const struct reques
            dw_functions_are_in(profile);
 }
 
+static int report_as_asked(const struct dw_profile *profile, const struct request *request,
+                           const char *file)
+{
+    if (is_by_line(profile, request))
+        return report_lines(profile, request, file);
+    if (is_by_function(profile, request))
+        return report_functions(profile, request, function_lens(request), file);
+    return report_rows_as_asked(profile, request, file);
+}
+
 static int report(char **files, int count, const struct request *request)
 {
     int status;
     struct dw_profile *profile = dw_cli_load(files, count, 0, &status);
     if (profile) {
-        int written = is_by_function(profile, request)
-                          ? report_functions(profile, request, function_lens(request), files[0])
-                          : report_rows_as_asked(profile, request, files[0]);
+        int written = report_as_asked(profile, request, files[0]);
         status = written ? written : status;
     }
     dw_profile_free(profile);
     return status;
 }
 
-/* Options of functions ask for functions. */
+/* Options of functions or lines ask for these. */
 static int check(struct request *request)
 {
-    const char *given = dw_function_words_given(&request->functions);
-    if (given && !request->words.by)
-        request->words.by = "function";
-    if (given && strcmp(request->words.by, "function") != 0)
-        return dw_cli_usage("--%s goes with --by function", given);
+    const char *by = request->words.by;
+    const char *of_functions = dw_function_words_given(&request->functions);
+    const char *of_lines = dw_line_words_given(&request->lines);
+    if (by && of_lines && strcmp(by, "line") != 0)
+        return dw_cli_usage("--%s goes with --by line", of_lines);
+    if (by && of_functions && strcmp(by, "function") != 0 && strcmp(by, "line") != 0)
+        return dw_cli_usage("--%s goes with --by function", of_functions);
     request->lens = find_format(request->format);
     return request->lens ? 0 : DW_EXIT_USAGE;
 }
@@ -144,6 +198,9 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "callees", .flag = &functions->callees},
         {.name = "strip-dirs", .flag = &functions->strip_dirs},
         {.name = "full-paths", .flag = &functions->full_paths},
+        {.name = "unit", .value = &request->lines.unit},
+        {.name = "strip-zeros", .flag = &request->lines.strip_zeros},
+        {.name = "summarize", .flag = &request->lines.summarize},
         {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);

@@ -41,16 +41,21 @@ static int parse_limit(const char *text, struct dw_restriction *restriction)
     return 0;
 }
 
-static int parse_match(const char *text, struct dw_restriction *restriction)
+int dw_cli_compile(const char *text, regex_t *pattern)
 {
     char reason[256];
-    restriction->kind = DW_RESTRICT_PATTERN;
-    restriction->text = text;
-    int error = regcomp(&restriction->pattern, text, REG_EXTENDED | REG_NOSUB);
+    int error = regcomp(pattern, text, REG_EXTENDED | REG_NOSUB);
     if (!error)
         return 0;
-    regerror(error, &restriction->pattern, reason, sizeof reason);
+    regerror(error, pattern, reason, sizeof reason);
     return dw_cli_usage("--match '%s': %s", text, reason);
+}
+
+static int parse_match(const char *text, struct dw_restriction *restriction)
+{
+    restriction->kind = DW_RESTRICT_PATTERN;
+    restriction->text = text;
+    return dw_cli_compile(text, &restriction->pattern);
 }
 
 static int parse_restrictions(struct dw_function_request *request,
@@ -95,14 +100,18 @@ void dw_function_request_release(struct dw_function_request *request)
     free(request->restrictions);
 }
 
+const char *dw_function_words_own(const struct dw_function_words *words)
+{
+    return words->callers      ? "callers"
+           : words->full_paths ? "full-paths"
+           : words->strip_dirs ? "strip-dirs"
+                               : NULL;
+}
+
 const char *dw_function_words_given(const struct dw_function_words *words)
 {
     for (uint32_t i = 0; i < words->restrictions.count; i++)
         if (!strcmp(words->restrictions.uses[i].name, "match"))
             return "match";
-    return words->callers      ? "callers"
-           : words->callees    ? "callees"
-           : words->full_paths ? "full-paths"
-           : words->strip_dirs ? "strip-dirs"
-                               : NULL;
+    return words->callees ? "callees" : dw_function_words_own(words);
 }

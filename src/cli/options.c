@@ -107,7 +107,8 @@ static int parse_by(const char *word, enum dw_by *by)
             return 0;
         }
     }
-    return dw_cli_usage("no grouping '%s'; there are: region, path, thread, process, function",
+    return dw_cli_usage("no grouping '%s'; there are: region, path, thread, process, function and, "
+                        "for reports, line",
                         word);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Comma-separated values by RFC 4180, except that lines end with \n alone: that
- * is what the tools on this platform write and expect, and what all readers take. */
+ * is what the tools on this platform write and expect, and what all readers take.
+ * A recording that holds nothing but lines is written by line. */
 #include "lens/column.h"
+#include "lens/lines.h"
 
 #include <stdlib.h>
 
@@ -38,6 +40,8 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
     size_t count;
     struct dw_rows rows = {0};
     struct dw_out cell;
+    if (dw_lines_are_all(profile) && !options->columns)
+        return dw_line_csv.write(profile, options, out);
     dw_out_init_memory(&cell);
     int error = dw_columns_choose(options, default_columns, &columns, &count);
     if (!error)

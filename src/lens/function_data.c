@@ -148,11 +148,8 @@ static void put_json(struct dw_out *out, const struct dw_profile *profile,
         put_json_function(out, list, list->order[i], wanted);
     }
     dw_out_printf(out, "],\n  \"functions_left_out\": %u", list->functions.count - list->count);
-    dw_out_printf(out,
-                  ",\n  \"losses\": {\"damaged_parts\": %" PRIu64 ", \"damaged_bytes\": %" PRIu64
-                  ", \"cut_processes\": %" PRIu64 ", \"dropped_events\": %" PRIu64 "}\n}\n",
-                  profile->losses.damaged_chunks, profile->losses.damaged_bytes,
-                  profile->losses.cut_files, dw_notes_dropped(profile));
+    dw_notes_put_json_losses(out, profile);
+    dw_out_text(out, "\n}\n");
 }
 
 static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,

@@ -13,10 +13,11 @@ static bool is_call(uint32_t kind)
     return kind == DW_FRAME_FUNCTION || kind == DW_FRAME_BUILTIN;
 }
 
+/* Frames alone do not tell: those of lines are functions too, and have no path. */
 bool dw_functions_are_in(const struct dw_profile *profile)
 {
-    for (dw_frame_id i = 0; i < profile->frames.count; i++)
-        if (is_call(profile->frames.frames[i].kind))
+    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->paths.count; path++)
+        if (is_call(dw_profile_frame(profile, path)->kind))
             return true;
     return false;
 }

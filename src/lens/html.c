@@ -3,6 +3,8 @@
  * it as JSON. No '<' is ever written into the data, so no name can end it. */
 #include "base/error.h"
 #include "lens/column.h"
+#include "lens/html_lines.h"
+#include "lens/html_text.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
 #include "viewer_page.h"
@@ -42,13 +44,7 @@ static void put_text(struct page *page, const void *bytes, size_t size)
     struct dw_buffer *text = &page->scratch.buffer;
     dw_buffer_clear(text);
     dw_out_json_string(&page->scratch, bytes, size);
-    const uint8_t *at = text->data, *end = at ? at + text->size : at, *mark;
-    while (at < end && (mark = memchr(at, '<', (size_t)(end - at)))) {
-        dw_out_write(page->out, at, (size_t)(mark - at));
-        dw_out_text(page->out, "\\u003c");
-        at = mark + 1;
-    }
-    dw_out_write(page->out, at, (size_t)(end - at));
+    dw_html_put_json(page->out, text->data, text->size);
 }
 
 static void put_string(struct page *page, struct dw_string string)
@@ -283,6 +279,8 @@ static int put_data(struct page *page)
     put_metrics(page);
     put_frames(page);
     error = put_all_views(page);
+    if (!error)
+        error = dw_html_put_lines(page->out, page->profile);
     dw_out_text(page->out, "}\n");
     return error;
 }

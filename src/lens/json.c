@@ -2,6 +2,7 @@
  * The whole report as one JSON document. All times are whole nanoseconds. */
 #include "base/error.h"
 #include "lens/column.h"
+#include "lens/line_data.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
 
@@ -268,14 +269,19 @@ static int put_counters(struct dw_out *out, const struct dw_profile *profile)
     return 0;
 }
 
-static void put_losses(struct dw_out *out, const struct dw_profile *profile)
+/* Nothing when no lines were measured. */
+static int put_lines(struct dw_out *out, const struct dw_profile *profile)
 {
-    dw_out_text(out, ",\n  \"losses\": {");
-    put_number(out, "damaged_parts", profile->losses.damaged_chunks, true);
-    put_number(out, "damaged_bytes", profile->losses.damaged_bytes, false);
-    put_number(out, "cut_processes", profile->losses.cut_files, false);
-    put_number(out, "dropped_events", dw_notes_dropped(profile), false);
-    dw_out_text(out, "}\n}\n");
+    struct dw_line_list list;
+    if (!dw_lines_are_in(profile))
+        return 0;
+    int error = dw_line_list_make(profile, NULL, &list);
+    if (error)
+        return error;
+    dw_out_text(out, ",\n  \"line_functions\": ");
+    dw_line_data_put_functions(out, &list);
+    dw_line_list_release(&list);
+    return 0;
 }
 
 static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,
@@ -292,7 +298,10 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
         put_threads(out, profile, &places);
         put_rows(out, &rows, &places);
         error = put_counters(out, profile);
-        put_losses(out, profile);
+        if (!error)
+            error = put_lines(out, profile);
+        dw_notes_put_json_losses(out, profile);
+        dw_out_text(out, "\n}\n");
     }
     dw_rows_release(&rows);
     places_release(&places);

@@ -5,6 +5,7 @@
 #define EACH_LENS(LENS)                                                                            \
     LENS(table)                                                                                    \
     LENS(tree)                                                                                     \
+    LENS(lines)                                                                                    \
     LENS(csv)                                                                                      \
     LENS(json)                                                                                     \
     LENS(html)                                                                                     \

@@ -37,3 +37,13 @@ void dw_notes_put_losses(struct dw_out *out, const struct dw_profile *profile, c
         dw_out_printf(out, "%s%" PRIu64 " event%s dropped\n", prefix, dropped,
                       dropped == 1 ? " was" : "s were");
 }
+
+void dw_notes_put_json_losses(struct dw_out *out, const struct dw_profile *profile)
+{
+    const struct dw_losses *losses = &profile->losses;
+    dw_out_printf(out,
+                  ",\n  \"losses\": {\"damaged_parts\": %" PRIu64 ", \"damaged_bytes\": %" PRIu64
+                  ", \"cut_processes\": %" PRIu64 ", \"dropped_events\": %" PRIu64 "}",
+                  losses->damaged_chunks, losses->damaged_bytes, losses->cut_files,
+                  dw_notes_dropped(profile));
+}

@@ -10,5 +10,7 @@
 uint64_t dw_notes_dropped(const struct dw_profile *profile);
 /* One line for each kind of loss, after `prefix`; nothing when there was none. */
 void dw_notes_put_losses(struct dw_out *out, const struct dw_profile *profile, const char *prefix);
+/* The same as numbers: a comma and the member "losses" of a JSON object. */
+void dw_notes_put_json_losses(struct dw_out *out, const struct dw_profile *profile);
 
 #endif

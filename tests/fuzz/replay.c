@@ -85,6 +85,7 @@ static int run_seed(void)
 {
     struct dw_profile *profile = fixture_small();
     struct dw_log_writer writer;
+    fixture_add_lines(profile);
     fixture_save(profile, &writer);
     for (int i = 0; i < ROUNDS; i++)
         run_changed(&writer.memory);

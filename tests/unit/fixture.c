@@ -102,15 +102,28 @@ dw_frame_id fixture_function(struct dw_profile *profile, const char *file, uint3
     return id;
 }
 
-struct dw_line *fixture_line(struct dw_profile *profile, dw_frame_id function, uint32_t number,
-                             uint64_t hits, uint64_t time)
+struct dw_line *fixture_callee(struct dw_profile *profile, dw_frame_id function, uint32_t number,
+                               dw_frame_id callee, uint64_t calls, uint64_t time)
 {
-    struct dw_line *line = dw_line_get(&profile->lines, function, number, 0);
+    struct dw_line *line = dw_line_get(&profile->lines, function, number, callee);
     require(line != NULL, "line");
-    line->values[DW_LINE_HITS] = hits;
+    line->values[DW_LINE_HITS] = calls;
     line->values[DW_LINE_TIME] = line->values[DW_LINE_SELF] = line->values[DW_LINE_INCLUSIVE] =
         time;
     return line;
+}
+
+struct dw_line *fixture_line(struct dw_profile *profile, dw_frame_id function, uint32_t number,
+                             uint64_t hits, uint64_t time)
+{
+    return fixture_callee(profile, function, number, 0, hits, time);
+}
+
+void fixture_source(struct dw_profile *profile, const char *file, const char *text)
+{
+    require(!DW_GROW(profile->sources, profile->source_count, profile->source_capacity), "source");
+    profile->sources[profile->source_count++] = (struct dw_source){
+        intern(profile, file, strlen(file)), intern(profile, text, strlen(text))};
 }
 
 dw_path_id fixture_path(struct dw_profile *profile, const char *text)
@@ -188,6 +201,20 @@ void fixture_events(struct dw_profile *profile, uint32_t thread, uint32_t sequen
     profile->threads[thread].block_count++;
     profile->threads[thread].last_block = profile->block_count;
     profile->blocks[profile->block_count++] = block;
+}
+
+void fixture_add_lines(struct dw_profile *profile)
+{
+    dw_frame_id work = fixture_function(profile, "work.py", 2, "work");
+    dw_frame_id step = fixture_function(profile, "work.py", 9, "step");
+    fixture_source(
+        profile, "work.py",
+        "import time\ndef work(n):\n    if n:\n        step()\n    # done\n    return work\n");
+    fixture_line(profile, work, 0, 2, 0);
+    fixture_line(profile, work, 3, 2, 1000000);
+    fixture_line(profile, work, 4, 1, 2000000)->values[DW_LINE_SELF] = 500000;
+    fixture_line(profile, work, 6, 0, 0);
+    fixture_callee(profile, work, 4, step, 1, 1500000);
 }
 
 struct dw_profile *fixture_small(void)

@@ -39,6 +39,15 @@ dw_frame_id fixture_function(struct dw_profile *profile, const char *file, uint3
 struct dw_line *fixture_line(struct dw_profile *profile, dw_frame_id function, uint32_t line,
                              uint64_t hits, uint64_t time);
 
+/* A row of what that line called, likewise. */
+struct dw_line *fixture_callee(struct dw_profile *profile, dw_frame_id function, uint32_t line,
+                               dw_frame_id callee, uint64_t calls, uint64_t time);
+/* The text of a file as it was. */
+void fixture_source(struct dw_profile *profile, const char *file, const char *text);
+
+/* A function with lines, of which one has a callee and one never ran. */
+void fixture_add_lines(struct dw_profile *profile);
+
 /* One process, two threads:
  *   <main> 10 ms; load 6 ms (2 entries: 2 and 4 ms); load/parse 3 ms (3 entries of 1 ms)
  *   worker: load 1 ms; a counter "bytes" and a timeline of the first thread. */

@@ -295,6 +295,7 @@ static void test_hostile_names(void **state)
     (void)state;
     struct dw_profile *profile = hostile_profile();
     const struct dw_lens *lens;
+    fixture_add_lines(profile);
     for (size_t i = 0; (lens = dw_lens_at(i)); i++) {
         size_t size;
         char *text = fixture_show(profile, lens->name, NULL, &size);
@@ -326,6 +327,7 @@ static void test_deep_path(void **state)
     }
     fixture_entry(profile, thread, path, MS);
     fixture_events(profile, thread, 0, DW_PATH_ROOT, events, depth);
+    fixture_add_lines(profile);
     const struct dw_lens *lens;
     for (size_t i = 0; (lens = dw_lens_at(i)); i++) {
         size_t size;
@@ -346,7 +348,7 @@ static void test_empty_profile(void **state)
     struct dw_profile *profile = fixture_new();
     const struct dw_lens *lens;
     for (size_t i = 0; (lens = dw_lens_at(i)); i++)
-        if (strcmp(lens->name, "chrome"))
+        if (strcmp(lens->name, "chrome") != 0 && strcmp(lens->name, "lines") != 0)
             free(fixture_show(profile, lens->name, NULL, NULL));
     dw_profile_free(profile);
 }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "lens/line_column.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool is_recursive(const struct dw_line_function *function)
+{
+    return function->recursive;
+}
+
+static bool has_callees(const struct dw_line_function *function)
+{
+    uint64_t self = function->totals[DW_LINE_SELF];
+    return function->has_callees || (self && self != function->totals[DW_LINE_TIME]);
+}
+
+static bool has_slept(const struct dw_line_function *function)
+{
+    return function->totals[DW_LINE_SUSPENDED] > 0;
+}
+
+static const struct dw_line_column columns[] = {
+    {"hits", "Hits", 9, DW_LINE_HITS, DW_LINE_FORM_COUNT, NULL, "times that the line began"},
+    {"time", "Time", 12, DW_LINE_TIME, DW_LINE_FORM_TIME, NULL,
+     "time while it was the innermost line of its function"},
+    {"per_hit", "Per Hit", 8, DW_LINE_TIME, DW_LINE_FORM_PER_HIT, NULL, "time of one hit"},
+    {"percent_time", "% Time", 8, DW_LINE_TIME, DW_LINE_FORM_SHARE, NULL,
+     "share of the function's time"},
+    {"inclusive", "Inclusive", 12, DW_LINE_INCLUSIVE, DW_LINE_FORM_TIME, is_recursive,
+     "time from its begin to its end, with what it recurses into"},
+    {"self", "Self", 12, DW_LINE_SELF, DW_LINE_FORM_TIME, has_callees,
+     "time in none of the callees that were measured"},
+    {"suspended", "Suspended", 12, DW_LINE_SUSPENDED, DW_LINE_FORM_TIME, has_slept,
+     "time in which a generator or task slept on it"},
+};
+
+const struct dw_line_column *dw_line_column_at(size_t index)
+{
+    return index < sizeof columns / sizeof *columns ? &columns[index] : NULL;
+}
+
+bool dw_line_column_is_present(const struct dw_line_column *column,
+                               const struct dw_line_function *function)
+{
+    return !column->is_present || column->is_present(function);
+}
+
+bool dw_line_has_run(const struct dw_line *line)
+{
+    for (size_t i = 0; i < DW_LINE_METRICS; i++)
+        if (line->values[i])
+            return true;
+    return false;
+}
+
+bool dw_line_column_number(const struct dw_line_column *column,
+                           const struct dw_line_function *function, const struct dw_line *line,
+                           double *number)
+{
+    double value = (double)line->values[column->metric], divisor = 1;
+    if (column->form == DW_LINE_FORM_PER_HIT)
+        divisor = (double)line->values[DW_LINE_HITS];
+    if (column->form == DW_LINE_FORM_SHARE)
+        divisor = (double)function->totals[column->metric] / 100;
+    *number = divisor > 0 ? value / divisor : 0;
+    return divisor > 0;
+}
+
+/* One decimal; three digits and a power of ten when that is wider than the column. */
+static void show_decimal(double value, size_t width, char cell[DW_LINE_CELL_MAX])
+{
+    int size = snprintf(cell, DW_LINE_CELL_MAX, "%.1f", value);
+    if (size > (int)width)
+        snprintf(cell, DW_LINE_CELL_MAX, "%.3g", value);
+}
+
+/* A line that did not run has hits, 0, and nothing else; columns that only some functions have
+ * leave out zeros. */
+void dw_line_column_show(const struct dw_line_column *column,
+                         const struct dw_line_function *function, const struct dw_line *line,
+                         double unit_s, char cell[DW_LINE_CELL_MAX])
+{
+    double number;
+    *cell = '\0';
+    if (column->form == DW_LINE_FORM_COUNT) {
+        snprintf(cell, DW_LINE_CELL_MAX, "%" PRIu64, line->values[column->metric]);
+        return;
+    }
+    bool is_shown = dw_line_has_run(line) && (!column->is_present || line->values[column->metric]);
+    if (!is_shown || !dw_line_column_number(column, function, line, &number))
+        return;
+    bool is_share = column->form == DW_LINE_FORM_SHARE;
+    show_decimal(is_share ? number : number * 1e-9 / unit_s, column->width, cell);
+}
