@@ -7,9 +7,12 @@ from ._plot import plot
 from ._progress import progress
 from ._snapshot import Snapshot, snapshot
 from .calls import Profile, describe, run, runctx
+from .lines import LineProfiler, LineStats, load_stats
 from .regions import RegionProfiler, func, install
 
 __all__ = [
+    "LineProfiler",
+    "LineStats",
     "Profile",
     "RegionProfiler",
     "Snapshot",
@@ -22,6 +25,7 @@ __all__ = [
     "install",
     "instant",
     "iter_proxy",
+    "load_stats",
     "plot",
     "progress",
     "region",

@@ -44,6 +44,43 @@ def export(log_file: str | PathLike[str], lens: str, out_file: str | PathLike[st
 # code, name, calls, recursive calls, total and self seconds, and the entries of callees
 CallEntry = tuple[CodeType | None, str, int, int, float, float, Any]
 
+# line, hits, time, self, inclusive and suspended nanoseconds, and callees: name, file, line,
+# calls, nanoseconds
+LineRow = tuple[int, int, int, int, int, int, list[tuple[str, str, int, int, int]]]
+# file, first line, name, calls, lines
+LineFunction = tuple[str, int, str, int, list[LineRow]]
+_Place = tuple[str, int, str]
+
+def line_log(functions: list[LineFunction], sources: dict[str, str], /) -> bytes: ...
+def line_rows(
+    log: bytes, /
+) -> tuple[
+    list[tuple[_Place, int, _Place | None, int, int, int, int, int]], dict[str, str]
+]: ...
+def render_lines(
+    log: bytes,
+    unit: float = 1e-6,
+    strip_zeros: bool = False,
+    details: bool = True,
+    summarize: bool = False,
+    sort: bool = False,
+    callees: bool = False,
+) -> bytes: ...
+
+class LineTracer:
+    def __init__(self, callees: bool = False) -> None: ...
+    @property
+    def enable_count(self) -> int: ...
+    def enable_by_count(self) -> None: ...
+    def disable_by_count(self) -> None: ...
+    def _add(self, code: CodeType, /) -> int: ...
+    def _rows(self) -> list[LineFunction]: ...
+    def _record(self, log_file: str | PathLike[str], /) -> None: ...
+    def _flush_last(self) -> None: ...
+    def _finish(self) -> None: ...
+
+line_recorder: LineTracer | None
+
 class CallTracer:
     def __init__(
         self,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Lines as a log: of a profile while the program runs, or made of Python objects. */
+ * The log that a profile of lines goes to while the program runs. */
 #ifndef DW_PROBE_LINE_LOG_H
 #define DW_PROBE_LINE_LOG_H
 
-#include "probe/lines.h"
+#include "probe/line_probe.h"
 #include "probe/probe_log.h"
 
 struct dw_line_log {
@@ -15,8 +15,5 @@ struct dw_line_log {
 /* From now on the profile goes to the file too. 0 or an error. */
 int dw_line_log_start(struct dw_line_profile *profile, const char *path);
 void dw_line_log_stop(struct dw_line_profile *profile);
-
-/* line_log(functions, sources): the bytes of a log of what LineTracer._rows() gives. */
-PyObject *dw_line_log_of_rows(PyObject *module, PyObject *arguments);
 
 #endif

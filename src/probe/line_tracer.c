@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "probe/line_log.h"
-#include "probe/lines.h"
+#include "probe/line_probe.h"
 
 struct line_tracer {
     PyObject_HEAD struct dw_line_profile profile;
@@ -30,7 +30,7 @@ static PyObject *tracer_add(PyObject *self, PyObject *code)
     if (!PyCode_Check(code))
         return PyErr_Format(PyExc_TypeError, "_add() needs a code object, not %.100s",
                             Py_TYPE(code)->tp_name);
-    int added = dw_line_function_add(profile_of(self), (PyCodeObject *)code);
+    int added = dw_line_code_add(profile_of(self), (PyCodeObject *)code);
     return added < 0 ? NULL : PyLong_FromLong(added);
 }
 
@@ -91,7 +91,7 @@ static PyObject *line_row(uint32_t number, const struct dw_line_count *line, dou
                          ns(line->inclusive, tick_ns), ns(line->suspended, tick_ns), callees);
 }
 
-static PyObject *line_rows(const struct dw_line_function *function, double tick_ns)
+static PyObject *line_rows(const struct dw_line_code *function, double tick_ns)
 {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < function->line_count; i++) {
@@ -112,7 +112,7 @@ static PyObject *tracer_rows(PyObject *self, PyObject *unused)
     PyObject *list = PyList_New(0);
     dw_lines_settle(profile);
     for (uint32_t i = 0; list && i < profile->function_count; i++) {
-        const struct dw_line_function *function = profile->functions[i];
+        const struct dw_line_code *function = profile->functions[i];
         PyObject *lines = function->lines ? line_rows(function, tick_ns) : NULL;
         if (!function->lines)
             continue;
@@ -205,7 +205,7 @@ static PyType_Spec spec = {
 
 int dw_line_tracer_init(PyObject *module)
 {
-    if (dw_line_functions_init())
+    if (dw_line_codes_init())
         return -1;
     PyObject *type = PyType_FromSpec(&spec);
     int error = type ? PyModule_AddObjectRef(module, "LineTracer", type) : -1;

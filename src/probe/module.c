@@ -4,26 +4,11 @@
 #include "probe/region.h"
 
 #include "base/error.h"
-#include "lens/lens.h"
-#include "log/reader.h"
 #include "probe/call_profiler.h"
 #include "probe/iter_proxy.h"
-#include "probe/line_log.h"
+#include "probe/line_rows.h"
 #include "probe/line_tracer.h"
-
-#include <errno.h>
-#include <fcntl.h>
-
-/* The one place where an error code becomes a Python exception. */
-static PyObject *raise_error(int error, const char *file)
-{
-    if (error == DW_ERR_MEMORY)
-        return PyErr_NoMemory();
-    if (error == DW_ERR_IO)
-        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, file);
-    return PyErr_Format(PyExc_ValueError, "%s%s%s", file ? file : "", file ? ": " : "",
-                        dw_error_text(error));
-}
+#include "probe/render.h"
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)
 {
@@ -41,7 +26,7 @@ static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *key
         .cpu = cpu,
     };
     int error = dw_recorder_start(&options);
-    PyObject *result = error ? raise_error(error, options.log_file) : Py_NewRef(Py_None);
+    PyObject *result = error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);
     Py_XDECREF(path);
     return result;
 }
@@ -61,7 +46,7 @@ static PyObject *core_stop(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     int error;
     Py_BEGIN_ALLOW_THREADS error = dw_recorder_stop();
-    Py_END_ALLOW_THREADS return error ? raise_error(error, dw_recorder_log_file())
+    Py_END_ALLOW_THREADS return error ? dw_raise_error(error, dw_recorder_log_file())
                                       : Py_NewRef(Py_None);
 }
 
@@ -106,7 +91,7 @@ static PyObject *core_snapshot(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     Py_BEGIN_ALLOW_THREADS error = dw_recorder_snapshot(&writer);
     Py_END_ALLOW_THREADS PyObject *result =
-        error ? raise_error(error, NULL)
+        error ? dw_raise_error(error, NULL)
               : PyBytes_FromStringAndSize((const char *)writer.memory.data,
                                           (Py_ssize_t)writer.memory.size);
     dw_log_writer_release(&writer);
@@ -194,115 +179,6 @@ static PyObject *core_iter_proxy(PyObject *module, PyObject *const *arguments, P
     return proxy;
 }
 
-struct rendering {
-    struct dw_profile *profile;
-    const struct dw_lens *lens;
-    struct dw_lens_options options;
-    const char *columns[64];
-    struct dw_out out;
-};
-
-static int read_columns(PyObject *sequence, struct rendering *rendering)
-{
-    Py_ssize_t count = PyTuple_GET_SIZE(sequence);
-    if (count > 64) {
-        PyErr_SetString(PyExc_ValueError, "at most 64 columns");
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        rendering->columns[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(sequence, i));
-        if (!rendering->columns[i])
-            return -1;
-    }
-    rendering->options.columns = count ? rendering->columns : NULL;
-    rendering->options.column_count = (size_t)count;
-    return 0;
-}
-
-static int run_lens(struct rendering *rendering, const Py_buffer *log)
-{
-    unsigned flags = rendering->lens->needs_events ? DW_READ_EVENTS : 0;
-    int error = dw_profile_new(&rendering->profile);
-    if (error)
-        return error;
-    error = dw_log_read(log->buf, (size_t)log->len, flags, rendering->profile);
-    if (!error)
-        error = rendering->lens->write(rendering->profile, &rendering->options, &rendering->out);
-    dw_profile_free(rendering->profile);
-    return error;
-}
-
-/* render(log, lens, by=0, columns=()): the bytes that the lens writes. */
-static PyObject *core_render(PyObject *module, PyObject *arguments)
-{
-    Py_buffer log;
-    const char *lens;
-    int by = 0, error;
-    PyObject *columns = NULL;
-    struct rendering rendering = {0};
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*s|iO!", &log, &lens, &by, &PyTuple_Type, &columns))
-        return NULL;
-    rendering.lens = dw_lens_find(lens);
-    rendering.options.by = (enum dw_by)by;
-    PyObject *result = NULL;
-    if (!rendering.lens)
-        PyErr_Format(PyExc_ValueError, "no lens '%s'", lens);
-    else if (!columns || !read_columns(columns, &rendering)) {
-        dw_out_init_memory(&rendering.out);
-        Py_BEGIN_ALLOW_THREADS error = run_lens(&rendering, &log);
-        Py_END_ALLOW_THREADS const struct dw_buffer *made = &rendering.out.buffer;
-        result = error
-                     ? raise_error(error, NULL)
-                     : PyBytes_FromStringAndSize((const char *)made->data, (Py_ssize_t)made->size);
-        dw_out_close(&rendering.out);
-    }
-    PyBuffer_Release(&log);
-    return result;
-}
-
-static int export_file(const char *from, const struct dw_lens *lens, int fd)
-{
-    struct dw_profile *profile;
-    struct dw_out out;
-    struct dw_lens_options options = {0};
-    int error = dw_profile_new(&profile);
-    if (error)
-        return error;
-    error = dw_log_read_file(from, DW_READ_EVENTS, profile);
-    dw_out_init_fd(&out, fd);
-    if (!error)
-        error = lens->write(profile, &options, &out);
-    int closed = dw_out_close(&out);
-    dw_profile_free(profile);
-    return error ? error : closed;
-}
-
-/* export(log_file, lens, out_file) */
-static PyObject *core_export(PyObject *module, PyObject *arguments)
-{
-    PyObject *from = NULL, *to = NULL;
-    const char *name;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&sO&", PyUnicode_FSConverter, &from, &name,
-                          PyUnicode_FSConverter, &to))
-        return NULL;
-    const struct dw_lens *lens = dw_lens_find(name);
-    const char *out = PyBytes_AS_STRING(to);
-    int error = lens ? DW_ERR_IO : DW_ERR_ARGUMENT;
-    int fd = lens ? open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
-    if (fd >= 0) {
-        Py_BEGIN_ALLOW_THREADS error = export_file(PyBytes_AS_STRING(from), lens, fd);
-        Py_END_ALLOW_THREADS int saved = errno;
-        close(fd);
-        errno = saved;
-    }
-    PyObject *result = error ? raise_error(error, out) : Py_NewRef(Py_None);
-    Py_DECREF(from);
-    Py_DECREF(to);
-    return result;
-}
-
 #define FAST(function) (PyCFunction)(void (*)(void))(function)
 
 static PyMethodDef methods[] = {
@@ -326,9 +202,11 @@ static PyMethodDef methods[] = {
     {"log_file", core_log_file, METH_NOARGS, NULL},
     {"describe", core_describe, METH_VARARGS, NULL},
     {"snapshot", core_snapshot, METH_NOARGS, NULL},
-    {"render", core_render, METH_VARARGS, NULL},
-    {"export", core_export, METH_VARARGS, NULL},
-    {"line_log", dw_line_log_of_rows, METH_VARARGS, NULL},
+    {"render", dw_render, METH_VARARGS, NULL},
+    {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"export", dw_export, METH_VARARGS, NULL},
+    {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
+    {"line_rows", dw_line_rows_of_log, METH_O, NULL},
     {0},
 };
 

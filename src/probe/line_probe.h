@@ -2,8 +2,8 @@
  * The lines probe: hits and times of the lines of chosen functions, in all threads.
  * The numbers are one set for all threads, each thread has a stack of its own; the
  * GIL guards all of it. Any number of profiles may run at once. */
-#ifndef DW_PROBE_LINES_H
-#define DW_PROBE_LINES_H
+#ifndef DW_PROBE_LINE_PROBE_H
+#define DW_PROBE_LINE_PROBE_H
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -33,12 +33,12 @@ struct dw_line_callee {
 
 /* A code object in a profile. Lambdas and comprehensions share the lines of the function that
  * they are in, if they have lines for themselves. */
-struct dw_line_function {
+struct dw_line_code {
     struct dw_line_profile *profile;
-    PyCodeObject *code;                    /* strong */
-    struct dw_line_function *next_of_code; /* the same code in another profile */
-    struct dw_line_function *outermost;    /* whose lines these are: mostly itself */
-    struct dw_line_count *lines;           /* of the outermost one, from first_line on */
+    PyCodeObject *code;                /* strong */
+    struct dw_line_code *next_of_code; /* the same code in another profile */
+    struct dw_line_code *outermost;    /* whose lines these are: mostly itself */
+    struct dw_line_count *lines;       /* of the outermost one, from first_line on */
     uint32_t first_line, line_count;
     uint64_t calls;
     uint32_t open;   /* its activations, in all threads */
@@ -50,7 +50,7 @@ struct dw_line_function {
 
 /* A call that is open: of a function, or of something that is not Python. */
 struct dw_line_activation {
-    struct dw_line_function *function; /* NULL: not Python */
+    struct dw_line_code *function; /* NULL: not Python */
     const struct dw_line_callee *callee;
     struct dw_line_count *line; /* NULL: none yet */
     uint64_t start;             /* of the call, or when its time was last settled */
@@ -74,7 +74,7 @@ struct dw_line_profile {
     uint64_t serial; /* of this enabling, unique in the process; 0: off */
     uint32_t enable_count;
     bool with_callees;
-    struct dw_line_function **functions;
+    struct dw_line_code **functions;
     uint32_t function_count, function_capacity;
     uint32_t watched_count;          /* the functions before this one are watched */
     struct dw_line_callee **callees; /* that are not functions of ours */
@@ -89,26 +89,26 @@ struct dw_line_profile {
     uint64_t flush_at;       /* the tick at which the log is due */
 };
 
-/* line_functions.c */
-int dw_line_functions_init(void);
+/* line_codes.c */
+int dw_line_codes_init(void);
 /* Adds the code, with what is in it; 1 when it is new, 0 when it was there, -1 with an exception.
  */
-int dw_line_function_add(struct dw_line_profile *profile, PyCodeObject *code);
+int dw_line_code_add(struct dw_line_profile *profile, PyCodeObject *code);
 /* The same for a function of which only begin and end count. */
-int dw_line_function_meet(struct dw_line_profile *profile, PyCodeObject *code);
+int dw_line_code_meet(struct dw_line_profile *profile, PyCodeObject *code);
 /* The first profile's function of the code, or NULL. */
-struct dw_line_function *dw_line_functions_of(PyCodeObject *code);
-struct dw_line_function *dw_line_function_in(struct dw_line_profile *profile, PyCodeObject *code);
+struct dw_line_code *dw_line_codes_of(PyCodeObject *code);
+struct dw_line_code *dw_line_code_in(struct dw_line_profile *profile, PyCodeObject *code);
 /* The Python code that a callable runs at once, or NULL; borrowed. */
-PyCodeObject *dw_line_code_of(PyObject *callable);
+PyCodeObject *dw_line_callable_code(PyObject *callable);
 /* A callee that is not Python; NULL when out of memory. */
 const struct dw_line_callee *dw_line_callee_of(struct dw_line_profile *profile, PyObject *callable);
 /* Sees to it that the events of all functions come. */
-int dw_line_functions_watch(struct dw_line_profile *profile);
-void dw_line_function_unwatch(struct dw_line_function *function);
-void dw_line_functions_release(struct dw_line_profile *profile);
+int dw_line_codes_watch(struct dw_line_profile *profile);
+void dw_line_code_unwatch(struct dw_line_code *function);
+void dw_line_codes_release(struct dw_line_profile *profile);
 
-/* lines.c */
+/* line_probe.c */
 int dw_lines_enable(struct dw_line_profile *profile);
 void dw_lines_disable(struct dw_line_profile *profile);
 /* Adds what is still open to the numbers, as of now. */

@@ -2,7 +2,7 @@
  * The hot path of the lines probe. At a line event the line before ends and the next
  * begins, with one read of the clock. Of the activations of a recursive function only
  * the innermost spends its time on its line; the others are frozen on theirs. */
-#include "probe/lines.h"
+#include "probe/line_probe.h"
 
 #include "base/grow.h"
 #include "cpython/line_events.h"
@@ -57,7 +57,7 @@ static inline struct dw_line_track *track_of(struct dw_line_profile *profile)
     return track;
 }
 
-static inline uint32_t line_index(const struct dw_line_function *function,
+static inline uint32_t line_index(const struct dw_line_code *function,
                                   const struct dw_line_count *line)
 {
     return (uint32_t)(line - function->outermost->lines);
@@ -90,9 +90,9 @@ static inline void begin_line(struct dw_line_activation *open, struct dw_line_co
 }
 
 /* The line's numbers; NULL for a line that the code does not own up to. */
-static inline struct dw_line_count *line_at(const struct dw_line_function *function, int number)
+static inline struct dw_line_count *line_at(const struct dw_line_code *function, int number)
 {
-    const struct dw_line_function *owner = function->outermost;
+    const struct dw_line_code *owner = function->outermost;
     uint32_t index = (uint32_t)number - owner->first_line;
     return index < owner->line_count ? &owner->lines[index] : NULL;
 }
@@ -156,8 +156,7 @@ static void charge_caller(struct dw_line_track *track, const struct dw_line_acti
 }
 
 /* The activation of the same function that is innermost so far, or 0. */
-static uint32_t find_outer(const struct dw_line_track *track,
-                           const struct dw_line_function *function)
+static uint32_t find_outer(const struct dw_line_track *track, const struct dw_line_code *function)
 {
     uint32_t at = function->outermost->open ? track->depth : 0;
     while (at && !(track->stack[at].function &&
@@ -182,8 +181,7 @@ static void nest(struct dw_line_track *track, struct dw_line_activation *open)
     freeze(outer, 1);
 }
 
-static struct dw_line_activation *push(struct dw_line_track *track,
-                                       struct dw_line_function *function,
+static struct dw_line_activation *push(struct dw_line_track *track, struct dw_line_code *function,
                                        const struct dw_line_callee *callee)
 {
     if (__builtin_expect(track->depth + 1 >= track->capacity, 0) &&
@@ -231,7 +229,7 @@ static struct dw_line_activation *top_of(struct dw_line_track *track)
 
 /* The uppermost activation of the function. Those above it left without telling. */
 static struct dw_line_activation *find_open(struct dw_line_track *track,
-                                            const struct dw_line_function *function, uint64_t now)
+                                            const struct dw_line_code *function, uint64_t now)
 {
     uint32_t at = track->depth;
     while (at && track->stack[at].function != function)
@@ -242,15 +240,15 @@ static struct dw_line_activation *find_open(struct dw_line_track *track,
 }
 
 /* An event of a function whose profile is off. */
-static void stray(struct dw_line_function *function)
+static void stray(struct dw_line_code *function)
 {
     if (++function->strays > STRAYS_MAX)
-        dw_line_function_unwatch(function);
+        dw_line_code_unwatch(function);
 }
 
 /* Each function of the code whose profile is on, with the thread's track of that profile. */
 #define FOR_EACH_FUNCTION(function, track, code)                                                   \
-    for (struct dw_line_function *function = dw_line_functions_of(code), *next_; function;         \
+    for (struct dw_line_code *function = dw_line_codes_of(code), *next_; function;                 \
          function = next_)                                                                         \
         if (next_ = function->next_of_code, !function->profile->serial)                            \
             stray(function);                                                                       \
@@ -268,7 +266,7 @@ static void forget_sleeper(struct dw_line_profile *profile)
     dw_pointer_map_take(&profile->asleep_on, generator, &old);
 }
 
-static void start(struct dw_line_track *track, struct dw_line_function *function)
+static void start(struct dw_line_track *track, struct dw_line_code *function)
 {
     if (function->code->co_flags & SLEEPERS)
         forget_sleeper(track->profile);
@@ -288,7 +286,7 @@ void dw_lines_on_start(PyCodeObject *code)
 }
 
 /* Profiling may have begun in the middle of the function. */
-static void line_slow(struct dw_line_track *track, struct dw_line_function *function, int number)
+static void line_slow(struct dw_line_track *track, struct dw_line_code *function, int number)
 {
     uint64_t now = dw_tick();
     struct dw_line_activation *open = find_open(track, function, now);
@@ -302,7 +300,7 @@ static void line_slow(struct dw_line_track *track, struct dw_line_function *func
 void dw_lines_on_line(PyCodeObject *code, int number)
 {
     struct dw_line_activation *top = here_serial && here->depth ? top_of(here) : NULL;
-    struct dw_line_function *function = top ? top->function : NULL;
+    struct dw_line_code *function = top ? top->function : NULL;
     if (__builtin_expect(function && function->code == code && !function->next_of_code &&
                              function->profile->serial == here_serial,
                          1)) {
@@ -347,7 +345,7 @@ void dw_lines_on_yield(dw_py_frame *frame, PyCodeObject *code)
 }
 
 /* It goes on in the line that it fell asleep on: that is no new hit. */
-static void wake(struct dw_line_track *track, struct dw_line_function *function,
+static void wake(struct dw_line_track *track, struct dw_line_code *function,
                  const PyObject *generator)
 {
     struct dw_line_activation *open = push(track, function, &function->callee);
@@ -373,13 +371,13 @@ void dw_lines_on_resume(dw_py_frame *frame, PyCodeObject *code)
 /* A function that is called from a line is watched too, but not its lines. */
 static void meet_code(struct dw_line_profile *profile, PyCodeObject *code)
 {
-    if (!dw_line_function_in(profile, code) && dw_line_function_meet(profile, code))
+    if (!dw_line_code_in(profile, code) && dw_line_code_meet(profile, code))
         PyErr_Clear();
 }
 
 void dw_lines_on_python_call(PyCodeObject *code, PyCodeObject *called)
 {
-    for (struct dw_line_function *caller = dw_line_functions_of(code); caller;
+    for (struct dw_line_code *caller = dw_line_codes_of(code); caller;
          caller = caller->next_of_code)
         if (caller->profile->serial && caller->watch & DW_WATCH_CALLS)
             meet_code(caller->profile, called);
@@ -387,7 +385,7 @@ void dw_lines_on_python_call(PyCodeObject *code, PyCodeObject *called)
 
 void dw_lines_on_call(PyCodeObject *code, PyObject *callable)
 {
-    PyCodeObject *called = dw_line_code_of(callable);
+    PyCodeObject *called = dw_line_callable_code(callable);
     if (called) {
         dw_lines_on_python_call(code, called);
         return;
@@ -425,7 +423,7 @@ int dw_lines_enable(struct dw_line_profile *profile)
     }
     if (dw_line_events_enable())
         return -1;
-    if (dw_line_functions_watch(profile)) {
+    if (dw_line_codes_watch(profile)) {
         if (!profiles_on)
             dw_line_events_disable();
         return -1;
@@ -492,7 +490,7 @@ void dw_lines_forked(struct dw_line_profile *profile)
             pop(profile->tracks[i], dw_tick());
     dw_lines_settle(profile);
     for (uint32_t i = 0; i < profile->function_count; i++) {
-        struct dw_line_function *function = profile->functions[i];
+        struct dw_line_code *function = profile->functions[i];
         function->calls = 0;
         for (uint32_t line = 0; !function->is_inner && line < function->line_count; line++)
             reset_line(&function->lines[line]);
@@ -511,7 +509,7 @@ void dw_lines_release(struct dw_line_profile *profile)
     free(profile->tracks);
     dw_pointer_map_release(&profile->asleep_since);
     dw_pointer_map_release(&profile->asleep_on);
-    dw_line_functions_release(profile);
+    dw_line_codes_release(profile);
 }
 
 double dw_lines_tick_ns(const struct dw_line_profile *profile)

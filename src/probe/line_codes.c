@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The functions of a lines profile: which code they are, which lines they have, and
  * what they call. A code object finds its functions through its extra slot. */
-#include "probe/lines.h"
+#include "probe/line_probe.h"
 
 #include "base/grow.h"
 #include "cpython/code_lines.h"
@@ -12,7 +12,7 @@
 
 static Py_ssize_t extra_index = -1; /* of the first function, in code objects */
 
-int dw_line_functions_init(void)
+int dw_line_codes_init(void)
 {
     extra_index = PyUnstable_Eval_RequestCodeExtraIndex(NULL);
     if (extra_index >= 0)
@@ -21,30 +21,30 @@ int dw_line_functions_init(void)
     return -1;
 }
 
-struct dw_line_function *dw_line_functions_of(PyCodeObject *code)
+struct dw_line_code *dw_line_codes_of(PyCodeObject *code)
 {
     void *first = NULL;
     PyUnstable_Code_GetExtra((PyObject *)code, extra_index, &first);
     return first;
 }
 
-struct dw_line_function *dw_line_function_in(struct dw_line_profile *profile, PyCodeObject *code)
+struct dw_line_code *dw_line_code_in(struct dw_line_profile *profile, PyCodeObject *code)
 {
-    struct dw_line_function *function = dw_line_functions_of(code);
+    struct dw_line_code *function = dw_line_codes_of(code);
     while (function && function->profile != profile)
         function = function->next_of_code;
     return function;
 }
 
-static int link_function(struct dw_line_function *function)
+static int link_function(struct dw_line_code *function)
 {
-    function->next_of_code = dw_line_functions_of(function->code);
+    function->next_of_code = dw_line_codes_of(function->code);
     return PyUnstable_Code_SetExtra((PyObject *)function->code, extra_index, function);
 }
 
-static void unlink_function(struct dw_line_function *function)
+static void unlink_function(struct dw_line_code *function)
 {
-    struct dw_line_function *first = dw_line_functions_of(function->code), **link = &first;
+    struct dw_line_code *first = dw_line_codes_of(function->code), **link = &first;
     while (*link && *link != function)
         link = &(*link)->next_of_code;
     if (*link)
@@ -53,17 +53,17 @@ static void unlink_function(struct dw_line_function *function)
 }
 
 /* A new function of the code, not in the profile's list yet; NULL with an exception. */
-static struct dw_line_function *new_function(struct dw_line_profile *profile, PyCodeObject *code,
-                                             unsigned watch)
+static struct dw_line_code *new_function(struct dw_line_profile *profile, PyCodeObject *code,
+                                         unsigned watch)
 {
-    struct dw_line_function *function = calloc(1, sizeof *function);
+    struct dw_line_code *function = calloc(1, sizeof *function);
     if (!function ||
         DW_GROW(profile->functions, profile->function_count, profile->function_capacity)) {
         free(function);
         PyErr_NoMemory();
         return NULL;
     }
-    *function = (struct dw_line_function){
+    *function = (struct dw_line_code){
         .profile = profile,
         .code = (PyCodeObject *)Py_NewRef(code),
         .outermost = function,
@@ -73,7 +73,7 @@ static struct dw_line_function *new_function(struct dw_line_profile *profile, Py
     return function;
 }
 
-static int keep(struct dw_line_profile *profile, struct dw_line_function *function)
+static int keep(struct dw_line_profile *profile, struct dw_line_code *function)
 {
     if (link_function(function)) {
         Py_DECREF(function->code);
@@ -82,7 +82,7 @@ static int keep(struct dw_line_profile *profile, struct dw_line_function *functi
         return -1;
     }
     profile->functions[profile->function_count++] = function;
-    return profile->enable_count ? dw_line_functions_watch(profile) : 0;
+    return profile->enable_count ? dw_line_codes_watch(profile) : 0;
 }
 
 /* Lambdas and comprehensions, which have no name of their own. */
@@ -127,11 +127,11 @@ static int widen_by_inner(PyCodeObject *code, void *context)
 
 static void mark_own(void *context, uint32_t line)
 {
-    struct dw_line_function *function = context;
+    struct dw_line_code *function = context;
     function->lines[line - function->first_line].has_code = true;
 }
 
-static int make_lines(struct dw_line_function *function)
+static int make_lines(struct dw_line_code *function)
 {
     struct extent extent = {UINT32_MAX, 0};
     if (dw_py_code_lines(function->code, widen, &extent) ||
@@ -149,7 +149,7 @@ static int make_lines(struct dw_line_function *function)
 }
 
 struct inner_lines {
-    struct dw_line_function *outermost;
+    struct dw_line_code *outermost;
     bool any; /* a line that the function itself does not have */
 };
 
@@ -164,15 +164,15 @@ static void mark_inner(void *context, uint32_t line)
 /* What runs only on lines of the function itself is left to those. */
 static int add_inner(PyCodeObject *code, void *context)
 {
-    struct dw_line_function *outermost = context;
+    struct dw_line_code *outermost = context;
     struct inner_lines inner = {.outermost = outermost};
-    if (dw_line_function_in(outermost->profile, code))
+    if (dw_line_code_in(outermost->profile, code))
         return 0;
     if (dw_py_code_lines(code, mark_inner, &inner))
         return -1;
     if (!inner.any)
         return 0;
-    struct dw_line_function *function = new_function(outermost->profile, code, outermost->watch);
+    struct dw_line_code *function = new_function(outermost->profile, code, outermost->watch);
     if (!function)
         return -1;
     function->outermost = outermost;
@@ -180,13 +180,13 @@ static int add_inner(PyCodeObject *code, void *context)
     return keep(outermost->profile, function);
 }
 
-int dw_line_function_add(struct dw_line_profile *profile, PyCodeObject *code)
+int dw_line_code_add(struct dw_line_profile *profile, PyCodeObject *code)
 {
-    struct dw_line_function *known = dw_line_function_in(profile, code);
+    struct dw_line_code *known = dw_line_code_in(profile, code);
     if (known && known->watch & DW_WATCH_LINES)
         return 0;
     unsigned watch = DW_WATCH_ENDS | DW_WATCH_LINES | (profile->with_callees ? DW_WATCH_CALLS : 0);
-    struct dw_line_function *function = known ? known : new_function(profile, code, watch);
+    struct dw_line_code *function = known ? known : new_function(profile, code, watch);
     if (!function)
         return -1;
     if (make_lines(function) || (!known && keep(profile, function)))
@@ -198,12 +198,12 @@ int dw_line_function_add(struct dw_line_profile *profile, PyCodeObject *code)
     }
     if (each_inner(code, add_inner, function))
         return -1;
-    return profile->enable_count && dw_line_functions_watch(profile) ? -1 : 1;
+    return profile->enable_count && dw_line_codes_watch(profile) ? -1 : 1;
 }
 
-int dw_line_function_meet(struct dw_line_profile *profile, PyCodeObject *code)
+int dw_line_code_meet(struct dw_line_profile *profile, PyCodeObject *code)
 {
-    struct dw_line_function *function = new_function(profile, code, DW_WATCH_ENDS);
+    struct dw_line_code *function = new_function(profile, code, DW_WATCH_ENDS);
     return function ? keep(profile, function) : -1;
 }
 
@@ -211,16 +211,16 @@ int dw_line_function_meet(struct dw_line_profile *profile, PyCodeObject *code)
 static int watch_code(PyCodeObject *code)
 {
     unsigned watch = 0;
-    for (struct dw_line_function *f = dw_line_functions_of(code); f; f = f->next_of_code)
+    for (struct dw_line_code *f = dw_line_codes_of(code); f; f = f->next_of_code)
         if (f->is_watched)
             watch |= f->watch;
     return dw_line_events_watch(code, watch);
 }
 
-int dw_line_functions_watch(struct dw_line_profile *profile)
+int dw_line_codes_watch(struct dw_line_profile *profile)
 {
     for (; profile->watched_count < profile->function_count; profile->watched_count++) {
-        struct dw_line_function *function = profile->functions[profile->watched_count];
+        struct dw_line_code *function = profile->functions[profile->watched_count];
         if (function->is_watched)
             continue;
         function->is_watched = true;
@@ -231,7 +231,7 @@ int dw_line_functions_watch(struct dw_line_profile *profile)
     return 0;
 }
 
-void dw_line_function_unwatch(struct dw_line_function *function)
+void dw_line_code_unwatch(struct dw_line_code *function)
 {
     function->is_watched = false;
     function->profile->watched_count = 0;
@@ -239,7 +239,7 @@ void dw_line_function_unwatch(struct dw_line_function *function)
         PyErr_Clear();
 }
 
-PyCodeObject *dw_line_code_of(PyObject *callable)
+PyCodeObject *dw_line_callable_code(PyObject *callable)
 {
     if (PyMethod_Check(callable))
         callable = PyMethod_GET_FUNCTION(callable);
@@ -307,7 +307,7 @@ const struct dw_line_callee *dw_line_callee_of(struct dw_line_profile *profile, 
     return found != DW_MAP_NONE ? profile->callees[found] : new_callee(profile, callable, key);
 }
 
-static void free_lines(struct dw_line_function *function)
+static void free_lines(struct dw_line_code *function)
 {
     for (uint32_t i = 0; function->lines && i < function->line_count; i++) {
         for (struct dw_line_edge *edge = function->lines[i].edges, *next; edge; edge = next) {
@@ -318,11 +318,11 @@ static void free_lines(struct dw_line_function *function)
     free(function->lines);
 }
 
-void dw_line_functions_release(struct dw_line_profile *profile)
+void dw_line_codes_release(struct dw_line_profile *profile)
 {
     for (uint32_t i = 0; i < profile->function_count; i++) {
-        struct dw_line_function *function = profile->functions[i];
-        dw_line_function_unwatch(function);
+        struct dw_line_code *function = profile->functions[i];
+        dw_line_code_unwatch(function);
         unlink_function(function);
         Py_DECREF(function->code);
         free_lines(function);

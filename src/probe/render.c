@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ * Lenses for Python: a log in memory or in a file becomes bytes or a file. */
+#include "probe/render.h"
+
+#include "base/error.h"
+#include "lens/lens.h"
+#include "lens/lines.h"
+#include "log/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+PyObject *dw_raise_error(int error, const char *file)
+{
+    if (error == DW_ERR_MEMORY)
+        return PyErr_NoMemory();
+    if (error == DW_ERR_IO)
+        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, file);
+    return PyErr_Format(PyExc_ValueError, "%s%s%s", file ? file : "", file ? ": " : "",
+                        dw_error_text(error));
+}
+
+struct rendering {
+    struct dw_profile *profile;
+    const struct dw_lens *lens;
+    struct dw_lens_options options;
+    const char *columns[64];
+    struct dw_out out;
+};
+
+static int read_columns(PyObject *sequence, struct rendering *rendering)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(sequence);
+    if (count > 64) {
+        PyErr_SetString(PyExc_ValueError, "at most 64 columns");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        rendering->columns[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(sequence, i));
+        if (!rendering->columns[i])
+            return -1;
+    }
+    rendering->options.columns = count ? rendering->columns : NULL;
+    rendering->options.column_count = (size_t)count;
+    return 0;
+}
+
+static int run_lens(struct rendering *rendering, const Py_buffer *log)
+{
+    unsigned flags = rendering->lens->needs_events ? DW_READ_EVENTS : 0;
+    int error = dw_profile_new(&rendering->profile);
+    if (error)
+        return error;
+    error = dw_log_read(log->buf, (size_t)log->len, flags, rendering->profile);
+    if (!error)
+        error = rendering->lens->write(rendering->profile, &rendering->options, &rendering->out);
+    dw_profile_free(rendering->profile);
+    return error;
+}
+
+static PyObject *rendered(struct rendering *rendering, const Py_buffer *log)
+{
+    int error;
+    dw_out_init_memory(&rendering->out);
+    Py_BEGIN_ALLOW_THREADS error = run_lens(rendering, log);
+    Py_END_ALLOW_THREADS const struct dw_buffer *made = &rendering->out.buffer;
+    PyObject *result =
+        error ? dw_raise_error(error, NULL)
+              : PyBytes_FromStringAndSize((const char *)made->data, (Py_ssize_t)made->size);
+    dw_out_close(&rendering->out);
+    return result;
+}
+
+PyObject *dw_render(PyObject *module, PyObject *arguments)
+{
+    Py_buffer log;
+    const char *lens;
+    int by = 0;
+    PyObject *columns = NULL, *result = NULL;
+    struct rendering rendering = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*s|iO!", &log, &lens, &by, &PyTuple_Type, &columns))
+        return NULL;
+    rendering.lens = dw_lens_find(lens);
+    rendering.options.by = (enum dw_by)by;
+    if (!rendering.lens)
+        PyErr_Format(PyExc_ValueError, "no lens '%s'", lens);
+    else if (!columns || !read_columns(columns, &rendering))
+        result = rendered(&rendering, &log);
+    PyBuffer_Release(&log);
+    return result;
+}
+
+PyObject *dw_render_lines(PyObject *module, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"log",       "unit", "strip_zeros", "details",
+                            "summarize", "sort", "callees",     NULL};
+    int strip_zeros = 0, details = 1, summarize = 0, sort = 0, callees = 0;
+    Py_buffer log;
+    struct dw_line_options lines = dw_line_defaults;
+    struct rendering rendering = {.lens = &dw_lens_lines, .options.lines = &lines};
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "y*|dppppp", names, &log, &lines.unit_s,
+                                     &strip_zeros, &details, &summarize, &sort, &callees))
+        return NULL;
+    lines.strip_zeros = strip_zeros;
+    lines.details = details;
+    lines.summarize = summarize;
+    lines.sort = sort;
+    lines.callees = callees;
+    PyObject *result = rendered(&rendering, &log);
+    PyBuffer_Release(&log);
+    return result;
+}
+
+static int export_file(const char *from, const struct dw_lens *lens, int fd)
+{
+    struct dw_profile *profile;
+    struct dw_out out;
+    struct dw_lens_options options = {0};
+    int error = dw_profile_new(&profile);
+    if (error)
+        return error;
+    error = dw_log_read_file(from, DW_READ_EVENTS, profile);
+    dw_out_init_fd(&out, fd);
+    if (!error)
+        error = lens->write(profile, &options, &out);
+    int closed = dw_out_close(&out);
+    dw_profile_free(profile);
+    return error ? error : closed;
+}
+
+PyObject *dw_export(PyObject *module, PyObject *arguments)
+{
+    PyObject *from = NULL, *to = NULL;
+    const char *name;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&sO&", PyUnicode_FSConverter, &from, &name,
+                          PyUnicode_FSConverter, &to))
+        return NULL;
+    const struct dw_lens *lens = dw_lens_find(name);
+    const char *out = PyBytes_AS_STRING(to);
+    int error = lens ? DW_ERR_IO : DW_ERR_ARGUMENT;
+    int fd = lens ? open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    if (fd >= 0) {
+        Py_BEGIN_ALLOW_THREADS error = export_file(PyBytes_AS_STRING(from), lens, fd);
+        Py_END_ALLOW_THREADS int saved = errno;
+        close(fd);
+        errno = saved;
+    }
+    PyObject *result = error ? dw_raise_error(error, out) : Py_NewRef(Py_None);
+    Py_DECREF(from);
+    Py_DECREF(to);
+    return result;
+}
