@@ -28,7 +28,7 @@ def start() -> None:
     except Exception as error:
         sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
     finally:
-        for name in ("dwell", "dwell._process", __name__):
+        for name in ("dwell", "dwell._process", "dwell._line_targets", __name__):
             sys.modules.pop(name, None)
 
 
@@ -36,6 +36,9 @@ def _start(options: list[str], log_file: str) -> None:
     from dwell import _core, _process
 
     _process.describe()
+    if "lines" in options:
+        _start_lines(options, log_file)
+        return
     if "calls" not in options:
         _core.start(log_file, "timeline" in options, "cpu" in options)
         _process.stop_at_end(_core.stop, _core.flush_last)
@@ -44,3 +47,28 @@ def _start(options: list[str], log_file: str) -> None:
     profile._record(log_file)
     _process.stop_at_end(profile._finish, profile._flush_last)
     profile._enable(True, True)
+
+
+def _start_lines(options: list[str], log_file: str) -> None:
+    import builtins
+
+    from dwell import _core, _line_targets, _process
+
+    tracer = _core.LineTracer("callees" in options)
+    names = [name for name in os.environ.pop("DWELL_LINES", "").split("\n") if name]
+    wanted = _line_targets.Wanted(names, tracer._add)
+
+    process = os.getpid()
+
+    def finish() -> None:
+        tracer._finish()
+        for name in wanted.unknown() if os.getpid() == process else ():
+            sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")
+
+    tracer._record(log_file)
+    _process.stop_at_end(finish, tracer._flush_last)
+    if names:
+        _core.on_exec(wanted.see)
+    _core.line_recorder = tracer
+    builtins.profile = _line_targets.Marker(tracer._add)  # type: ignore[attr-defined]
+    tracer.enable_by_count()

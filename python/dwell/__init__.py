@@ -4,6 +4,7 @@
 from . import _core, reporter_columns, reporters
 from ._core import __version__, count, instant, iter_proxy, region
 from ._plot import plot
+from ._profile_decorator import profile
 from ._progress import progress
 from ._snapshot import Snapshot, snapshot
 from .calls import Profile, describe, run, runctx
@@ -27,6 +28,7 @@ __all__ = [
     "iter_proxy",
     "load_stats",
     "plot",
+    "profile",
     "progress",
     "region",
     "reporter_columns",

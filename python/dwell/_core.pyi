@@ -54,9 +54,7 @@ _Place = tuple[str, int, str]
 def line_log(functions: list[LineFunction], sources: dict[str, str], /) -> bytes: ...
 def line_rows(
     log: bytes, /
-) -> tuple[
-    list[tuple[_Place, int, _Place | None, int, int, int, int, int]], dict[str, str]
-]: ...
+) -> tuple[list[tuple[_Place, int, _Place | None, int, int, int, int, int]], dict[str, str]]: ...
 def render_lines(
     log: bytes,
     unit: float = 1e-6,
@@ -79,7 +77,9 @@ class LineTracer:
     def _flush_last(self) -> None: ...
     def _finish(self) -> None: ...
 
-line_recorder: LineTracer | None
+line_recorder: LineTracer | None  # of `dwell run --lines`
+
+def on_exec(function: Callable[[CodeType], object] | None, /) -> None: ...
 
 class CallTracer:
     def __init__(

@@ -18,8 +18,10 @@ def wrap(target: Any, profiler: _core.LineTracer) -> Any:
     if isinstance(target, MethodType):
         return MethodType(wrap(target.__func__, profiler), target.__self__)
     if isinstance(target, property):
-        parts = (target.fget, target.fset, target.fdel)
-        return property(*(part and wrap(part, profiler) for part in parts), target.__doc__)
+        get, set_, delete = (
+            part and wrap(part, profiler) for part in (target.fget, target.fset, target.fdel)
+        )
+        return property(get, set_, delete, target.__doc__)
     if isinstance(target, functools.cached_property):
         wrapped = functools.cached_property(wrap(target.func, profiler))
         wrapped.attrname = target.attrname

@@ -9,7 +9,7 @@ from typing import Any
 from ._line_targets import functions_of
 
 
-class ScopingPolicy(str, enum.Enum):
+class ScopingPolicy(enum.StrEnum):
     """How far to go from a class or module: EXACT takes the functions defined in it and
     enters nothing; CHILDREN also enters what is directly in it; DESCENDANTS what is in that;
     SIBLINGS also what is defined beside it; NONE takes all that can be reached."""

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Lines: dwell.LineProfiler takes the place of line_profiler.LineProfiler."""
 
-import functools
 import linecache
 import os
-import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, TextIO, TypeVar
 
@@ -44,7 +42,8 @@ class LineProfiler(_core.LineTracer):
             self.add_class(target, wrap=True)
             return target
         self.add_callable(target)
-        return wrap(target, self)
+        wrapped: _T = wrap(target, self)
+        return wrapped
 
     wrap_callable = __call__
 

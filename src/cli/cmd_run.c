@@ -32,6 +32,11 @@ static const char help[] =
     "  --regions      record marked regions (the default)\n"
     "  --calls        record every call, exactly, of all threads (regions are then off)\n"
     "  --signatures   the same, each function apart by the types of its arguments\n"
+    "  --lines        record the lines of the functions marked with @profile, which is then a\n"
+    "                 builtin, or @dwell.profile\n"
+    "  -f FUNCTION    the same for functions that are not marked: func, Class or Class.method of\n"
+    "                 the program, module, module.func or module.Class of others; may be repeated\n"
+    "  --callees      with lines: also what each line calls\n"
     "  -o FILE        the recording (default: NAME.PID.dwell in this directory)\n"
     "  --timeline     keep every event, for 'dwell export --to chrome'\n"
     "  --cpu          measure CPU time beside wall time\n"
@@ -40,13 +45,15 @@ static const char help[] =
     "\n"
     "examples:\n"
     "  dwell run train.py --epochs 3\n"
-    "  dwell run --timeline -o trace.dwell -m mypackage\n";
+    "  dwell run --timeline -o trace.dwell -m mypackage\n"
+    "  dwell run --lines -f json.decoder -f Model.fit train.py\n";
 
 struct run {
     const char *out;
     const char *python;
-    bool timeline, cpu, calls, signatures, quiet;
-    char **program; /* NULL-terminated: script, -m module or -c code, and arguments */
+    bool timeline, cpu, calls, signatures, lines, callees, quiet;
+    struct dw_out functions; /* of -f, one a line */
+    char **program;          /* NULL-terminated: script, -m module or -c code, and arguments */
 };
 
 /* "dir/name.py" is "name"; "-m pkg.mod" is "pkg.mod"; "-c ..." is "python". */
@@ -133,15 +140,25 @@ static bool has_regions(const struct dw_profile *profile)
     return false;
 }
 
-static void print_report(const char *out_file, const struct dw_profile *profile, uint32_t children)
+static void print_report(const struct run *run, const char *out_file,
+                         const struct dw_profile *profile, uint32_t children)
 {
     struct dw_out out;
     struct dw_lens_options options = {.limit = REPORT_ROWS};
     struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = REPORT_ROWS};
     struct dw_function_options functions = {.restrictions = &first, .restriction_count = 1};
     struct dw_lens_options of_functions = {.functions = &functions};
+    struct dw_line_options lines = dw_line_defaults;
+    struct dw_lens_options of_lines = {.lines = &lines};
+    lines.strip_zeros = true;
+    lines.callees = run->callees;
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (dw_functions_are_in(profile))
+    if (dw_lines_are_in(profile))
+        dw_lens_lines.write(profile, &of_lines, &out);
+    else if (run->lines)
+        dw_out_text(&out, "dwell: no lines were recorded; mark functions with @profile or name "
+                          "them with -f\n");
+    else if (dw_functions_are_in(profile))
         dw_function_table.write(profile, &of_functions, &out);
     else if (has_regions(profile))
         dw_lens_find("table")->write(profile, &options, &out);
@@ -169,7 +186,7 @@ static void report(const struct run *run, const char *python, const char *out_fi
     if (error)
         dw_cli_error(out_file, error);
     else
-        print_report(out_file, profile, read_children(out_file, since, profile));
+        print_report(run, out_file, profile, read_children(out_file, since, profile));
     dw_profile_free(profile);
 }
 
@@ -181,6 +198,20 @@ static void remove_old(const char *path)
         unlink(path);
 }
 
+static const char *probe_of(const struct run *run)
+{
+    return run->lines ? "lines" : run->calls ? "calls" : "regions";
+}
+
+static void set_functions(const struct run *run)
+{
+    const struct dw_buffer *names = &run->functions.buffer;
+    char *text = names->size ? strndup((const char *)names->data, names->size) : NULL;
+    if (text)
+        setenv("DWELL_LINES", text, 1);
+    free(text);
+}
+
 static int start(const struct run *run)
 {
     char out_file[PATH_MAX], found[PATH_MAX], *wanted;
@@ -189,11 +220,12 @@ static int start(const struct run *run)
         dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
         return 1;
     }
-    if (asprintf(&wanted, "%s%s%s%s %s", run->calls ? "calls" : "regions",
-                 run->signatures ? ",signatures" : "", run->timeline ? ",timeline" : "",
+    if (asprintf(&wanted, "%s%s%s%s%s %s", probe_of(run), run->signatures ? ",signatures" : "",
+                 run->callees ? ",callees" : "", run->timeline ? ",timeline" : "",
                  run->cpu ? ",cpu" : "", out_file) < 0)
         return 1;
     setenv("DWELL_RUN", wanted, 1);
+    set_functions(run);
     free(wanted);
     remove_old(out_file);
     time_t since = time(NULL);
@@ -211,6 +243,7 @@ int dw_cmd_run(int argc, char **argv)
 {
     struct run run = {0};
     int at = 1;
+    dw_out_init_memory(&run.functions);
     for (; at < argc; at++) {
         const char *word = argv[at];
         if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
@@ -224,6 +257,13 @@ int dw_cmd_run(int argc, char **argv)
             run.calls = true;
         } else if (!strcmp(word, "--signatures")) {
             run.calls = run.signatures = true;
+        } else if (!strcmp(word, "--lines")) {
+            run.lines = true;
+        } else if (!strcmp(word, "--callees")) {
+            run.lines = run.callees = true;
+        } else if (!strcmp(word, "-f") && at + 1 < argc) {
+            run.lines = true;
+            dw_out_printf(&run.functions, "%s\n", argv[++at]);
         } else if (!strcmp(word, "--quiet") || !strcmp(word, "-q")) {
             run.quiet = true;
         } else if (!strcmp(word, "--regions")) {
@@ -243,5 +283,9 @@ int dw_cmd_run(int argc, char **argv)
         return dw_cli_usage("run needs a program: 'dwell run script.py'");
     if (argv[at][0] == '-' && strcmp(argv[at], "-m") && strcmp(argv[at], "-c"))
         return dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
-    return start(&run);
+    if (run.lines && run.calls)
+        return dw_cli_usage("--lines and --calls cannot be recorded in one run yet; run it twice");
+    int status = start(&run);
+    dw_out_close(&run.functions);
+    return status;
 }

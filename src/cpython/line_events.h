@@ -13,8 +13,9 @@ enum dw_line_watch {
     DW_WATCH_CALLS = 4, /* what it calls that is not Python */
 };
 
-/* From here on somebody listens. -1 with an exception when there is no way to. */
-int dw_line_events_enable(void);
+/* From here on somebody listens, perhaps to calls too. -1 with an exception when there is no way.
+ */
+int dw_line_events_enable(bool calls);
 /* Nobody does. Events of code that is watched may still come. */
 void dw_line_events_disable(void);
 /* Which events of the code are wanted, 0 for none. -1 with an exception. */

@@ -119,8 +119,9 @@ static int take_tool(void)
     return -1;
 }
 
-int dw_line_events_enable(void)
+int dw_line_events_enable(bool calls)
 {
+    (void)calls; /* the code says so when it is watched */
     if (!globals_on && ((tool < 0 && take_tool()) ||
                         dw_py_monitoring_set(tool, events[THROW].number | events[UNWIND].number)))
         return -1;

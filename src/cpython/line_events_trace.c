@@ -6,11 +6,17 @@
 
 #include "cpython/thread_hooks.h"
 
-static bool enabled, with_calls;
+static bool enabled;
+
+static int on_trace(PyObject *unused, PyFrameObject *frame, int what, PyObject *value);
+static int on_profile(PyObject *unused, PyFrameObject *frame, int what, PyObject *callable);
+
+static struct dw_py_thread_hook trace_hook = {.function = on_trace, .is_trace = true};
+static struct dw_py_thread_hook profile_hook = {.function = on_profile};
 
 static void on_start(dw_py_frame *frame, PyCodeObject *code)
 {
-    dw_py_frame *caller = with_calls ? dw_py_frame_previous(frame) : NULL;
+    dw_py_frame *caller = profile_hook.is_installed ? dw_py_frame_previous(frame) : NULL;
     if (caller)
         dw_lines_on_python_call(dw_py_frame_code(caller), code);
     dw_lines_on_start(code);
@@ -46,17 +52,13 @@ static int on_profile(PyObject *unused, PyFrameObject *frame, int what, PyObject
     return 0;
 }
 
-static struct dw_py_thread_hook trace_hook = {.function = on_trace, .is_trace = true};
-static struct dw_py_thread_hook profile_hook = {.function = on_profile};
-
-int dw_line_events_enable(void)
+int dw_line_events_enable(bool calls)
 {
-    if (enabled)
-        return 0;
     if (dw_py_thread_hook_install(&trace_hook))
         return -1;
-    if (with_calls && dw_py_thread_hook_install(&profile_hook)) {
-        dw_py_thread_hook_remove(&trace_hook);
+    if (calls && dw_py_thread_hook_install(&profile_hook)) {
+        if (!enabled)
+            dw_py_thread_hook_remove(&trace_hook);
         return -1;
     }
     enabled = true;
@@ -65,8 +67,6 @@ int dw_line_events_enable(void)
 
 void dw_line_events_disable(void)
 {
-    if (!enabled)
-        return;
     enabled = false;
     dw_py_thread_hook_remove(&trace_hook);
     dw_py_thread_hook_remove(&profile_hook);
@@ -74,9 +74,6 @@ void dw_line_events_disable(void)
 
 int dw_line_events_watch(PyCodeObject *code, unsigned watch)
 {
-    (void)code;
-    if (!(watch & DW_WATCH_CALLS) || with_calls)
-        return 0;
-    with_calls = true;
-    return enabled ? dw_py_thread_hook_install(&profile_hook) : 0;
+    (void)code, (void)watch; /* events of all code come */
+    return 0;
 }

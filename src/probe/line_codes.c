@@ -39,6 +39,8 @@ struct dw_line_code *dw_line_code_in(struct dw_line_profile *profile, PyCodeObje
 static int link_function(struct dw_line_code *function)
 {
     function->next_of_code = dw_line_codes_of(function->code);
+    if (function->next_of_code)
+        function->is_shared = function->next_of_code->is_shared = true;
     return PyUnstable_Code_SetExtra((PyObject *)function->code, extra_index, function);
 }
 

@@ -160,7 +160,8 @@ int dw_line_log_start(struct dw_line_profile *profile, const char *path)
     if (error)
         return error;
     recorded = profile;
-    profile->flush_at = 0;
+    profile->first_clock = dw_clock_pair_now();
+    profile->flush_at = dw_probe_log_next(dw_tick(), 1);
     if (!watches_forks)
         watches_forks = !pthread_atfork(NULL, NULL, after_fork_in_child);
     return 0;
@@ -212,4 +213,5 @@ void dw_lines_flush(struct dw_line_profile *profile, bool last)
         dw_line_log_stop(profile);
     }
     profile->flush_at = dw_probe_log_next(before, dw_lines_tick_ns(profile));
+    dw_lines_restart(profile);
 }

@@ -301,7 +301,7 @@ void dw_lines_on_line(PyCodeObject *code, int number)
 {
     struct dw_line_activation *top = here_serial && here->depth ? top_of(here) : NULL;
     struct dw_line_code *function = top ? top->function : NULL;
-    if (__builtin_expect(function && function->code == code && !function->next_of_code &&
+    if (__builtin_expect(function && function->code == code && !function->is_shared &&
                              function->profile->serial == here_serial,
                          1)) {
         uint64_t now = dw_tick();
@@ -421,7 +421,7 @@ int dw_lines_enable(struct dw_line_profile *profile)
         profile->enable_count++;
         return 0;
     }
-    if (dw_line_events_enable())
+    if (dw_line_events_enable(profile->with_callees))
         return -1;
     if (dw_line_codes_watch(profile)) {
         if (!profiles_on)
@@ -436,24 +436,37 @@ int dw_lines_enable(struct dw_line_profile *profile)
     return 0;
 }
 
+static void restart_track(struct dw_line_track *track, uint64_t now)
+{
+    for (uint32_t at = 1; at <= track->depth; at++) {
+        struct dw_line_activation *open = &track->stack[at];
+        begin_line(open, open->line, now);
+        open->start = now;
+    }
+}
+
+void dw_lines_restart(struct dw_line_profile *profile)
+{
+    uint64_t now = dw_tick();
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        restart_track(profile->tracks[i], now);
+}
+
 /* From the top down, so that each has the time of those above it; then all are open again. */
 static void settle_track(struct dw_line_track *track, uint64_t now)
 {
     for (uint32_t at = track->depth; at; at--)
         settle(track, &track->stack[at], now);
-    for (uint32_t at = 1; at <= track->depth; at++) {
-        struct dw_line_activation *open = &track->stack[at];
-        begin_line(open, open->line, now);
-        open->start = now;
-        if (open->outer)
-            freeze(&track->stack[open->outer], 1);
-    }
+    restart_track(track, now);
+    for (uint32_t at = 1; at <= track->depth; at++)
+        if (track->stack[at].outer)
+            freeze(&track->stack[track->stack[at].outer], 1);
 }
 
 void dw_lines_settle(struct dw_line_profile *profile)
 {
     uint64_t now = dw_tick();
-    for (uint32_t i = 0; i < profile->track_count && profile->serial; i++)
+    for (uint32_t i = 0; i < profile->track_count; i++)
         settle_track(profile->tracks[i], now);
 }
 
@@ -471,6 +484,7 @@ void dw_lines_disable(struct dw_line_profile *profile)
         return;
     end_all(profile);
     profile->serial = 0;
+    profile->last_clock = dw_clock_pair_now();
     if (!--profiles_on)
         dw_line_events_disable();
 }
@@ -514,7 +528,7 @@ void dw_lines_release(struct dw_line_profile *profile)
 
 double dw_lines_tick_ns(const struct dw_line_profile *profile)
 {
-    struct dw_clock_pair now = dw_clock_pair_now();
+    struct dw_clock_pair now = profile->serial ? dw_clock_pair_now() : profile->last_clock;
     struct dw_clock_rate rate = dw_clock_rate_between(&profile->first_clock, &now);
     return (double)rate.ns_per_tick / (double)((uint64_t)1 << 56);
 }

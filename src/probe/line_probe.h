@@ -45,6 +45,7 @@ struct dw_line_code {
     unsigned watch;  /* what it should be watched for */
     uint32_t strays; /* events that came while its profile was off */
     bool is_watched, is_inner;
+    bool is_shared; /* its code was in other profiles too at some time */
     struct dw_line_callee callee; /* itself, as called by others */
 };
 
@@ -84,7 +85,7 @@ struct dw_line_profile {
     uint32_t track_count, track_capacity;
     struct dw_pointer_map asleep_since; /* by generator */
     struct dw_pointer_map asleep_on;    /* the line */
-    struct dw_clock_pair first_clock;
+    struct dw_clock_pair first_clock, last_clock; /* the last one while it is off */
     struct dw_line_log *log; /* the file it goes to while it runs, or NULL */
     uint64_t flush_at;       /* the tick at which the log is due */
 };
@@ -113,10 +114,12 @@ int dw_lines_enable(struct dw_line_profile *profile);
 void dw_lines_disable(struct dw_line_profile *profile);
 /* Adds what is still open to the numbers, as of now. */
 void dw_lines_settle(struct dw_line_profile *profile);
+/* What is open counts from now on: the time since it was settled was ours. */
+void dw_lines_restart(struct dw_line_profile *profile);
 /* [signal-safe] In a forked child: only this thread is left, and nothing counted yet. */
 void dw_lines_forked(struct dw_line_profile *profile);
 void dw_lines_release(struct dw_line_profile *profile);
-/* Nanoseconds of a tick, as well as it is known by now. */
+/* Nanoseconds of a tick, as well as it is known; it does not change while the profile is off. */
 double dw_lines_tick_ns(const struct dw_line_profile *profile);
 
 /* line_log.c: writes the log and sets when it is due again. */

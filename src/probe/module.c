@@ -4,6 +4,7 @@
 #include "probe/region.h"
 
 #include "base/error.h"
+#include "cpython/exec_hook.h"
 #include "probe/call_profiler.h"
 #include "probe/iter_proxy.h"
 #include "probe/line_rows.h"
@@ -179,6 +180,13 @@ static PyObject *core_iter_proxy(PyObject *module, PyObject *const *arguments, P
     return proxy;
 }
 
+/* on_exec(function): calls it with the code of each module, from now on. */
+static PyObject *core_on_exec(PyObject *module, PyObject *function)
+{
+    (void)module;
+    return dw_py_exec_hook(function) ? NULL : Py_NewRef(Py_None);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))(function)
 
 static PyMethodDef methods[] = {
@@ -205,6 +213,7 @@ static PyMethodDef methods[] = {
     {"render", dw_render, METH_VARARGS, NULL},
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
     {"export", dw_export, METH_VARARGS, NULL},
+    {"on_exec", core_on_exec, METH_O, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
     {"line_rows", dw_line_rows_of_log, METH_O, NULL},
     {0},
@@ -218,7 +227,8 @@ static int module_exec(PyObject *module)
         return -1;
     }
     loaded = true;
-    if (PyModule_AddStringConstant(module, "__version__", DW_VERSION))
+    if (PyModule_AddStringConstant(module, "__version__", DW_VERSION) ||
+        PyModule_AddObjectRef(module, "line_recorder", Py_None))
         return -1;
     return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ||
                    dw_line_tracer_init(module)

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""`dwell run --lines`: functions marked or named, threads, forks, and every way to end."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """\
+import json
+import threading
+
+@profile
+def marked(n):
+    for i in range(n):
+        json.dumps(i)
+
+class Model:
+    def fit(self, n):
+        for _ in range(n):
+            self.step()
+
+    def step(self):
+        return 1
+
+def plain(n):
+    return n
+
+marked(10)
+Model().fit(5)
+plain(3)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def lines_in(run_dwell, *files) -> dict[str, dict[int, int]]:
+    """Hits by function and line."""
+    done = run_dwell("report", *files, "--by", "line", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return {
+        function["name"]: {line["line"]: line["hits"] for line in function["lines"]}
+        for function in json.loads(done.stdout)["functions"]
+    }
+
+
+def record(run_dwell, tmp_path: Path, *arguments: str) -> dict[str, dict[int, int]]:
+    done = run_dwell("run", "--lines", "-q", "-o", "run.dwell", *arguments)
+    assert done.returncode == 0, done.stderr
+    return lines_in(run_dwell, tmp_path / "run.dwell")
+
+
+def test_marked_functions(run_dwell, tmp_path, program) -> None:
+    assert record(run_dwell, tmp_path, "program.py") == {"marked": {6: 11, 7: 10}}
+
+
+@pytest.mark.parametrize(
+    ("name", "functions"),
+    [
+        ("plain", {"plain"}),
+        ("Model", {"Model.fit", "Model.step"}),
+        ("Model.step", {"Model.step"}),
+        ("program.plain", {"plain"}),
+        ("program", {"marked", "Model.fit", "Model.step", "plain"}),
+        ("json.dumps", {"dumps"}),
+        ("json.encoder.JSONEncoder", {"JSONEncoder.encode", "JSONEncoder.iterencode"}),
+    ],
+)
+def test_functions_by_name(run_dwell, tmp_path, program, name, functions) -> None:
+    found = record(run_dwell, tmp_path, "-f", name, "program.py")
+    assert functions | {"marked"} <= set(found)
+    ran = {function for function, hits in found.items() if any(hits.values())}
+    assert functions - {"JSONEncoder.iterencode"} <= ran
+
+
+def test_modules_that_were_loaded_before(run_dwell, tmp_path) -> None:
+    found = record(
+        run_dwell, tmp_path, "-f", "os.path.basename", "-c", "import os; os.path.basename('/a/b')"
+    )
+    assert sum(found["basename"].values()) > 1
+
+
+def test_a_name_that_nothing_has_is_told(run_dwell, tmp_path, program) -> None:
+    done = run_dwell("run", "--lines", "-q", "-f", "no.such", "-o", "run.dwell", "program.py")
+    assert done.returncode == 0
+    assert done.stderr == "dwell: -f no.such: no such function came along in this run\n"
+
+
+def test_modules_run_by_name(run_dwell, tmp_path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "tool.py").write_text("def work():\n    return 1\n\nwork()\n")
+    assert record(run_dwell, tmp_path, "-f", "work", "-m", "package.tool") == {"work": {2: 1}}
+    assert record(run_dwell, tmp_path, "-f", "package.tool", "-m", "package.tool") == {
+        "work": {2: 1}
+    }
+
+
+def test_report_at_the_end(run_dwell, tmp_path, program) -> None:
+    done = run_dwell("run", "--lines", "-o", "run.dwell", "program.py")
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Timer unit: 1e-06 s"
+    assert "Function: marked at line 4" in lines
+    row = next(line for line in lines if line.endswith("json.dumps(i)"))
+    assert row.split()[:2] == ["7", "10"]
+    assert lines[-1].startswith("dwell: recorded in ")
+
+
+def test_nothing_marked_is_told(run_dwell, tmp_path) -> None:
+    done = run_dwell("run", "--lines", "-o", "run.dwell", "-c", "pass")
+    assert (
+        "no lines were recorded; mark functions with @profile or name them with -f" in done.stderr
+    )
+
+
+def test_callees(run_dwell, tmp_path, program) -> None:
+    done = run_dwell("run", "--lines", "--callees", "-o", "run.dwell", "program.py")
+    assert "-> dumps" in done.stderr
+
+
+def test_runs_add_up(run_dwell, tmp_path, program) -> None:
+    for name in ("one", "two"):
+        run_dwell("run", "--lines", "-q", "-o", f"{name}.dwell", "program.py")
+    expected = {"marked": {6: 22, 7: 20}}
+    assert lines_in(run_dwell, "one.dwell", "two.dwell") == expected
+    run_dwell("merge", "one.dwell", "two.dwell", "-o", "both.dwell")
+    assert lines_in(run_dwell, "both.dwell") == expected
+
+
+def test_csv(run_dwell, tmp_path, program) -> None:
+    run_dwell("run", "--lines", "-q", "-o", "run.dwell", "program.py")
+    done = run_dwell("report", "run.dwell", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["function"], row["line"], row["hits"]) for row in rows if row["hits"]] == [
+        ("marked", "6", "11"),
+        ("marked", "7", "10"),
+    ]
+
+
+def test_the_source_is_that_of_the_run(run_dwell, tmp_path, program) -> None:
+    run_dwell("run", "--lines", "-q", "-o", "run.dwell", "program.py")
+    program.write_text("# nothing of it is left\n")
+    assert "json.dumps(i)" in run_dwell("report", "run.dwell").stdout
+
+
+FORKS = """\
+import os, sys
+@profile
+def work(n):
+    for _ in range(n):
+        pass
+
+work(10)
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        work(100)
+        HOW
+    os.waitpid(child, 0)
+work(1)
+"""
+
+
+@pytest.mark.parametrize("how", ["os._exit(0)", "sys.exit(0)"])
+def test_forked_children(run_dwell, tmp_path, how) -> None:
+    (tmp_path / "forks.py").write_text(FORKS.replace("HOW", how))
+    done = run_dwell("run", "--lines", "-o", "run.dwell", "forks.py")
+    assert "and the files of 2 forked children" in done.stderr
+    assert lines_in(run_dwell, "run.dwell") == {"work": {4: 13, 5: 11}}
+    children = sorted(tmp_path.glob("run.*.dwell"))
+    assert lines_in(run_dwell, children[0]) == {"work": {4: 101, 5: 100}}
+
+
+ENDLESS = """\
+import time
+@profile
+def work():
+    print("go", flush=True)
+    while True:
+        time.sleep(0.001)
+work()
+"""
+
+
+def test_kill_9_loses_the_last_second_at_most(run_dwell, tmp_path, dwell_program) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    command = [dwell_program, "run", "--lines", "-o", "run.dwell", "endless.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(2)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    hits = lines_in(run_dwell, "run.dwell")["work"]
+    assert hits[4] == 1
+    assert hits[6] > 300
+    assert "did not close" in run_dwell("report", "run.dwell").stdout
+
+
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [("raise SystemExit(3)", 3), ("1 / 0", 1), ("import os; os._exit(4)", 4)],
+)
+def test_every_way_to_end(run_dwell, tmp_path, ending, status) -> None:
+    source = f"@profile\ndef work():\n    x = 1\n    {ending}\nwork()\n"
+    (tmp_path / "ends.py").write_text(source)
+    done = run_dwell("run", "--lines", "-q", "-o", "run.dwell", "ends.py")
+    assert done.returncode == status
+    assert lines_in(run_dwell, "run.dwell")["work"] == {3: 1, 4: 1}
+
+
+def test_program_is_what_it_is_without_us(run_dwell, tmp_path) -> None:
+    source = (
+        "import sys\n"
+        "def work():\n    return sys._getframe().f_back.f_code.co_name\n"
+        "print(work(), sys.gettrace(), sys.argv, 'dwell' in sys.modules, __file__)\n"
+    )
+    (tmp_path / "looks.py").write_text(source)
+    plain = subprocess.run(
+        [sys.executable, "looks.py", "a"], cwd=tmp_path, capture_output=True, text=True
+    )
+    done = run_dwell("run", "--lines", "-q", "-f", "work", "-o", "run.dwell", "looks.py", "a")
+    if sys.version_info >= (3, 12):
+        assert done.stdout == plain.stdout
+    assert "DWELL" not in done.stdout
+
+
+def test_the_decorator_does_nothing_until_asked(tmp_path, python_program) -> None:
+    source = (
+        "import dwell\n"
+        "@dwell.profile\n"
+        "def work(n):\n"
+        "    for _ in range(n):\n"
+        "        pass\n"
+        "work(10)\n"
+        "LATER\n"
+        "work(5)\n"
+    )
+    quiet = python_program(source.replace("LATER", ""))
+    assert (quiet.stdout, list(tmp_path.glob("profile_output*"))) == ("", [])
+    asked = python_program(source.replace("LATER", ""), env={**os.environ, "LINE_PROFILE": "1"})
+    assert "work" in asked.stdout
+    report = (tmp_path / "profile_output.txt").read_text()
+    assert next(line for line in report.splitlines() if "for _ in" in line).split()[:2] == [
+        "4",
+        "17",
+    ]
+    later = python_program(source.replace("LATER", "dwell.profile.enable('later')"))
+    assert "wrote later.txt" in later.stdout
+    report = (tmp_path / "later.txt").read_text()
+    assert next(line for line in report.splitlines() if "for _ in" in line).split()[:2] == [
+        "4",
+        "6",
+    ]
+
+
+def test_the_decorator_under_dwell_run(run_dwell, tmp_path) -> None:
+    source = "import dwell\n@dwell.profile\ndef work():\n    return 1\nwork()\n"
+    (tmp_path / "decorated.py").write_text(source)
+    assert record(run_dwell, tmp_path, "decorated.py") == {"work": {4: 1}}
+
+
+def test_lines_and_calls_together_are_refused(run_dwell) -> None:
+    done = run_dwell("run", "--lines", "--calls", "x.py")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "dwell: --lines and --calls cannot be recorded in one run yet; run it twice\n"
+    )
