@@ -14,6 +14,15 @@
 
 const struct dw_line_options dw_line_defaults = {.unit_s = 1e-6, .details = true};
 
+bool dw_lines_are_all(const struct dw_profile *profile)
+{
+    for (uint32_t t = 0; t < profile->thread_count; t++)
+        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++)
+            if (profile->threads[t].metrics[i].path != DW_PATH_ROOT)
+                return false;
+    return dw_lines_are_in(profile);
+}
+
 const char *dw_line_source_note(enum dw_line_source source)
 {
     switch (source) {

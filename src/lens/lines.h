@@ -76,11 +76,8 @@ static inline bool dw_lines_are_in(const struct dw_profile *profile)
 {
     return profile->lines.count > 0;
 }
-/* Whether nothing else was: there is no path but the root. */
-static inline bool dw_lines_are_all(const struct dw_profile *profile)
-{
-    return dw_lines_are_in(profile) && profile->paths.count <= 1;
-}
+/* Whether nothing else was: no time was spent in any path but the root. */
+bool dw_lines_are_all(const struct dw_profile *profile);
 
 /* Reports of lines as data, for `dwell report --by line`; the lens `lines` is for people. */
 extern const struct dw_lens dw_lens_lines, dw_line_csv, dw_line_json;
