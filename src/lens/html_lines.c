@@ -28,9 +28,9 @@ static void put_columns(struct dw_out *out)
     for (size_t i = 0; (column = dw_line_column_at(i)); i++)
         dw_out_printf(out,
                       "%s{\"id\":\"%s\",\"label\":\"%s\",\"metric\":%d,\"form\":\"%s\","
-                      "\"about\":\"%s\"}",
+                      "\"always\":%s,\"about\":\"%s\"}",
                       i ? ",\n" : "", column->id, column->heading, (int)column->metric,
-                      forms[column->form], column->about);
+                      forms[column->form], column->is_present ? "false" : "true", column->about);
     dw_out_char(out, ']');
 }
 
