@@ -65,7 +65,7 @@ static void put_line(struct dw_out *out, const struct dw_line_entry *entry)
 }
 
 /* The columns that the function has beside those that all have. */
-static void put_present(struct dw_out *out, const struct dw_line_function *function)
+static void put_present(struct dw_out *out, const struct dw_line_listing *function)
 {
     const struct dw_line_column *column;
     bool first = true;
@@ -79,7 +79,7 @@ static void put_present(struct dw_out *out, const struct dw_line_function *funct
     dw_out_char(out, ']');
 }
 
-static void put_function(struct data *data, const struct dw_line_function *function)
+static void put_function(struct data *data, const struct dw_line_listing *function)
 {
     struct dw_out *out = &data->scratch;
     dw_buffer_clear(&out->buffer);

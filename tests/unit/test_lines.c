@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "json_check.h"
 #include "lens/functions.h"
-#include "lens/lines.h"
+#include "lens/line_list.h"
 
 #include <stdlib.h>
 #include <string.h>
