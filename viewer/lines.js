@@ -15,14 +15,16 @@ const TIME_METRIC = 1;
 const FUNCTIONS_MOST = 1000; // in the list at once; a search finds the others
 const LINES_MOST = 6000; // in the document at once
 
-/** What a cell says of a line's or callee's values; nothing for zeros of some columns.
+/** What a cell says of a line's or callee's values: nothing for zeros of some columns, nor for
+ * the share of a callee that recursion made more than the whole.
  * @param {LineColumn} column @param {number[]} values @param {LineFunction} func */
 function lineCell(column, values, func) {
   const value = values[column.metric];
   if (column.form === "count") return withUnit(value, "count");
   if (value === 0 && !column.always) return "";
   if (column.form === "time") return withUnit(value, "ns");
-  if (column.form === "share") return share(value, func.totals[column.metric]);
+  if (column.form === "share")
+    return value > func.totals[column.metric] ? "" : share(value, func.totals[column.metric]);
   return values[0] ? withUnit(value / values[0], "ns") : "";
 }
 
@@ -213,7 +215,7 @@ export class LinesView {
       const told = values && (ran || column.form === "count");
       const cell = make("td", this.#cellClass(column), told ? lineCell(column, values, func) : "");
       if (values && !ran && column.id === "time") cell.textContent = "never ran";
-      if (ran && values && column.form === "share") {
+      if (ran && values && column.form === "share" && cell.textContent) {
         const bar = make("span", "bar");
         const whole = func.totals[column.metric];
         bar.style.width = `${whole ? Math.min(1, values[column.metric] / whole) * 100 : 0}%`;

@@ -59,6 +59,8 @@ bool dw_line_column_number(const struct dw_line_column *column,
                            double *number)
 {
     double value = (double)line->values[column->metric], divisor = 1;
+    if (column->form == DW_LINE_FORM_SHARE && line->callee)
+        return false; /* with what it recurses into it may be more than the whole */
     if (column->form == DW_LINE_FORM_PER_HIT)
         divisor = (double)line->values[DW_LINE_HITS];
     if (column->form == DW_LINE_FORM_SHARE)

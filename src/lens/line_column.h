@@ -35,7 +35,8 @@ bool dw_line_column_is_present(const struct dw_line_column *column,
 void dw_line_column_show(const struct dw_line_column *column,
                          const struct dw_line_listing *function, const struct dw_line *line,
                          double unit_s, char cell[DW_LINE_CELL_MAX]);
-/* The number that is behind the cell: nanoseconds, percents, a count. False when it has none. */
+/* The number that is behind the cell: nanoseconds, percents, a count. False when it has none, as
+ * the share of a callee. */
 bool dw_line_column_number(const struct dw_line_column *column,
                            const struct dw_line_listing *function, const struct dw_line *line,
                            double *number);
