@@ -10,7 +10,7 @@
 
 /* Lines without numbers that are shown around those with: a log that is no program's can
  * name millions of functions in one source. */
-#define SURROUNDINGS_MAX (1u << 22)
+#define SURROUNDINGS_MAX (1u << 20)
 
 const struct dw_line_options dw_line_defaults = {.unit_s = 1e-6, .details = true};
 
