@@ -163,14 +163,17 @@ static void put_callee(struct page *page, const struct dw_line *callee, size_t i
 
 static void put_line(struct page *page, const struct dw_line_entry *entry)
 {
+    size_t indent = 0;
     dw_out_printf(page->out, "%*" PRIu32, (int)page->number_width, entry->number);
     put_cells(page, entry->measured);
     dw_out_text(page->out, "  ");
-    if (entry->text.bytes)
+    if (entry->text.bytes) {
         put_text(page->out, entry->text);
+        indent = indent_of(entry->text);
+    }
     dw_out_char(page->out, '\n');
     for (uint32_t i = 0; page->options->callees && i < entry->callee_count; i++)
-        put_callee(page, entry->callees[i], indent_of(entry->text));
+        put_callee(page, entry->callees[i], indent);
 }
 
 static void put_function(struct page *page)
