@@ -162,9 +162,10 @@ def test_functions_end_where_inspect_says(
     for code in codes(compile(text, module.__file__, "exec")):
         if code.co_name.startswith("<"):
             continue
-        log.line(log.function(code.co_qualname, "module.py", code.co_firstlineno), 0, hits=1)
-        lines, first = inspect.getsourcelines(code)
-        expected[code.co_qualname, first] = (first, first + len(lines) - 1)
+        first = code.co_firstlineno
+        log.line(log.function(code.co_qualname, "module.py", first), 0, hits=1)
+        block = inspect.getblock(text.splitlines(keepends=True)[first - 1 :])
+        expected[code.co_qualname, first] = (first, first + len(block) - 1)
     log.write(tmp_path / "x.dwell")
     report = run_dwell("report", "x.dwell").stdout
     found = {}
