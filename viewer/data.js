@@ -10,7 +10,16 @@
  *   values: Record<string, number[]>}} View
  * @typedef {{dwell: string, threads: number, processes: Process[], warnings: string[],
  *   weight: string, metrics: Metric[], strings: string[],
- *   frames: {name: number[], file: number[], line: number[]}, views: View[]}} Recording
+ *   frames: {name: number[], file: number[], line: number[]}, views: View[],
+ *   lines?: Lines}} Recording
+ * @typedef {{id: string, label: string, metric: number, form: string, always: boolean,
+ *   about: string}} LineColumn
+ * @typedef {{frame: number, values: number[]}} Callee
+ * @typedef {[number, string | null, number[] | null, Callee[]]} Line its number, text, metrics if
+ *   there is code on it, and callees
+ * @typedef {{frame: number, calls: number | null, note: string, totals: number[],
+ *   columns: number[], lines: Line[]}} LineFunction
+ * @typedef {{columns: LineColumn[], functions: LineFunction[]}} Lines
  */
 
 /** One view's tree, laid out: each node has a start and a span on a line of weight. */

@@ -39,14 +39,23 @@ export function plural(n, one, many = `${one}s`) {
   return `${WHOLE.format(n)} ${n === 1 ? one : many}`;
 }
 
-/** One visible line: control characters become pictures, and what turns text around is shown.
- * @param {string} name @param {number} [most] characters */
+/** Control characters become pictures, and what turns text around is shown. @param {string} text */
+function visible(text) {
+  return text
+    .replace(/[\u0000-\u0008\u000a-\u001f]/g, (c) =>
+      String.fromCharCode(0x2400 + c.charCodeAt(0)))
+    .replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
+/** One visible line. @param {string} name @param {number} [most] characters */
 export function oneLine(name, most = 600) {
   const cut = name.length > most ? `${name.slice(0, most)}…` : name;
-  if (cut === "") return "(no name)";
-  return cut
-    .replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-    .replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+  return cut === "" ? "(no name)" : visible(cut).replace(/\t/g, "\u2409");
+}
+
+/** A line of a source, with its tabs. @param {string} text */
+export function codeLine(text) {
+  return visible(text.length > 2000 ? `${text.slice(0, 2000)}…` : text);
 }
 
 /** Local time to the second. @param {number} ms since 1970 */

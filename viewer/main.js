@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The page: one state (view, zoomed node, search), kept in the address, shown by all parts.
+// The page: one state (tab, view, zoomed node, function, search), kept in the address, shown by all parts.
 import { Palette } from "./colour.js";
 import { Tree, decode, encode, findMatches, matcher, nodeKey, nodeOf } from "./data.js";
 import { duration, localTime, oneLine, plural, share } from "./format.js";
 import { Icicle } from "./icicle.js";
+import { LinesView } from "./lines.js";
 import { Table, make } from "./table.js";
 import { Tip } from "./tip.js";
 
@@ -19,7 +20,7 @@ const searchInput = /** @type {HTMLInputElement} */ (part("search"));
 const canvas = /** @type {HTMLCanvasElement} */ (part("canvas"));
 const palette = new Palette(recording);
 const tip = new Tip(part("tip"));
-const state = { view: 0, node: 0, search: "" };
+const state = { tab: "paths", view: 0, node: 0, func: 0, search: "" };
 /** @type {Map<number, Tree>} */
 const trees = new Map();
 let tree = treeOf(0);
@@ -41,6 +42,10 @@ const table = new Table(part("table"), palette, columns(), {
     part("rows").textContent = `${shown.toLocaleString("en")} of ${plural(all, "path")}`;
   },
 });
+
+const lines = !recording.lines ? null : new LinesView({ list: part("functions"),
+  more: part("more-functions"), title: part("function-title"), source: part("source") },
+recording, { pick: pickFunction });
 
 /** @param {number} view */
 function treeOf(view) {
@@ -129,7 +134,6 @@ function fillViews() {
     }
     groups.get(view.kind)?.append(option);
   });
-  part("view-field").hidden = recording.views.length < 2;
 }
 
 /** Words for views that hold nothing below their root, and for shares above 100 %. */
@@ -171,17 +175,28 @@ function showTrail() {
   part("out").hidden = state.node === 0;
 }
 
-function showMatches() {
+/** Null for nothing typed, or for what is no pattern. */
+function searchTest() {
   const output = part("matches");
-  let test = null;
-  matched = null;
   output.className = "matches";
+  output.textContent = "";
   try {
-    test = matcher(state.search);
-    output.textContent = "";
+    return matcher(state.search);
   } catch {
     output.textContent = "Not a valid pattern";
     output.classList.add("bad");
+    return null;
+  }
+}
+
+function showMatches() {
+  const output = part("matches");
+  const test = searchTest();
+  matched = null;
+  if (lines && state.tab === "lines") {
+    const found = lines.filter(test);
+    if (test) output.textContent = plural(found, "function");
+    return;
   }
   if (test) {
     const found = findMatches(tree, test);
@@ -221,6 +236,43 @@ function showView() {
   showMatches();
 }
 
+/** @param {number} index */
+function pickFunction(index) {
+  state.func = index;
+  lines?.show(index);
+  saveState(true);
+}
+
+/** A recording that holds nothing but lines has no tabs. */
+function showTab() {
+  const isLines = state.tab === "lines";
+  part("paths").hidden = isLines;
+  part("lines").hidden = !isLines;
+  part("view-field").hidden = isLines || recording.views.length < 2;
+  part("tabs").hidden = !lines || !hasPaths();
+  for (const tab of ["paths", "lines"])
+    part(`tab-${tab}`).setAttribute("aria-pressed", String(tab === state.tab));
+  searchInput.placeholder = isLines ? "Search functions, or /regex/" : "Search names, or /regex/";
+  if (isLines) {
+    showMatches();
+    lines?.show(state.func);
+  } else {
+    showView();
+  }
+}
+
+/** @param {string} tab */
+function pickTab(tab) {
+  tip.hide();
+  state.tab = tab;
+  showTab();
+  saveState(true);
+}
+
+function hasPaths() {
+  return recording.views.some((view) => view.parent.length > 1);
+}
+
 /** Moves the table's cursor to the next match, around the end. */
 function nextMatch() {
   if (!matched) return;
@@ -236,6 +288,8 @@ function nextMatch() {
 /** @param {boolean} step whether the browser's Back is to come back here */
 function saveState(step) {
   const words = [];
+  if (state.tab === "lines" && hasPaths()) words.push("tab=lines");
+  if (lines && state.func) words.push(`function=${encode(lines.key(state.func))}`);
   if (state.view) words.push(`view=${state.view}`);
   if (state.node) words.push(`path=${nodeKey(tree, state.node)}`);
   if (state.search) words.push(`search=${encode(state.search)}`);
@@ -255,7 +309,9 @@ function loadState() {
   state.node = nodeOf(treeOf(state.view), words.get("path") ?? "");
   state.search = decode(words.get("search") ?? "");
   searchInput.value = state.search;
-  showView();
+  state.tab = lines && (words.get("tab") === "lines" || !hasPaths()) ? "lines" : "paths";
+  state.func = lines?.indexOf(decode(words.get("function") ?? "")) ?? 0;
+  showTab();
 }
 
 /** @param {KeyboardEvent} event */
@@ -266,14 +322,15 @@ function onKey(event) {
     searchInput.focus();
     searchInput.select();
   } else if (event.key === "Enter" && typing) {
-    nextMatch();
+    if (state.tab === "paths") nextMatch();
+    else if (lines?.shown.length) pickFunction(lines.shown[0]);
   } else if (event.key === "Escape" && typing && state.search) {
     event.preventDefault();
     searchInput.value = "";
     searchFor("");
   } else if (event.key === "Escape") {
     searchInput.blur();
-    if (state.node) zoomTo(0, true);
+    if (state.node && state.tab === "paths") zoomTo(0, true);
   }
 }
 
@@ -292,6 +349,8 @@ function listen() {
     showView();
     saveState(true);
   });
+  for (const tab of ["paths", "lines"])
+    part(`tab-${tab}`).addEventListener("click", () => pickTab(tab));
   searchInput.addEventListener("input", () => searchFor(searchInput.value));
   part("out").addEventListener("click", () => zoomTo(0, true));
   part("expand").addEventListener("click", () => table.setAll(true));

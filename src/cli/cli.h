@@ -5,7 +5,7 @@
 #define DW_CLI_CLI_H
 
 #include "lens/function_list.h"
-#include "lens/lines.h"
+#include "lens/line_list.h"
 
 #define DW_EXIT_TROUBLE 1
 #define DW_EXIT_USAGE 2

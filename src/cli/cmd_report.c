@@ -65,10 +65,11 @@ static const struct dw_lens *find_format(const char *name)
 static int report_rows(const struct dw_profile *profile, const struct request *request,
                        const struct dw_report_options *options, const char *file)
 {
-    const char *given = dw_function_words_given(&request->functions);
+    const char *own = dw_function_words_own(&request->functions);
+    const char *given = own ? own : dw_function_words_given(&request->functions);
     if (given)
-        return dw_cli_usage("--%s goes with a recording of calls or lines, and %s holds none",
-                            given, file);
+        return dw_cli_usage("--%s goes with a recording of calls%s, and %s holds none", given,
+                            own ? "" : " or lines", file);
     return dw_cli_write(profile, request->lens, &options->lens, file, NULL);
 }
 

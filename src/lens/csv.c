@@ -3,7 +3,7 @@
  * is what the tools on this platform write and expect, and what all readers take.
  * A recording that holds nothing but lines is written by line. */
 #include "lens/column.h"
-#include "lens/lines.h"
+#include "lens/line_list.h"
 
 #include <stdlib.h>
 

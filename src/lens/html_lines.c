@@ -28,9 +28,9 @@ static void put_columns(struct dw_out *out)
     for (size_t i = 0; (column = dw_line_column_at(i)); i++)
         dw_out_printf(out,
                       "%s{\"id\":\"%s\",\"label\":\"%s\",\"metric\":%d,\"form\":\"%s\","
-                      "\"about\":\"%s\"}",
+                      "\"always\":%s,\"about\":\"%s\"}",
                       i ? ",\n" : "", column->id, column->heading, (int)column->metric,
-                      forms[column->form], column->about);
+                      forms[column->form], column->is_present ? "false" : "true", column->about);
     dw_out_char(out, ']');
 }
 
@@ -65,7 +65,7 @@ static void put_line(struct dw_out *out, const struct dw_line_entry *entry)
 }
 
 /* The columns that the function has beside those that all have. */
-static void put_present(struct dw_out *out, const struct dw_line_function *function)
+static void put_present(struct dw_out *out, const struct dw_line_listing *function)
 {
     const struct dw_line_column *column;
     bool first = true;
@@ -79,7 +79,7 @@ static void put_present(struct dw_out *out, const struct dw_line_function *funct
     dw_out_char(out, ']');
 }
 
-static void put_function(struct data *data, const struct dw_line_function *function)
+static void put_function(struct data *data, const struct dw_line_listing *function)
 {
     struct dw_out *out = &data->scratch;
     dw_buffer_clear(&out->buffer);

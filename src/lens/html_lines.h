@@ -3,7 +3,7 @@
 #ifndef DW_LENS_HTML_LINES_H
 #define DW_LENS_HTML_LINES_H
 
-#include "lens/lines.h"
+#include "lens/line_list.h"
 
 /* A comma and the member "lines" of the page's data; nothing when none were measured. Frames are
  * named by the profile's ids. */

@@ -24,7 +24,7 @@ struct dw_lens_options {
     const char *sort; /* a column id; NULL: by total time, largest first */
     size_t limit;     /* rows at most; 0: all */
     const struct dw_function_options *functions; /* of tables of functions (function_list.h) */
-    const struct dw_line_options *lines;         /* of reports of lines (lines.h), or NULL */
+    const struct dw_line_options *lines;         /* of reports of lines (line_list.h), or NULL */
 };
 
 struct dw_lens {

@@ -4,18 +4,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool is_recursive(const struct dw_line_function *function)
+static bool is_recursive(const struct dw_line_listing *function)
 {
     return function->recursive;
 }
 
-static bool has_callees(const struct dw_line_function *function)
+static bool has_callees(const struct dw_line_listing *function)
 {
     uint64_t self = function->totals[DW_LINE_SELF];
     return function->has_callees || (self && self != function->totals[DW_LINE_TIME]);
 }
 
-static bool has_slept(const struct dw_line_function *function)
+static bool has_slept(const struct dw_line_listing *function)
 {
     return function->totals[DW_LINE_SUSPENDED] > 0;
 }
@@ -41,7 +41,7 @@ const struct dw_line_column *dw_line_column_at(size_t index)
 }
 
 bool dw_line_column_is_present(const struct dw_line_column *column,
-                               const struct dw_line_function *function)
+                               const struct dw_line_listing *function)
 {
     return !column->is_present || column->is_present(function);
 }
@@ -55,10 +55,12 @@ bool dw_line_has_run(const struct dw_line *line)
 }
 
 bool dw_line_column_number(const struct dw_line_column *column,
-                           const struct dw_line_function *function, const struct dw_line *line,
+                           const struct dw_line_listing *function, const struct dw_line *line,
                            double *number)
 {
     double value = (double)line->values[column->metric], divisor = 1;
+    if (column->form == DW_LINE_FORM_SHARE && line->callee)
+        return false; /* with what it recurses into it may be more than the whole */
     if (column->form == DW_LINE_FORM_PER_HIT)
         divisor = (double)line->values[DW_LINE_HITS];
     if (column->form == DW_LINE_FORM_SHARE)
@@ -78,7 +80,7 @@ static void show_decimal(double value, size_t width, char cell[DW_LINE_CELL_MAX]
 /* A line that did not run has hits, 0, and nothing else; columns that only some functions have
  * leave out zeros. */
 void dw_line_column_show(const struct dw_line_column *column,
-                         const struct dw_line_function *function, const struct dw_line *line,
+                         const struct dw_line_listing *function, const struct dw_line *line,
                          double unit_s, char cell[DW_LINE_CELL_MAX])
 {
     double number;

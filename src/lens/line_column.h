@@ -4,7 +4,7 @@
 #ifndef DW_LENS_LINE_COLUMN_H
 #define DW_LENS_LINE_COLUMN_H
 
-#include "lens/lines.h"
+#include "lens/line_list.h"
 
 enum dw_line_form {
     DW_LINE_FORM_COUNT,
@@ -19,7 +19,7 @@ struct dw_line_column {
     size_t width;        /* for people: at least so wide */
     enum dw_line_metric metric;
     enum dw_line_form form;
-    bool (*is_present)(const struct dw_line_function *function); /* NULL: always */
+    bool (*is_present)(const struct dw_line_listing *function); /* NULL: always */
     const char *about;
 };
 
@@ -27,17 +27,18 @@ struct dw_line_column {
 const struct dw_line_column *dw_line_column_at(size_t index);
 /* Whether people are shown it for that function; data always has all. */
 bool dw_line_column_is_present(const struct dw_line_column *column,
-                               const struct dw_line_function *function);
+                               const struct dw_line_listing *function);
 
 #define DW_LINE_CELL_MAX 32
 /* The cell for people, times in `unit_s`; empty when there is nothing to say. `line` is a line or
  * a callee of the function. */
 void dw_line_column_show(const struct dw_line_column *column,
-                         const struct dw_line_function *function, const struct dw_line *line,
+                         const struct dw_line_listing *function, const struct dw_line *line,
                          double unit_s, char cell[DW_LINE_CELL_MAX]);
-/* The number that is behind the cell: nanoseconds, percents, a count. False when it has none. */
+/* The number that is behind the cell: nanoseconds, percents, a count. False when it has none, as
+ * the share of a callee. */
 bool dw_line_column_number(const struct dw_line_column *column,
-                           const struct dw_line_function *function, const struct dw_line *line,
+                           const struct dw_line_listing *function, const struct dw_line *line,
                            double *number);
 
 /* Whether anything was measured on it. */

@@ -21,7 +21,7 @@ static void put_field(struct dw_out *out, struct dw_string string)
 }
 
 static void put_csv_cell(struct dw_out *out, const struct dw_line_column *column,
-                         const struct dw_line_function *function, const struct dw_line *line)
+                         const struct dw_line_listing *function, const struct dw_line *line)
 {
     uint64_t value = line->values[column->metric];
     double number;
@@ -35,7 +35,7 @@ static void put_csv_cell(struct dw_out *out, const struct dw_line_column *column
                       is_time(column) ? number / 1e9 : number);
 }
 
-static void put_csv_line(struct dw_out *out, const struct dw_line_function *function,
+static void put_csv_line(struct dw_out *out, const struct dw_line_listing *function,
                          const struct dw_line_entry *entry)
 {
     const struct dw_line_column *column;
@@ -63,7 +63,7 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
         dw_out_printf(out, ",%s", column->id);
     dw_out_text(out, ",source\n");
     for (uint32_t f = 0; f < list.count; f++) {
-        const struct dw_line_function *function = &list.functions[f];
+        const struct dw_line_listing *function = &list.functions[f];
         for (uint32_t i = 0; i < function->count && !out->error; i++)
             if (list.entries[function->first + i].measured)
                 put_csv_line(out, function, &list.entries[function->first + i]);
@@ -79,7 +79,7 @@ static void put_json_string(struct dw_out *out, const char *key, struct dw_strin
 }
 
 static void put_json_cell(struct dw_out *out, const struct dw_line_column *column,
-                          const struct dw_line_function *function, const struct dw_line *line)
+                          const struct dw_line_listing *function, const struct dw_line *line)
 {
     double number;
     bool is_whole = column->form == DW_LINE_FORM_COUNT || column->form == DW_LINE_FORM_TIME;
@@ -92,7 +92,7 @@ static void put_json_cell(struct dw_out *out, const struct dw_line_column *colum
         dw_out_text(out, "null");
 }
 
-static void put_json_cells(struct dw_out *out, const struct dw_line_function *function,
+static void put_json_cells(struct dw_out *out, const struct dw_line_listing *function,
                            const struct dw_line *line)
 {
     const struct dw_line_column *column;
@@ -101,7 +101,7 @@ static void put_json_cells(struct dw_out *out, const struct dw_line_function *fu
 }
 
 static void put_json_callee(struct dw_out *out, const struct dw_line_list *list,
-                            const struct dw_line_function *function, const struct dw_line *callee)
+                            const struct dw_line_listing *function, const struct dw_line *callee)
 {
     const struct dw_frame *frame = &list->profile->frames.frames[callee->callee];
     dw_out_char(out, '{');
@@ -113,8 +113,7 @@ static void put_json_callee(struct dw_out *out, const struct dw_line_list *list,
 }
 
 static void put_json_line(struct dw_out *out, const struct dw_line_list *list,
-                          const struct dw_line_function *function,
-                          const struct dw_line_entry *entry)
+                          const struct dw_line_listing *function, const struct dw_line_entry *entry)
 {
     dw_out_printf(out, "{\"line\": %" PRIu32, entry->number);
     put_json_cells(out, function, entry->measured);
@@ -132,7 +131,7 @@ static void put_json_line(struct dw_out *out, const struct dw_line_list *list,
 }
 
 static void put_json_function(struct dw_out *out, const struct dw_line_list *list,
-                              const struct dw_line_function *function)
+                              const struct dw_line_listing *function)
 {
     static const char *const sources[] = {
         [DW_LINE_SOURCE_FOUND] = "found",

@@ -3,7 +3,7 @@
 #ifndef DW_LENS_LINE_DATA_H
 #define DW_LENS_LINE_DATA_H
 
-#include "lens/lines.h"
+#include "lens/line_list.h"
 
 /* The functions of the list with their lines and callees, as a JSON array. */
 void dw_line_data_put_functions(struct dw_out *out, const struct dw_line_list *list);

@@ -15,7 +15,7 @@ struct page {
     const struct dw_line_options *options;
     struct dw_out *out;
     /* Of the function at hand: */
-    const struct dw_line_function *function;
+    const struct dw_line_listing *function;
     const struct dw_line_column *columns[COLUMNS_MAX];
     size_t widths[COLUMNS_MAX];
     size_t count;
@@ -83,7 +83,7 @@ static void measure(struct page *page)
 
 static void put_heading(struct page *page)
 {
-    const struct dw_line_function *function = page->function;
+    const struct dw_line_listing *function = page->function;
     const char *note = dw_line_source_note(function->source);
     struct dw_out *out = page->out;
     dw_out_printf(out, "Total time: %g s\nFile: ", seconds(function->totals[DW_LINE_TIME]));
@@ -163,14 +163,17 @@ static void put_callee(struct page *page, const struct dw_line *callee, size_t i
 
 static void put_line(struct page *page, const struct dw_line_entry *entry)
 {
+    size_t indent = 0;
     dw_out_printf(page->out, "%*" PRIu32, (int)page->number_width, entry->number);
     put_cells(page, entry->measured);
     dw_out_text(page->out, "  ");
-    if (entry->text.bytes)
+    if (entry->text.bytes) {
         put_text(page->out, entry->text);
+        indent = indent_of(entry->text);
+    }
     dw_out_char(page->out, '\n');
     for (uint32_t i = 0; page->options->callees && i < entry->callee_count; i++)
-        put_callee(page, entry->callees[i], indent_of(entry->text));
+        put_callee(page, entry->callees[i], indent);
 }
 
 static void put_function(struct page *page)
@@ -183,7 +186,7 @@ static void put_function(struct page *page)
     dw_out_char(page->out, '\n');
 }
 
-static void put_summary(struct dw_out *out, const struct dw_line_function *function)
+static void put_summary(struct dw_out *out, const struct dw_line_listing *function)
 {
     dw_out_printf(out, "%6.2f seconds - ", seconds(function->totals[DW_LINE_TIME]));
     put_string(out, function->file);

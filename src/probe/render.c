@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "lens/lens.h"
-#include "lens/lines.h"
+#include "lens/line_list.h"
 #include "log/reader.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "fuzz_log.h"
 
 #include "base/error.h"
-#include "lens/lens.h"
+#include "lens/line_list.h"
 #include "log/reader.h"
 #include "log/save.h"
 
@@ -14,11 +14,20 @@ static void show(const struct dw_profile *profile)
 {
     static const char *const columns[] = {"indented_name", "path", "thread",
                                           "process",       "p99",  "parent_name"};
+    static const struct dw_line_options lines = {.unit_s = 1e-9,
+                                                 .strip_zeros = true,
+                                                 .details = true,
+                                                 .summarize = true,
+                                                 .sort = true,
+                                                 .callees = true};
     const struct dw_lens *lens;
     for (size_t i = 0; (lens = dw_lens_at(i)); i++) {
         for (enum dw_by by = DW_BY_REGION; by <= DW_BY_NAME; by++) {
-            struct dw_lens_options options = {
-                .by = by, .columns = by % 2 ? columns : NULL, .column_count = 6, .sort = "self"};
+            struct dw_lens_options options = {.by = by,
+                                              .columns = by % 2 ? columns : NULL,
+                                              .column_count = 6,
+                                              .sort = "self",
+                                              .lines = by % 2 ? &lines : NULL};
             struct dw_out out;
             dw_out_init_memory(&out);
             int error = lens->write(profile, &options, &out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The functions whose lines were measured, each with its lines in order, blank ones and
  * comments included, and with the text that the file had then. */
-#ifndef DW_LENS_LINES_H
-#define DW_LENS_LINES_H
+#ifndef DW_LENS_LINE_LIST_H
+#define DW_LENS_LINE_LIST_H
 
 #include "lens/lens.h"
 
@@ -41,7 +41,8 @@ enum dw_line_source {
 /* A sentence about it, empty when it was found. */
 const char *dw_line_source_note(enum dw_line_source source);
 
-struct dw_line_function {
+/* A function and its lines. */
+struct dw_line_listing {
     dw_frame_id frame;
     struct dw_string file, name;
     uint32_t line; /* its first one */
@@ -58,7 +59,7 @@ struct dw_line_function {
 
 struct dw_line_list {
     const struct dw_profile *profile;
-    struct dw_line_function *functions; /* by file, line and name, unless asked otherwise */
+    struct dw_line_listing *functions; /* by file, line and name, unless asked otherwise */
     uint32_t count;
     uint32_t left_out; /* functions that did not match or never ran */
     struct dw_line_entry *entries;
@@ -76,11 +77,8 @@ static inline bool dw_lines_are_in(const struct dw_profile *profile)
 {
     return profile->lines.count > 0;
 }
-/* Whether nothing else was: there is no path but the root. */
-static inline bool dw_lines_are_all(const struct dw_profile *profile)
-{
-    return dw_lines_are_in(profile) && profile->paths.count <= 1;
-}
+/* Whether nothing else was: no time was spent in any path but the root. */
+bool dw_lines_are_all(const struct dw_profile *profile);
 
 /* Reports of lines as data, for `dwell report --by line`; the lens `lines` is for people. */
 extern const struct dw_lens dw_lens_lines, dw_line_csv, dw_line_json;

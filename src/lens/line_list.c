@@ -2,7 +2,7 @@
  * Rows of the table are sorted by function, line and callee once; a function is a run of
  * them. Sources are scanned one file at a time. */
 #define _GNU_SOURCE
-#include "lens/lines.h"
+#include "lens/line_list.h"
 
 #include "base/grow.h"
 #include "lens/functions.h"
@@ -10,9 +10,18 @@
 
 /* Lines without numbers that are shown around those with: a log that is no program's can
  * name millions of functions in one source. */
-#define SURROUNDINGS_MAX (1u << 22)
+#define SURROUNDINGS_MAX (1u << 20)
 
 const struct dw_line_options dw_line_defaults = {.unit_s = 1e-6, .details = true};
+
+bool dw_lines_are_all(const struct dw_profile *profile)
+{
+    for (uint32_t t = 0; t < profile->thread_count; t++)
+        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++)
+            if (profile->threads[t].metrics[i].path != DW_PATH_ROOT)
+                return false;
+    return dw_lines_are_in(profile);
+}
 
 const char *dw_line_source_note(enum dw_line_source source)
 {
@@ -40,7 +49,7 @@ static int compare_strings(struct dw_string a, struct dw_string b)
 
 static int compare_places(const void *left, const void *right)
 {
-    const struct dw_line_function *a = left, *b = right;
+    const struct dw_line_listing *a = left, *b = right;
     int order = compare_strings(a->file, b->file);
     if (!order)
         order = ascending(a->line, b->line);
@@ -51,7 +60,7 @@ static int compare_places(const void *left, const void *right)
 
 static int compare_totals(const void *left, const void *right)
 {
-    const struct dw_line_function *a = left, *b = right;
+    const struct dw_line_listing *a = left, *b = right;
     int order = ascending(a->totals[DW_LINE_TIME], b->totals[DW_LINE_TIME]);
     return order ? order : compare_places(a, b);
 }
@@ -72,10 +81,10 @@ static int compare_rows(const void *left, const void *right, void *context)
     return order ? order : ascending(a->callee, b->callee);
 }
 
-static struct dw_line_function function_of(const struct dw_profile *profile, dw_frame_id id)
+static struct dw_line_listing function_of(const struct dw_profile *profile, dw_frame_id id)
 {
     const struct dw_frame *frame = &profile->frames.frames[id];
-    return (struct dw_line_function){
+    return (struct dw_line_listing){
         .frame = id,
         .file = dw_profile_string(profile, frame->file),
         .name = dw_profile_string(profile, frame->name),
@@ -105,7 +114,7 @@ static int find_functions(struct dw_line_list *list, uint32_t *place)
     return 0;
 }
 
-static void add_row(struct dw_line_function *function, const struct dw_line *row)
+static void add_row(struct dw_line_listing *function, const struct dw_line *row)
 {
     function->row_count++;
     if (row->callee) {
@@ -133,7 +142,7 @@ static int sort_rows(struct dw_line_list *list, uint32_t *place)
         list->rows[i] = &table->lines[i];
     qsort_r(list->rows, table->count, sizeof *list->rows, compare_rows, place);
     for (uint32_t i = 0; i < table->count; i++) {
-        struct dw_line_function *function = &list->functions[place[list->rows[i]->function]];
+        struct dw_line_listing *function = &list->functions[place[list->rows[i]->function]];
         if (!function->rows)
             function->rows = &list->rows[i];
         add_row(function, list->rows[i]);
@@ -141,7 +150,7 @@ static int sort_rows(struct dw_line_list *list, uint32_t *place)
     return 0;
 }
 
-static bool is_match(const struct dw_line_function *function, const regex_t *pattern,
+static bool is_match(const struct dw_line_listing *function, const regex_t *pattern,
                      struct dw_out *label)
 {
     struct dw_function named = {function->file, function->line, function->name, {0}};
@@ -151,7 +160,7 @@ static bool is_match(const struct dw_line_function *function, const regex_t *pat
     return !label->buffer.failed && !regexec(pattern, (char *)label->buffer.data, 0, NULL, 0);
 }
 
-static bool has_run(const struct dw_line_function *function)
+static bool has_run(const struct dw_line_listing *function)
 {
     return function->calls || function->totals[DW_LINE_HITS] || function->totals[DW_LINE_TIME];
 }
@@ -162,7 +171,7 @@ static int filter(struct dw_line_list *list, const struct dw_line_options *optio
     uint32_t kept = 0;
     dw_out_init_memory(&label);
     for (uint32_t i = 0; i < list->count; i++) {
-        const struct dw_line_function *function = &list->functions[i];
+        const struct dw_line_listing *function = &list->functions[i];
         bool wanted = (!options->strip_zeros || has_run(function)) &&
                       (!options->match || is_match(function, options->match, &label));
         if (wanted)
@@ -182,7 +191,7 @@ static int add_entry(struct dw_line_list *list, uint32_t number, struct dw_strin
 }
 
 /* The entry of the line of the rows at *at, which it moves past them. */
-static int add_measured(struct dw_line_list *list, const struct dw_line_function *function,
+static int add_measured(struct dw_line_list *list, const struct dw_line_listing *function,
                         const struct dw_source_lines *source, uint32_t *at)
 {
     uint32_t number = function->rows[*at]->line;
@@ -201,7 +210,7 @@ static int add_measured(struct dw_line_list *list, const struct dw_line_function
 }
 
 /* The last line to be shown that the source has: that of the block, or of the last row. */
-static uint32_t find_end(const struct dw_line_list *list, const struct dw_line_function *function,
+static uint32_t find_end(const struct dw_line_list *list, const struct dw_line_listing *function,
                          const struct dw_source_lines *source)
 {
     uint32_t last_row = function->rows[function->row_count - 1]->line;
@@ -212,7 +221,7 @@ static uint32_t find_end(const struct dw_line_list *list, const struct dw_line_f
     return end < source->count ? end : source->count;
 }
 
-static int add_entries(struct dw_line_list *list, struct dw_line_function *function,
+static int add_entries(struct dw_line_list *list, struct dw_line_listing *function,
                        const struct dw_source_lines *source)
 {
     uint32_t at = 0, end = find_end(list, function, source);
@@ -251,7 +260,7 @@ static const struct dw_source *find_source(const struct dw_profile *profile, dw_
     return found;
 }
 
-static enum dw_line_source judge(const struct dw_line_function *function,
+static enum dw_line_source judge(const struct dw_line_listing *function,
                                  const struct dw_source *found, bool ambiguous,
                                  const struct dw_source_lines *source)
 {
@@ -276,7 +285,7 @@ static int add_file(struct dw_line_list *list, uint32_t first, uint32_t *next)
         error = dw_source_lines_init(&source, dw_profile_string(list->profile, found->text));
     uint32_t i = first;
     for (; !error && i < list->count; i++) {
-        struct dw_line_function *function = &list->functions[i];
+        struct dw_line_listing *function = &list->functions[i];
         if (frames->frames[function->frame].file != file)
             break;
         function->source = judge(function, found, ambiguous, &source);
