@@ -6,11 +6,10 @@ turns counts. Prints JSON: {program: {tool: added nanoseconds a call}}.
 """
 
 import json
-import subprocess
 import sys
 import time
 
-TURNS = 5
+from turns import best_of_turns, run
 
 
 def fib(n):
@@ -179,12 +178,6 @@ def call_count(program):
     return sum(entry.callcount for entry in profile.getstats())
 
 
-def run(*arguments):
-    command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
-
-
 def main():
     if len(sys.argv) == 3:
         print(json.dumps(measure(*sys.argv[1:])))
@@ -194,17 +187,12 @@ def main():
         return
     cases = [(t, p) for p in PROGRAMS for t in ("none", "cprofile", "yappi", "viztracer", "dwell")]
     cases += [(t, p) for p in ARRAYS for t in ("none", "cprofile", "dwell_signatures")]
-    best = {}
-    for _ in range(TURNS):
-        for tool, program in cases:
-            took = run(tool, program)
-            if took is not None:
-                best[program, tool] = min(best.get((program, tool), float("inf")), took)
+    best = best_of_turns(__file__, cases)
     added = {}
-    for (program, tool), took in best.items():
+    for (tool, program), took in best.items():
         if tool != "none":
-            count = added.setdefault(program, {}).setdefault("calls", run(program))
-            added[program][tool] = (took - best[program, "none"]) / count
+            count = added.setdefault(program, {}).setdefault("calls", run(__file__, program))
+            added[program][tool] = (took - best["none", program]) / count
     print(json.dumps(added))
 
 

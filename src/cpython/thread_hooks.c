@@ -47,32 +47,34 @@ static PyObject *new_swap(struct dw_py_thread_hook *hook)
     return function;
 }
 
-/* threading.NAME(argument), or without one. */
-static PyObject *call_threading(const char *name, PyObject *argument)
+/* What it needs of threading; done once. */
+static int prepare(struct dw_py_thread_hook *hook)
 {
+    if (hook->swap)
+        return 0;
     PyObject *threading = PyImport_ImportModule("threading");
-    PyObject *method = threading ? PyObject_GetAttrString(threading, name) : NULL;
-    PyObject *result = !method    ? NULL
-                       : argument ? PyObject_CallOneArg(method, argument)
-                                  : PyObject_CallNoArgs(method);
-    Py_XDECREF(method);
-    Py_XDECREF(threading);
-    return result;
+    if (!threading)
+        return -1;
+    hook->getter = PyObject_GetAttrString(threading, hook->is_trace ? "gettrace" : "getprofile");
+    hook->setter = PyObject_GetAttrString(threading, hook->is_trace ? "settrace" : "setprofile");
+    Py_DECREF(threading);
+    if (hook->getter && hook->setter)
+        hook->swap = new_swap(hook);
+    return hook->swap ? 0 : -1;
 }
 
 /* For threads that start from now on. */
 static int set_in_threading(const struct dw_py_thread_hook *hook, PyObject *function)
 {
-    PyObject *done = call_threading(hook->is_trace ? "settrace" : "setprofile", function);
+    PyObject *done = PyObject_CallOneArg(hook->setter, function);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
 
 static int save_program(struct dw_py_thread_hook *hook)
 {
-    PyObject *before = call_threading(hook->is_trace ? "gettrace" : "getprofile", NULL);
-    Py_XSETREF(hook->program, before);
-    return before ? 0 : -1;
+    Py_XSETREF(hook->program, PyObject_CallNoArgs(hook->getter));
+    return hook->program ? 0 : -1;
 }
 
 static int set_all_threads(const struct dw_py_thread_hook *hook, Py_tracefunc function)
@@ -97,9 +99,7 @@ int dw_py_thread_hook_install(struct dw_py_thread_hook *hook)
                                               : "Another profiling tool is already active");
         return -1;
     }
-    if (!hook->swap)
-        hook->swap = new_swap(hook);
-    if (!hook->swap || save_program(hook) || set_in_threading(hook, hook->swap))
+    if (prepare(hook) || save_program(hook) || set_in_threading(hook, hook->swap))
         return -1;
     hook->is_installed = true;
     return set_all_threads(hook, hook->function);

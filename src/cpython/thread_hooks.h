@@ -10,8 +10,9 @@ struct dw_py_thread_hook {
     Py_tracefunc function;
     bool is_trace; /* else a profile function */
     bool is_installed;
-    PyObject *swap;    /* what threading calls in a new thread */
-    PyObject *program; /* what it called before us */
+    PyObject *getter, *setter; /* threading's, such as gettrace and settrace */
+    PyObject *swap;            /* what threading calls in a new thread */
+    PyObject *program;         /* what it called before us */
 };
 
 /* Leaves threads alone that have another function. -1 with an exception when the calling thread
