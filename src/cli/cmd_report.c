@@ -2,6 +2,7 @@
  * `dwell report`: tables on stdout. */
 #include "cli/cli.h"
 
+#include "lens/timings.h"
 #include "log/reader.h"
 
 #include <stdlib.h>
@@ -148,9 +149,17 @@ static bool is_by_function(const struct dw_profile *profile, const struct reques
            dw_functions_are_in(profile);
 }
 
+/* Timings are no rows: other tables know nothing of them. JSON has them beside the rows. */
+static bool is_by_timing(const struct dw_profile *profile, const struct request *request)
+{
+    return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
+}
+
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
+    if (is_by_timing(profile, request))
+        return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
     if (is_by_line(profile, request))
         return report_lines(profile, request, file);
     if (is_by_function(profile, request))
