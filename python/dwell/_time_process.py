@@ -27,11 +27,11 @@ class Alternative(NamedTuple):
     stmt: Timed
     setup: Timed
     name: str
-    number: int = 0
+    number: int  # of loops; 0: to be chosen
     python: str = sys.executable
     directory: str | None = None  # to run in, and first on sys.path
     environment: dict[str, str] | None = None
-    properties: dict[str, str] = {}
+    revision: str = ""
 
 
 def _packed(code: Timed, name: str) -> str | dict[str, str]:
@@ -139,7 +139,7 @@ def _timing(
         group=runs,
         confidence=confidence,
         properties={
-            **alternative.properties,
+            **({"rev": alternative.revision} if alternative.revision else {}),
             "design": DESIGN,
             "group": str(runs),
             "python": first["python"],

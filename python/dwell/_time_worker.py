@@ -44,7 +44,7 @@ def _compiled(stmt: "Any", setup: "Any") -> "Any":
     import ast
 
     tree = ast.parse(_LOOP, _FILE)
-    function: "Any" = tree.body[0]
+    function: Any = tree.body[0]
     if isinstance(stmt, str):
         function.body[2].body = _body(stmt, setup if isinstance(setup, str) else "")
     if isinstance(setup, str):
@@ -75,7 +75,7 @@ class Code:
         self.compile_time = time.perf_counter() - start
         space = dict(namespace or {})
         exec(code, space)
-        self._loop: "Callable[..., int]" = space["_dwell_loop"]
+        self._loop: Callable[..., int] = space["_dwell_loop"]
         self._stmt = stmt if callable(stmt) else _nothing
         self._setup = setup if callable(setup) else _nothing
         self.user = self.system = 0.0
@@ -165,6 +165,8 @@ def main() -> None:
     os.dup2(2, 1)
     try:
         result = _answer(request)
+    except KeyboardInterrupt:  # who started us got it too, and says what is to be said
+        os._exit(130)
     except Exception as error:
         result = {"error": "".join(_last_words(error)).strip()}
     json.dump(result, answer)

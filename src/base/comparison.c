@@ -13,6 +13,7 @@
 
 #define SEED 20260
 #define UNITS_MAX 1000      /* more pairs are averaged into blocks */
+#define PERCENT_MAX 1000    /* a difference of so much is none to speak of */
 #define PAIRS_FOR_BLOCKS 16 /* from here on two pairs, ABBA, make a block */
 
 /* The logarithms of the medians of the groups; a last group that is not full counts too. */
@@ -142,10 +143,15 @@ static void put_factor(struct dw_out *out, const struct dw_comparison *compariso
 }
 
 /* A difference may hide as far out as the interval reaches. */
-static void put_no_difference(struct dw_out *out, const struct dw_comparison *comparison)
+static void put_no_difference(struct dw_out *out, const struct dw_comparison *comparison,
+                              const char *a, const char *b)
 {
     double most = fmax(comparison->interval.high, 1 / comparison->interval.low);
     double percent = (most - 1) * 100;
+    if (percent >= PERCENT_MAX) {
+        dw_out_printf(out, "the runs vary too much to tell %s from %s", b, a);
+        return;
+    }
     dw_out_printf(out, "no difference larger than %.*f %% could be seen (%g %% CI)",
                   percent >= 10  ? 0
                   : percent >= 1 ? 1
@@ -161,7 +167,7 @@ void dw_comparison_put(struct dw_out *out, const struct dw_comparison *compariso
         dw_out_printf(out, "too few runs to tell %s from %s: %zu of each, and %zu are needed", b, a,
                       comparison->units, units_needed(comparison->confidence));
     else if (verdict == DW_VERDICT_SAME)
-        put_no_difference(out, comparison);
+        put_no_difference(out, comparison, a, b);
     else
         put_factor(out, comparison, a, b, verdict == DW_VERDICT_FASTER);
 }

@@ -169,7 +169,7 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 
 static int report(char **files, int count, const struct request *request)
 {
-    int status;
+    int status = 0;
     struct dw_profile *profile = dw_cli_load(files, count, 0, &status);
     if (profile) {
         int written = report_as_asked(profile, request, files[0]);
