@@ -21,7 +21,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS timing (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
     saved REAL NOT NULL,      -- seconds since 1970
-    committed REAL,           -- of the commit, when there is one
+    committed REAL,           -- of the commit, when the files were as in one
     revision TEXT NOT NULL,   -- of the commit, with a + when files differed from it
     python TEXT NOT NULL,
     loops INTEGER NOT NULL,
@@ -62,7 +62,10 @@ def _opened(file: str) -> Iterator[sqlite3.Connection]:
 
 
 def _commit_time(revision: str) -> float | None:
-    text = git("show", "--no-patch", "--format=%ct", revision.rstrip("+")) if revision else ""
+    """None without a commit, and for files that were changed after it."""
+    if not revision or revision.endswith("+"):
+        return None
+    text = git("show", "--no-patch", "--format=%ct", revision)
     return float(text) if text else None
 
 

@@ -151,11 +151,12 @@ static void put_no_difference(struct dw_out *out, const struct dw_comparison *co
         dw_out_printf(out, "the runs vary too much to tell %s from %s", b, a);
         return;
     }
-    dw_out_printf(out, "no difference larger than %.*f %% could be seen (%g %% CI)",
+    dw_out_printf(out,
+                  "no difference larger than %.*f %% could be seen between %s and %s (%g %% CI)",
                   percent >= 10  ? 0
                   : percent >= 1 ? 1
                                  : 2,
-                  percent, comparison->confidence * 100);
+                  percent, a, b, comparison->confidence * 100);
 }
 
 void dw_comparison_put(struct dw_out *out, const struct dw_comparison *comparison, const char *a,

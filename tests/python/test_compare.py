@@ -66,7 +66,7 @@ def test_the_same_twice_shows_no_difference():
     comparison = dwell.compare(same, same, confidence=0.9999)
     assert comparison.outcome == "same"
     assert comparison.verdict.startswith("no difference larger than ")
-    assert comparison.verdict.endswith(" % could be seen (99.99 % CI)")
+    assert comparison.verdict.endswith(" % could be seen between A and B (99.99 % CI)")
 
 
 def test_runs_take_turns_there_and_back():

@@ -30,9 +30,11 @@ static void test_sentences(void **state)
         {1.0041, 1.0022, 1.0061, "B is 1.0041x slower than A (95 % CI 1.0022–1.0061)"},
         {12.34, 11.28, 13.46, "B is 12.3x slower than A (95 % CI 11.3–13.5)"},
         {512.3, 500.1, 520.9, "B is 512x slower than A (95 % CI 500–521)"},
-        {1.001, 0.99, 1.012, "no difference larger than 1.2 % could be seen (95 % CI)"},
-        {1.0, 0.5, 1.1, "no difference larger than 100 % could be seen (95 % CI)"},
-        {1.0, 0.9999, 1.0023, "no difference larger than 0.23 % could be seen (95 % CI)"},
+        {1.001, 0.99, 1.012,
+         "no difference larger than 1.2 % could be seen between A and B (95 % CI)"},
+        {1.0, 0.5, 1.1, "no difference larger than 100 % could be seen between A and B (95 % CI)"},
+        {1.0, 0.9999, 1.0023,
+         "no difference larger than 0.23 % could be seen between A and B (95 % CI)"},
         {1.2, 0, INFINITY, "too few runs to tell B from A: 4 of each, and 6 are needed"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
