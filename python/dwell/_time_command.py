@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import sys
-import traceback
 from contextlib import ExitStack
 from typing import Any, NamedTuple, NoReturn
 
@@ -240,7 +239,7 @@ def _print_text(timings: list[Timing], comparison: Comparison | None) -> None:
         low, high = (format_time(end) for end in timings[0].ci)
         print(timings[0])
         median = format_time(timings[0].median)
-        print(f"median {median}, {timings[0].confidence * 100:g} % CI {low} to {high}")
+        print(f"median {median}, {timings[0].ci_confidence * 100:.3g} % CI {low} to {high}")
         warnings = timings[0].warnings
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -314,7 +313,7 @@ def main(arguments: list[str] | None = None) -> int:
     except _Stopped as stopped:
         _end_by(stopped.args[0])
     except Exception as error:  # of the statement
-        return _complain("".join(traceback.format_exception_only(error)).strip())
+        return _complain(f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

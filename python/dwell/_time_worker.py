@@ -168,15 +168,9 @@ def main() -> None:
     except KeyboardInterrupt:  # who started us got it too, and says what is to be said
         os._exit(130)
     except Exception as error:
-        result = {"error": "".join(_last_words(error)).strip()}
+        result = {"error": f"{type(error).__name__}: {error}"}
     json.dump(result, answer)
     answer.close()
-
-
-def _last_words(error: BaseException) -> "list[str]":
-    import traceback
-
-    return traceback.format_exception_only(type(error), error)
 
 
 if __name__ == "__main__":

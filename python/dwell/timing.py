@@ -20,7 +20,8 @@ class Timing:
 
     It has the attributes of IPython's TimeitResult. `average`, `stdev` (of the population),
     `best`, `worst` and `timings` are for one loop, as are `median`, `mad`, `iqr` and `ci`, the
-    confidence interval of the median. `warnings` has a sentence for each reason why the figures
+    interval that holds the median with `ci_confidence`: at least `confidence`, with enough
+    runs. `warnings` has a sentence for each reason why the figures
     cannot be trusted; `outliers` is how many runs are far from the others.
     """
 
@@ -64,6 +65,7 @@ class Timing:
         self.mad: float = found["mad"] * 1e-9
         self.iqr: float = (found["q3"] - found["q1"]) * 1e-9
         self.ci: tuple[float, float] = (found["interval"][0] * 1e-9, found["interval"][1] * 1e-9)
+        self.ci_confidence: float = found["confidence"]
         self.outliers: int = found["outliers"]
         self.warnings: list[str] = found["warnings"].splitlines()
 

@@ -66,29 +66,27 @@ static void measure_spread(const double *values, size_t count, struct dw_summary
     summary->stdev = sqrt(squares / (double)count);
 }
 
-/* How many of the smallest values lie below the interval: the most that keep the chance that
- * the median lies below it within `tail`. -1: not even the smallest value bounds it. */
-static ptrdiff_t count_below(size_t count, double tail)
+/* The chance that just k of `count` values lie below the median. */
+static double chance_below(size_t count, size_t k)
 {
-    double log_half = log(0.5) * (double)count, sum = 0;
-    ptrdiff_t below = -1;
-    for (size_t k = 0; 2 * k < count; k++) {
-        sum += exp(lgamma((double)count + 1) - lgamma((double)k + 1) -
-                   lgamma((double)(count - k) + 1) + log_half);
-        if (sum > tail)
-            break;
-        below = (ptrdiff_t)k;
-    }
-    return below;
+    return exp(lgamma((double)count + 1) - lgamma((double)k + 1) - lgamma((double)(count - k) + 1) +
+               log(0.5) * (double)count);
 }
 
+/* As many values are left out at each end as the confidence allows. */
 static void bound_median(const double *sorted, size_t count, double confidence,
                          struct dw_summary *summary)
 {
-    ptrdiff_t below = count_below(count, (1 - confidence) / 2);
-    summary->is_bounded = below >= 0;
-    size_t first = below > 0 ? (size_t)below : 0;
+    double tail = chance_below(count, 0); /* that the median lies below what is kept */
+    size_t first = 0;
+    for (double more = tail; 2 * (first + 1) < count; first++, tail = more) {
+        more += chance_below(count, first + 1);
+        if (more > (1 - confidence) / 2)
+            break;
+    }
     summary->median_interval = (struct dw_interval){sorted[first], sorted[count - 1 - first]};
+    summary->interval_confidence = 1 - 2 * tail;
+    summary->is_bounded = summary->interval_confidence >= confidence;
 }
 
 /* `scratch` holds the sorted values, and their distances from the median afterwards. */

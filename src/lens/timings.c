@@ -144,7 +144,8 @@ static void put_rows(struct dw_out *out, const struct dw_profile *profile, const
                   "to", "mean", "stdev", "runs", "loops");
     for (uint32_t i = 0; i < profile->timing_count && !out->error; i++)
         put_row(out, &cell, profile, &views[i], width);
-    dw_out_printf(out, "from, to: the %g %% confidence interval of the median\n", CONFIDENCE * 100);
+    dw_out_printf(out, "from, to: the confidence interval of the median, of at least %g %%\n",
+                  CONFIDENCE * 100);
     dw_out_close(&cell);
 }
 
@@ -210,9 +211,11 @@ static void put_json_timing(struct dw_out *out, const struct dw_profile *profile
     dw_out_printf(out, ", \"loops\": %.0f", view->facts.loops);
     dw_out_printf(out,
                   ", \"median_ns\": %.9g, \"median_low_ns\": %.9g, \"median_high_ns\": %.9g, "
-                  "\"mean_ns\": %.9g, \"stdev_ns\": %.9g, \"mad_ns\": %.9g, \"outliers\": %zu",
+                  "\"median_confidence\": %.6g, \"mean_ns\": %.9g, \"stdev_ns\": %.9g, \"mad_ns\": "
+                  "%.9g, \"outliers\": %zu",
                   summary->median, summary->median_interval.low, summary->median_interval.high,
-                  summary->mean, summary->stdev, summary->mad, summary->outliers);
+                  summary->interval_confidence, summary->mean, summary->stdev, summary->mad,
+                  summary->outliers);
     dw_out_text(out, ", \"properties\": {");
     for (uint32_t i = 0; i < timing->property_count; i++) {
         struct dw_string key = dw_profile_string(profile, timing->properties[i].key);

@@ -54,13 +54,14 @@ static PyObject *summary_dict(const struct dw_summary *summary, const struct dw_
     PyObject *text = take_text(&out);
     if (!text)
         return NULL;
-    return Py_BuildValue(
-        "{s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:(dd),s:n,s:d,s:d,s:O,s:N}", "mean", summary->mean,
-        "stdev", summary->stdev, "min", summary->min, "q1", summary->q1, "median", summary->median,
-        "q3", summary->q3, "max", summary->max, "mad", summary->mad, "interval",
-        summary->median_interval.low, summary->median_interval.high, "outliers",
-        (Py_ssize_t)summary->outliers, "trend_p", summary->trend_p, "trend", summary->trend,
-        "is_bimodal", summary->is_bimodal ? Py_True : Py_False, "warnings", text);
+    return Py_BuildValue("{s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:(dd),s:d,s:n,s:d,s:d,s:O,s:N}", "mean",
+                         summary->mean, "stdev", summary->stdev, "min", summary->min, "q1",
+                         summary->q1, "median", summary->median, "q3", summary->q3, "max",
+                         summary->max, "mad", summary->mad, "interval",
+                         summary->median_interval.low, summary->median_interval.high, "confidence",
+                         summary->interval_confidence, "outliers", (Py_ssize_t)summary->outliers,
+                         "trend_p", summary->trend_p, "trend", summary->trend, "is_bimodal",
+                         summary->is_bimodal ? Py_True : Py_False, "warnings", text);
 }
 
 /* summarize_runs(ns of one loop of each run, loops, group, confidence) */

@@ -59,7 +59,7 @@ def test_one_statement(timed):
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert re.fullmatch(LINE.format(20), first)
-    assert re.fullmatch(r"median [\d.]+ µs, 95 % CI [\d.]+ µs to [\d.]+ µs", second)
+    assert re.fullmatch(r"median [\d.]+ µs, 95.9 % CI [\d.]+ µs to [\d.]+ µs", second)
 
 
 def test_loops_and_runs_are_as_asked(timed):
@@ -131,6 +131,7 @@ def test_bad_usage(run_dwell, arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["-s", "from os import *", "1"], "SyntaxError: import * only allowed at module level"),
         (["1 / 0"], "dwell: ZeroDivisionError: division by zero\n"),
         (["--processes", "2", "1 / 0"], "dwell: 1 / 0: ZeroDivisionError: division by zero\n"),
         (["--python", "no/such", "1"], "dwell: no/such: No such file or directory\n"),

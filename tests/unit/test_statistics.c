@@ -61,9 +61,11 @@ static void test_interval_of_the_median(void **state)
     assert_true(summary.is_bounded);
     assert_near(summary.median_interval.low, 6, 0);
     assert_near(summary.median_interval.high, 15, 0);
+    assert_near(summary.interval_confidence, 1 - 2 * 21700.0 / 1048576, 1e-12);
     const double few[] = {3, 1, 2, 6, 5, 4};
     assert_true(summarize(few, 6).is_bounded);
     assert_near(summarize(few, 6).median_interval.low, 1, 0);
+    assert_near(summarize(few, 6).interval_confidence, 1 - 2.0 / 64, 1e-12);
     assert_false(summarize(few, 5).is_bounded);
 }
 

@@ -104,7 +104,7 @@ static void test_table(void **state)
         text, "   name      median      from        to      mean     stdev  runs     loops\n"
               "A  fib(1)     20 µs     20 µs     20 µs     20 µs   5.77 ns    20      1000\n"
               "B  fib\\n2     40 µs     40 µs     40 µs     40 µs   5.77 ns    20      1000\n"
-              "from, to: the 95 % confidence interval of the median\n"
+              "from, to: the confidence interval of the median, of at least 95 %\n"
               "B is 2.00x slower than A (95 % CI 2.00–2.00)\n");
     free(text);
     assert_true(dw_timings_are_all(profile));
