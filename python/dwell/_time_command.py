@@ -136,6 +136,12 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error("--fail-if needs two things to compare")
 
 
+def _found(python: str) -> str:
+    """The interpreter, also from another directory; links are kept, or it would not be a venv's."""
+    path = shutil.which(python)
+    return os.path.abspath(path) if path else python
+
+
 def _alternatives(options: argparse.Namespace, trees: list[Checkout]) -> list[Alternative]:
     """Every statement in every revision in every interpreter, named by what sets it apart."""
     places: list[Checkout | None] = [*trees] or [None]
@@ -152,7 +158,7 @@ def _alternatives(options: argparse.Namespace, trees: list[Checkout]) -> list[Al
                         "\n".join(options.setup) or "pass",
                         " · ".join(words) or name_of(stmt),
                         options.number,
-                        shutil.which(python) or python,
+                        _found(python),
                         place.directory if place else None,
                         place.environment if place else None,
                         place.commit if place else "",

@@ -15,18 +15,16 @@
 #define UNITS_MAX 1000   /* more pairs than this are averaged */
 #define PERCENT_MAX 1000 /* a difference of so much is none to speak of */
 
-/* The logarithms of the medians of the groups; a last group that is not full counts too. */
-static int make_units(const struct dw_series *series, double **result, size_t *count)
+int dw_series_units(const struct dw_series *series, double **result, size_t *count)
 {
     size_t group = series->group ? series->group : 1, made = 0;
     double *units = malloc(((series->count + group - 1) / group + 1) * sizeof *units);
     double *values = malloc(group * sizeof *values);
     for (size_t i = 0; units && values && i < series->count; i += group) {
         size_t size = series->count - i < group ? series->count - i : group;
-        for (size_t j = 0; j < size; j++)
-            values[j] = series->values[i + j];
+        memcpy(values, series->values + i, size * sizeof *values);
         dw_stat_sort(values, size);
-        units[made++] = log(fmax(dw_stat_quantile(values, size, 0.5), DBL_MIN));
+        units[made++] = dw_stat_quantile(values, size, 0.5);
     }
     bool failed = !units || !values;
     free(values);
@@ -37,6 +35,14 @@ static int make_units(const struct dw_series *series, double **result, size_t *c
     return failed ? DW_ERR_MEMORY : 0;
 }
 
+static int log_units(const struct dw_series *series, double **units, size_t *count)
+{
+    int error = dw_series_units(series, units, count);
+    for (size_t i = 0; !error && i < *count; i++)
+        (*units)[i] = log(fmax((*units)[i], DBL_MIN));
+    return error;
+}
+
 /* Neighbours have the same drift, and every other pair is turned around, so that a steady one
  * favours neither. Averaging two pairs into a block ABBA would cancel it, but then one outlier
  * in four spoils a block: with 5 % of outliers a difference of 3 % was seen in 83 of 100
@@ -44,7 +50,7 @@ static int make_units(const struct dw_series *series, double **result, size_t *c
 static int compare_pairs(const double *a, const double *b, size_t count, double confidence,
                          struct dw_estimate *estimate)
 {
-    size_t each = (count + UNITS_MAX - 1) / UNITS_MAX, made = 0;
+    size_t each = count > UNITS_MAX ? (count + UNITS_MAX - 1) / UNITS_MAX : 1, made = 0;
     double *differences = malloc((count / each + 1) * sizeof *differences);
     if (!differences)
         return DW_ERR_MEMORY;
@@ -101,9 +107,9 @@ int dw_comparison_make(const struct dw_series *a, const struct dw_series *b, boo
     struct dw_comparison made = {.confidence = confidence, .is_paired = is_paired};
     double *of_a = NULL, *of_b = NULL;
     size_t a_count = 0, b_count = 0;
-    int error = make_units(a, &of_a, &a_count);
+    int error = log_units(a, &of_a, &a_count);
     if (!error)
-        error = make_units(b, &of_b, &b_count);
+        error = log_units(b, &of_b, &b_count);
     if (!error)
         error = compare_units(of_a, a_count, of_b, b_count, &made);
     if (!error)

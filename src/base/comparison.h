@@ -10,9 +10,12 @@
 
 struct dw_series {
     const double *values; /* in the order in which they were measured */
-    size_t count;
-    size_t group; /* consecutive values that make one unit; 0 is 1 */
+    size_t count;         /* at least 1 */
+    size_t group;         /* consecutive values that make one unit; 0 is 1 */
 };
+
+/* The median of each group, to be freed; a last group that is not full counts too. */
+int dw_series_units(const struct dw_series *series, double **units, size_t *count);
 
 struct dw_comparison {
     double ratio;                /* of b to a */

@@ -10,7 +10,8 @@
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up.\n"
+    "Prints what the recordings hold; several files are added up. Timings ('dwell time -o') are\n"
+    "listed, and compared with the first.\n"
     "\n"
     "  --by WHAT        region (the tree, the default), path, thread, process, function\n"
     "                   or line\n"

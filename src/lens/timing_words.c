@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lens/timing_words.h"
 
+#include "base/comparison.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -60,11 +61,37 @@ int dw_timing_values(const struct dw_timing *timing, double **values_ns)
     return 0;
 }
 
+int dw_timing_summarize(const double *values_ns, const struct dw_timing_facts *facts,
+                        struct dw_summary *summary)
+{
+    struct dw_series series = {values_ns, facts->runs, facts->group};
+    struct dw_summary of_units;
+    double *units;
+    size_t count;
+    int error = dw_stat_summarize(values_ns, facts->runs, facts->confidence, summary);
+    if (error || facts->group <= 1)
+        return error;
+    error = dw_series_units(&series, &units, &count);
+    if (error)
+        return error;
+    error = dw_stat_summarize(units, count, facts->confidence, &of_units);
+    free(units);
+    if (error)
+        return error;
+    summary->median = of_units.median;
+    summary->median_interval = of_units.median_interval;
+    summary->interval_confidence = of_units.interval_confidence;
+    summary->is_bounded = of_units.is_bounded;
+    return 0;
+}
+
 static void put_few(struct dw_out *out, const struct dw_timing_facts *facts)
 {
+    size_t group = facts->group > 1 ? facts->group : 1, count = (facts->runs + group - 1) / group;
+    const char *one = group > 1 ? "process" : "run", *more = group > 1 ? "processes" : "runs";
     dw_out_printf(out,
-                  "%zu run%s cannot bound the median with %g %% confidence: repeat it more often\n",
-                  facts->runs, facts->runs == 1 ? "" : "s", facts->confidence * 100);
+                  "%zu %s cannot bound the median with %g %% confidence: repeat it more often\n",
+                  count, count == 1 ? one : more, facts->confidence * 100);
 }
 
 static void put_short(struct dw_out *out, const struct dw_summary *summary, double loops)

@@ -59,9 +59,7 @@ static int make_view(const struct dw_profile *profile, uint32_t index, struct vi
                                            .confidence = CONFIDENCE};
     name_by_letters(index, view->letters);
     int error = dw_timing_values(timing, &view->values_ns);
-    return error
-               ? error
-               : dw_stat_summarize(view->values_ns, timing->run_count, CONFIDENCE, &view->summary);
+    return error ? error : dw_timing_summarize(view->values_ns, &view->facts, &view->summary);
 }
 
 static int make_views(const struct dw_profile *profile, struct view **result)

@@ -78,7 +78,7 @@ static PyObject *summarize_runs(PyObject *module, PyObject *arguments)
     double *values = read_numbers(runs, &facts.runs);
     if (!values)
         return NULL;
-    int error = dw_stat_summarize(values, facts.runs, facts.confidence, &summary);
+    int error = dw_timing_summarize(values, &facts, &summary);
     PyMem_Free(values);
     return error ? dw_raise_error(error, NULL) : summary_dict(&summary, &facts);
 }

@@ -73,16 +73,16 @@ def test_setup_and_order_of_words(timed):
     assert done.returncode == 0, done.stderr
 
 
-def test_fibonacci_forth_back_and_with_itself(tmp_path, timed):
+def test_fibonacci_forth_back_and_with_itself(tmp_path, run_dwell):
     (tmp_path / "fib.py").write_text(FIB)
     setup = ("-s", "from fib import fib_dm, fib_dbu")
-    forth = timed(*setup, "fib_dm(100)", "fib_dbu(100)").stdout.splitlines()
-    back = timed(*setup, "fib_dbu(100)", "fib_dm(100)").stdout.splitlines()
-    same = timed(*setup, "--confidence", "99.99", "fib_dbu(100)", "fib_dbu(100)").stdout
+    forth = run_dwell("time", *setup, "fib_dm(100)", "fib_dbu(100)").stdout.splitlines()
+    back = run_dwell("time", *setup, "fib_dbu(100)", "fib_dm(100)").stdout.splitlines()
+    same = run_dwell("time", *setup, "--confidence", "99.99", "fib_dbu(100)", "fib_dbu(100)").stdout
     assert re.fullmatch(r"A: fib_dm\(100\)   " + LINE.format(40), forth[0])
     assert re.fullmatch(r"B: fib_dbu\(100\)  " + LINE.format(40), forth[1])
-    assert re.fullmatch(r"B is \d\.\d\dx faster than A \(95 % CI \d\.\d\d–\d\.\d\d\)", forth[2])
-    assert re.fullmatch(r"B is \d\.\d\dx slower than A \(95 % CI \d\.\d\d–\d\.\d\d\)", back[2])
+    assert re.fullmatch(r"B is \d+\.\d+x faster than A \(95 % CI \d+\.\d+–\d+\.\d+\)", forth[2])
+    assert re.fullmatch(r"B is \d+\.\d+x slower than A \(95 % CI \d+\.\d+–\d+\.\d+\)", back[2])
     assert re.fullmatch(
         r"no difference larger than [\d.]+ % could be seen between A and B \(99.99 % CI\)",
         same.splitlines()[2],
@@ -254,6 +254,15 @@ def test_the_working_tree_beside_a_revision(repository, timed):
         env=environment,
     )
     assert re.match(r"B is [\d.]+x faster than A", done.stdout.splitlines()[2]), done.stderr
+
+
+def test_revisions_in_an_interpreter_named_from_here(repository, timed):
+    (repository / "bin").symlink_to(Path(sys.executable).parent)
+    done = timed(
+        *("--rev", "HEAD", "--python", "bin/" + Path(sys.executable).name),
+        *("-n", "1", "--processes", "1", "pass"),
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_revision_from_below(repository, timed):

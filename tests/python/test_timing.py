@@ -155,7 +155,19 @@ def test_calibration_tries_one_two_five_ten():
             return loops * 10
 
     assert Slowing("pass").calibrate(500) == (50, 500)
-    assert tried == [1, 2, 5, 10, 20, 50]
+    assert tried == [1, 2, 5, 10, 20, 50, 50]
+
+
+def test_calibration_is_not_misled_by_a_run_that_was_held_up():
+    class HeldUp(Code):
+        was_held_up = False
+
+        def run(self, loops, collect=False):
+            held_up = loops == 2 and not self.was_held_up
+            self.was_held_up = self.was_held_up or held_up
+            return 1_000_000 if held_up else loops * 10
+
+    assert HeldUp("pass").calibrate(500) == (50, 500)
 
 
 def test_overhead_of_the_empty_loop_is_taken_out():

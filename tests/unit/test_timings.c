@@ -147,6 +147,30 @@ static void test_warnings_in_the_table(void **state)
     dw_profile_free(profile);
 }
 
+/* Runs of a process are no independent witnesses of its median. */
+static void test_interval_is_that_of_processes(void **state)
+{
+    (void)state;
+    double values[30];
+    for (size_t i = 0; i < 30; i++)
+        values[i] = 1e6 + (double)(i / 5 * 1000) + (double)(i % 5);
+    struct dw_timing_facts facts = {.runs = 30, .loops = 10, .group = 5, .confidence = 0.95};
+    struct dw_summary summary;
+    assert_int_equal(dw_timing_summarize(values, &facts, &summary), 0);
+    assert_true(summary.median_interval.low == 1e6 + 2);
+    assert_true(summary.median_interval.high == 1e6 + 5002);
+    assert_true(summary.is_bounded);
+    facts.runs = 25;
+    assert_int_equal(dw_timing_summarize(values, &facts, &summary), 0);
+    assert_false(summary.is_bounded);
+    struct dw_out out;
+    dw_out_init_memory(&out);
+    dw_timing_put_warnings(&out, &summary, &facts);
+    dw_out_char(&out, 0);
+    assert_non_null(strstr((char *)out.buffer.data, "5 processes cannot bound the median"));
+    dw_out_close(&out);
+}
+
 static void test_times(void **state)
 {
     (void)state;
@@ -175,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_warnings_in_the_table),
+        cmocka_unit_test(test_interval_is_that_of_processes),
         cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
