@@ -8,16 +8,21 @@ from ._profile_decorator import profile
 from ._progress import progress
 from ._snapshot import Snapshot, snapshot
 from .calls import Profile, describe, run, runctx
+from .comparison import Comparison, compare
 from .lines import LineProfiler, LineStats, load_stats
 from .regions import RegionProfiler, func, install
+from .timing import Timing, timeit
 
 __all__ = [
+    "Comparison",
     "LineProfiler",
     "LineStats",
     "Profile",
     "RegionProfiler",
     "Snapshot",
+    "Timing",
     "__version__",
+    "compare",
     "count",
     "describe",
     "func",
@@ -36,6 +41,7 @@ __all__ = [
     "run",
     "runctx",
     "snapshot",
+    "timeit",
 ]
 
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from types import CodeType, TracebackType
 from typing import Any, TypeVar
@@ -40,6 +40,26 @@ def describe(key: str, value: str, /) -> None: ...
 def snapshot() -> bytes: ...
 def render(log: bytes, lens: str, by: int = 0, columns: tuple[str, ...] = (), /) -> bytes: ...
 def export(log_file: str | PathLike[str], lens: str, out_file: str | PathLike[str], /) -> None: ...
+def summarize_runs(
+    runs_ns: Sequence[float], loops: float, group: int, confidence: float, /
+) -> dict[str, Any]: ...
+def compare_runs(
+    a: Sequence[float],
+    b: Sequence[float],
+    group: int,
+    is_paired: bool,
+    confidence: float,
+    a_name: str,
+    b_name: str,
+    /,
+) -> dict[str, Any]: ...
+def format_time(ns: float, digits: int, /) -> str: ...
+def write_timings(
+    log_file: str | PathLike[str],
+    properties: dict[str, str],
+    timings: list[tuple[str, dict[str, str], int, list[int]]],
+    /,
+) -> None: ...
 
 # code, name, calls, recursive calls, total and self seconds, and the entries of callees
 CallEntry = tuple[CodeType | None, str, int, int, float, float, Any]

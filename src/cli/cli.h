@@ -14,6 +14,7 @@ int dw_cmd_run(int argc, char **argv);
 int dw_cmd_report(int argc, char **argv);
 int dw_cmd_export(int argc, char **argv);
 int dw_cmd_merge(int argc, char **argv);
+int dw_cmd_time(int argc, char **argv);
 int dw_cmd_check(int argc, char **argv);
 
 /* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */

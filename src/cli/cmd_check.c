@@ -158,6 +158,8 @@ static void put_contents(struct dw_out *out, const struct dw_profile *profile,
     put_count(out, "values", values);
     put_count(out, "events", events->events);
     put_count(out, "sources", profile->source_count);
+    if (profile->timing_count)
+        put_count(out, "timings", profile->timing_count);
     put_key(out, "format");
     dw_out_printf(out, "version %d\n", DW_LOG_VERSION);
     put_key(out, "size");

@@ -2,6 +2,7 @@
  * `dwell report`: tables on stdout. */
 #include "cli/cli.h"
 
+#include "lens/timings.h"
 #include "log/reader.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up.\n"
+    "Prints what the recordings hold; several files are added up. Timings ('dwell time -o') are\n"
+    "listed, and compared with the first.\n"
     "\n"
     "  --by WHAT        region (the tree, the default), path, thread, process, function\n"
     "                   or line\n"
@@ -148,9 +150,17 @@ static bool is_by_function(const struct dw_profile *profile, const struct reques
            dw_functions_are_in(profile);
 }
 
+/* Timings are no rows: other tables know nothing of them. JSON has them beside the rows. */
+static bool is_by_timing(const struct dw_profile *profile, const struct request *request)
+{
+    return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
+}
+
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
+    if (is_by_timing(profile, request))
+        return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
     if (is_by_line(profile, request))
         return report_lines(profile, request, file);
     if (is_by_function(profile, request))
@@ -160,7 +170,7 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 
 static int report(char **files, int count, const struct request *request)
 {
-    int status;
+    int status = 0;
     struct dw_profile *profile = dw_cli_load(files, count, 0, &status);
     if (profile) {
         int written = report_as_asked(profile, request, files[0]);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/child.h"
+#include "cli/python.h"
 #include "lens/function_list.h"
 #include "lens/lens.h"
 #include "log/reader.h"
@@ -82,20 +83,6 @@ static int absolute_out(const struct run *run, char *path, size_t size)
                       : snprintf(path, size, "%s/%s.%d.dwell", directory, name, (int)getpid());
     errno = ENAMETOOLONG;
     return written < (int)size ? 0 : -1;
-}
-
-/* The interpreter that dwell is installed beside, else the first on PATH. */
-static const char *find_python(char *path, size_t size)
-{
-    ssize_t length = readlink("/proc/self/exe", path, size - 16);
-    if (length > 0) {
-        path[length] = 0;
-        char *slash = strrchr(path, '/');
-        strcpy(slash + 1, "python3");
-        if (!access(path, X_OK))
-            return path;
-    }
-    return "python3";
 }
 
 /* Whether a file's name is that of a child's log: STEM.PID.dwell. */
@@ -215,7 +202,7 @@ static void set_functions(const struct run *run)
 static int start(const struct run *run)
 {
     char out_file[PATH_MAX], found[PATH_MAX], *wanted;
-    const char *python = run->python ? run->python : find_python(found, sizeof found);
+    const char *python = run->python ? run->python : dw_python_find(found, sizeof found);
     if (absolute_out(run, out_file, sizeof out_file)) {
         dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
         return 1;

@@ -5,6 +5,7 @@
 #include "lens/line_data.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
+#include "lens/timings.h"
 
 #include <stdlib.h>
 
@@ -300,6 +301,8 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
         error = put_counters(out, profile);
         if (!error)
             error = put_lines(out, profile);
+        if (!error && profile->timing_count)
+            error = dw_timings_put_json(out, profile);
         dw_notes_put_json_losses(out, profile);
         dw_out_text(out, "\n}\n");
     }

@@ -31,6 +31,7 @@ enum dw_chunk_type {
     DW_CHUNK_SOURCE = 9,
     DW_CHUNK_END = 10,
     DW_CHUNK_LINES = 11,
+    DW_CHUNK_TIMINGS = 12,
 };
 
 struct dw_chunk {

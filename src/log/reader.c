@@ -81,7 +81,8 @@ static int get_string(struct reading *reading, struct dw_cursor *cursor, dw_stri
 }
 
 static int read_properties(struct reading *reading, struct dw_cursor *cursor,
-                           struct dw_process *process)
+                           struct dw_property **properties, uint32_t *property_count,
+                           uint32_t *capacity)
 {
     uint64_t count = dw_cursor_get(cursor);
     for (uint64_t i = 0; i < count && !cursor->bad; i++) {
@@ -90,11 +91,10 @@ static int read_properties(struct reading *reading, struct dw_cursor *cursor,
         if (!error)
             error = get_string(reading, cursor, &property.value);
         if (!error)
-            error =
-                DW_GROW(process->properties, process->property_count, process->property_capacity);
+            error = DW_GROW(*properties, *property_count, *capacity);
         if (error)
             return error;
-        process->properties[process->property_count++] = property;
+        (*properties)[(*property_count)++] = property;
     }
     return 0;
 }
@@ -136,7 +136,8 @@ static int read_process(struct reading *reading, struct dw_cursor *cursor)
         return DW_ERR_DAMAGED;
     if (is_known(reading->profile, process.uuid))
         return DW_ERR_DUPLICATE;
-    int error = read_properties(reading, cursor, &process);
+    int error = read_properties(reading, cursor, &process.properties, &process.property_count,
+                                &process.property_capacity);
     if (!error)
         error = add_process(reading, id, &process);
     if (error)
@@ -382,6 +383,49 @@ static int read_source(struct reading *reading, struct dw_cursor *cursor)
     return error;
 }
 
+static int read_runs(struct dw_cursor *cursor, struct dw_timing *timing)
+{
+    uint64_t count = dw_cursor_get(cursor);
+    for (uint64_t i = 0; i < count && !cursor->bad; i++) {
+        int error = DW_GROW(timing->runs_ns, timing->run_count, timing->run_capacity);
+        if (error)
+            return error;
+        timing->runs_ns[timing->run_count++] = dw_cursor_get(cursor);
+    }
+    return cursor->bad ? DW_ERR_DAMAGED : 0;
+}
+
+static int read_timing_into(struct reading *reading, struct dw_cursor *cursor,
+                            struct dw_timing *timing)
+{
+    struct dw_profile *profile = reading->profile;
+    int error = get_process(reading, cursor, &timing->process);
+    if (!error)
+        error = get_string(reading, cursor, &timing->name);
+    if (!error)
+        error = read_properties(reading, cursor, &timing->properties, &timing->property_count,
+                                &timing->property_capacity);
+    timing->loops = dw_cursor_get(cursor);
+    if (!error)
+        error = read_runs(cursor, timing);
+    if (!error && (!timing->loops || !timing->run_count))
+        error = DW_ERR_DAMAGED;
+    if (!error)
+        error = DW_GROW(profile->timings, profile->timing_count, profile->timing_capacity);
+    if (!error)
+        profile->timings[profile->timing_count++] = *timing;
+    return error;
+}
+
+static int read_timing(struct reading *reading, struct dw_cursor *cursor)
+{
+    struct dw_timing timing = {0};
+    int error = read_timing_into(reading, cursor, &timing);
+    if (error)
+        dw_timing_release(&timing);
+    return error;
+}
+
 /* A block may come twice: first as far as it was filled, then whole. The last one counts. */
 static struct dw_event_block *block_slot(struct dw_profile *profile, uint32_t thread_index,
                                          uint32_t sequence)
@@ -432,6 +476,7 @@ static read_chunk *const readers[] = {
     [DW_CHUNK_PATHS] = read_paths,     [DW_CHUNK_THREAD] = read_thread,
     [DW_CHUNK_VALUES] = read_values,   [DW_CHUNK_SOURCE] = read_source,
     [DW_CHUNK_END] = read_end,         [DW_CHUNK_LINES] = read_lines,
+    [DW_CHUNK_TIMINGS] = read_timing,
 };
 
 /* Values and clocks replace what is known; a long recording has any number of them. */

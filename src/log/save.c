@@ -180,6 +180,8 @@ int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)
     for (uint32_t i = 0; i < profile->source_count && !writer->error; i++)
         dw_log_write_source(writer, dw_profile_string(profile, profile->sources[i].file),
                             dw_profile_string(profile, profile->sources[i].text));
+    for (uint32_t i = 0; i < profile->timing_count && !writer->error; i++)
+        dw_log_write_timing(writer, &profile->timings[i], &profile->strings);
     for (uint32_t i = 0; i < profile->process_count; i++)
         if (profile->processes[i].ended)
             dw_log_write_end(writer, i, profile->processes[i].dropped);

@@ -114,6 +114,16 @@ static void put_clock(struct dw_buffer *payload, const struct dw_clock_pair *clo
     dw_buffer_put(payload, clock->wall_ns);
 }
 
+static void put_properties(struct dw_buffer *payload, const struct dw_property *properties,
+                           uint32_t count, const struct dw_string_table *strings)
+{
+    dw_buffer_put(payload, count);
+    for (uint32_t i = 0; i < count; i++) {
+        put_string(payload, strings->strings[properties[i].key]);
+        put_string(payload, strings->strings[properties[i].value]);
+    }
+}
+
 void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
                           const struct dw_process *process, const struct dw_string_table *strings)
 {
@@ -122,11 +132,7 @@ void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
     dw_buffer_append(payload, process->uuid, sizeof process->uuid);
     dw_buffer_put(payload, process->pid);
     put_clock(payload, &process->first_clock);
-    dw_buffer_put(payload, process->property_count);
-    for (uint32_t i = 0; i < process->property_count; i++) {
-        put_string(payload, strings->strings[process->properties[i].key]);
-        put_string(payload, strings->strings[process->properties[i].value]);
-    }
+    put_properties(payload, process->properties, process->property_count, strings);
     write_chunk(writer, DW_CHUNK_PROCESS);
 }
 
@@ -264,6 +270,20 @@ void dw_log_write_lines(struct dw_log_writer *writer, uint32_t process,
             put_line(payload, &lines->lines[id++]);
         write_chunk(writer, DW_CHUNK_LINES);
     }
+}
+
+void dw_log_write_timing(struct dw_log_writer *writer, const struct dw_timing *timing,
+                         const struct dw_string_table *strings)
+{
+    struct dw_buffer *payload = begin(writer);
+    dw_buffer_put(payload, timing->process);
+    put_string(payload, bounded(strings->strings[timing->name]));
+    put_properties(payload, timing->properties, timing->property_count, strings);
+    dw_buffer_put(payload, timing->loops);
+    dw_buffer_put(payload, timing->run_count);
+    for (uint32_t i = 0; i < timing->run_count; i++)
+        dw_buffer_put(payload, timing->runs_ns[i]);
+    write_chunk(writer, DW_CHUNK_TIMINGS);
 }
 
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped)

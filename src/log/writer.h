@@ -46,9 +46,12 @@ void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
 /* The same with the text of that file, unless the log has it or it cannot be read. */
 void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
                               dw_string_id file);
-/* The rows from `first` to the end of the table; later ones replace earlier ones of the same key. */
+/* The rows from `first` to the end of the table; later ones replace earlier ones of the same key.
+ */
 void dw_log_write_lines(struct dw_log_writer *writer, uint32_t process,
                         const struct dw_line_table *lines, uint32_t first);
+void dw_log_write_timing(struct dw_log_writer *writer, const struct dw_timing *timing,
+                         const struct dw_string_table *strings);
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped);
 
 /* Metrics of one thread: begin, add any number, end. Times are ticks, and the open

@@ -41,6 +41,12 @@ static void release_thread(struct dw_thread *thread)
     dw_map_release(&thread->index);
 }
 
+void dw_timing_release(struct dw_timing *timing)
+{
+    free(timing->properties);
+    free(timing->runs_ns);
+}
+
 void dw_profile_free(struct dw_profile *profile)
 {
     if (!profile)
@@ -53,6 +59,9 @@ void dw_profile_free(struct dw_profile *profile)
         free(profile->path_maps[i].paths);
     for (uint32_t i = 0; i < profile->block_count; i++)
         free(profile->blocks[i].payload);
+    for (uint32_t i = 0; i < profile->timing_count; i++)
+        dw_timing_release(&profile->timings[i]);
+    free(profile->timings);
     free(profile->threads);
     free(profile->processes);
     free(profile->sources);
@@ -91,14 +100,27 @@ struct dw_metric *dw_profile_metric(struct dw_profile *profile, uint32_t thread_
     return &thread->metrics[thread->metric_count++].metric;
 }
 
+static struct dw_string find_property(const struct dw_profile *profile,
+                                      const struct dw_property *properties, uint32_t count,
+                                      const char *key)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(dw_profile_string(profile, properties[i].key).bytes, key) == 0)
+            return dw_profile_string(profile, properties[i].value);
+    return dw_profile_string(profile, 0);
+}
+
 struct dw_string dw_profile_property(const struct dw_profile *profile, uint32_t process,
                                      const char *key)
 {
     const struct dw_process *owner = &profile->processes[process];
-    for (uint32_t i = 0; i < owner->property_count; i++)
-        if (strcmp(dw_profile_string(profile, owner->properties[i].key).bytes, key) == 0)
-            return dw_profile_string(profile, owner->properties[i].value);
-    return dw_profile_string(profile, 0);
+    return find_property(profile, owner->properties, owner->property_count, key);
+}
+
+struct dw_string dw_profile_timing_property(const struct dw_profile *profile,
+                                            const struct dw_timing *timing, const char *key)
+{
+    return find_property(profile, timing->properties, timing->property_count, key);
 }
 
 uint64_t dw_process_duration_ns(const struct dw_process *process)

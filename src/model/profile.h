@@ -60,6 +60,19 @@ struct dw_source {
     dw_string_id text;
 };
 
+/* Runs of one piece of code, each of `loops` times. */
+struct dw_timing {
+    uint32_t process; /* index into the profile's processes */
+    dw_string_id name;
+    struct dw_property *properties; /* design, group, python, rev, ...: docs/format.md */
+    uint32_t property_count, property_capacity;
+    uint64_t loops;
+    uint64_t *runs_ns; /* in the order in which they were measured */
+    uint32_t run_count, run_capacity;
+};
+
+void dw_timing_release(struct dw_timing *timing);
+
 /* What could not be read. A lens that prints a report prints this too. */
 struct dw_losses {
     uint64_t damaged_chunks;
@@ -78,6 +91,8 @@ struct dw_profile {
     struct dw_line_table lines; /* of all processes together */
     struct dw_source *sources;
     uint32_t source_count, source_capacity;
+    struct dw_timing *timings;
+    uint32_t timing_count, timing_capacity;
     struct dw_event_block *blocks; /* in order within each thread */
     uint32_t block_count, block_capacity;
     uint64_t event_chunks;         /* timeline chunks seen, also when they were not kept */
@@ -94,6 +109,9 @@ struct dw_metric *dw_profile_metric(struct dw_profile *profile, uint32_t thread,
 /* A property of a process ("host", "argv", ...), or an empty string. */
 struct dw_string dw_profile_property(const struct dw_profile *profile, uint32_t process,
                                      const char *key);
+/* The same of a timing. */
+struct dw_string dw_profile_timing_property(const struct dw_profile *profile,
+                                            const struct dw_timing *timing, const char *key);
 static inline struct dw_string dw_profile_string(const struct dw_profile *profile, dw_string_id id)
 {
     return profile->strings.strings[id];

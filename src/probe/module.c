@@ -10,6 +10,7 @@
 #include "probe/line_rows.h"
 #include "probe/line_tracer.h"
 #include "probe/render.h"
+#include "probe/timing_module.h"
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)
 {
@@ -231,7 +232,7 @@ static int module_exec(PyObject *module)
         PyModule_AddObjectRef(module, "line_recorder", Py_None))
         return -1;
     return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ||
-                   dw_line_tracer_init(module)
+                   dw_line_tracer_init(module) || dw_timing_module_init(module)
                ? -1
                : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "lens/line_list.h"
+#include "lens/timings.h"
 #include "log/reader.h"
 #include "log/save.h"
 
@@ -39,6 +40,16 @@ static void show(const struct dw_profile *profile)
     }
 }
 
+static void show_timings(const struct dw_profile *profile)
+{
+    struct dw_out out;
+    dw_out_init_memory(&out);
+    int error = dw_timing_table.write(profile, &(struct dw_lens_options){0}, &out);
+    if (error && error != DW_ERR_MEMORY)
+        abort();
+    dw_out_close(&out);
+}
+
 static void save(const struct dw_profile *profile)
 {
     struct dw_log_writer writer;
@@ -60,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     dw_log_read(bytes, size, DW_READ_EVENTS, profile);
     show(profile);
+    show_timings(profile);
     save(profile);
     dw_profile_free(profile);
     return 0;

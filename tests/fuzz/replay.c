@@ -86,6 +86,8 @@ static int run_seed(void)
     struct dw_profile *profile = fixture_small();
     struct dw_log_writer writer;
     fixture_add_lines(profile);
+    fixture_timing(profile, "first", 6, 20000000);
+    fixture_timing(profile, "second", 6, 30000000);
     fixture_save(profile, &writer);
     for (int i = 0; i < ROUNDS; i++)
         run_changed(&writer.memory);

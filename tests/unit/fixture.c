@@ -217,6 +217,21 @@ void fixture_add_lines(struct dw_profile *profile)
     fixture_callee(profile, work, 4, step, 1, 1500000);
 }
 
+void fixture_timing(struct dw_profile *profile, const char *name, uint32_t runs, uint64_t around_ns)
+{
+    struct dw_timing timing = {.name = intern(profile, name, strlen(name)), .loops = 1000};
+    require(!DW_GROW(timing.properties, timing.property_count, timing.property_capacity),
+            "property");
+    timing.properties[timing.property_count++] =
+        (struct dw_property){intern(profile, "design", 6), intern(profile, "ABBA", 4)};
+    for (uint64_t i = 0; i < runs; i++) {
+        require(!DW_GROW(timing.runs_ns, timing.run_count, timing.run_capacity), "run");
+        timing.runs_ns[timing.run_count++] = around_ns + i * 7 % runs * 1000;
+    }
+    require(!DW_GROW(profile->timings, profile->timing_count, profile->timing_capacity), "timing");
+    profile->timings[profile->timing_count++] = timing;
+}
+
 struct dw_profile *fixture_small(void)
 {
     struct dw_profile *profile = fixture_new();

@@ -48,6 +48,11 @@ void fixture_source(struct dw_profile *profile, const char *file, const char *te
 /* A function with lines, of which one has a callee and one never ran. */
 void fixture_add_lines(struct dw_profile *profile);
 
+/* A timing by the first process, side by side with others: runs of 1000 loops that take
+ * `around_ns` and up to 1 us more for each run. */
+void fixture_timing(struct dw_profile *profile, const char *name, uint32_t runs,
+                    uint64_t around_ns);
+
 /* One process, two threads:
  *   <main> 10 ms; load 6 ms (2 entries: 2 and 4 ms); load/parse 3 ms (3 entries of 1 ms)
  *   worker: load 1 ms; a counter "bytes" and a timeline of the first thread. */

@@ -43,7 +43,12 @@ static const char *read_number(const char *at)
 {
     at += *at == '-';
     at = read_digits(at);
-    return at && *at == '.' ? read_digits(at + 1) : at;
+    if (at && *at == '.')
+        at = read_digits(at + 1);
+    if (!at || (*at != 'e' && *at != 'E'))
+        return at;
+    at++;
+    return read_digits(at + (*at == '-' || *at == '+'));
 }
 
 static const char *read_word(const char *at)

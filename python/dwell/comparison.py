@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""dwell.compare(): which of several pieces of code is faster, by how much, and how sure that is."""
+
+from typing import Any, NamedTuple
+
+from . import _core
+from ._time_worker import Code, overhead_ns
+from .timing import (
+    CONFIDENCE,
+    Timed,
+    Timing,
+    caller_globals,
+    check_code,
+    check_counts,
+    name_of,
+    save,
+    timing_of,
+    with_progress,
+)
+
+_REPEAT_MIN, _REPEAT_MAX = 10, 40
+_BUDGET_SECONDS = 10.0
+DESIGN = "ABBA"
+
+
+class Difference(NamedTuple):
+    """One piece of code beside the first: `ratio` is its time to the first's."""
+
+    ratio: float
+    ci: tuple[float, float]
+    p_value: float
+    cliffs_delta: float
+    outcome: str
+    verdict: str
+
+
+class Comparison:
+    """Several timings, made side by side, and what sets each apart from the first.
+
+    `ratio` is the second one's time to the first one's, `ci` its confidence interval, `p_value`
+    Mann and Whitney's (two-sided), `cliffs_delta` the chance that a run of the second takes
+    longer less the chance that it takes less, `outcome` one of "faster", "slower", "same" and
+    "unknown", and `verdict` a sentence. `differences` has these for all but the first.
+    """
+
+    def __init__(self, timings: list[Timing], confidence: float = CONFIDENCE) -> None:
+        self.timings = timings
+        self.confidence = confidence
+        self.differences = [
+            _difference(timings[0], other, letters(0), letters(index), confidence)
+            for index, other in enumerate(timings[1:], 1)
+        ]
+        self.ratio, self.ci, self.p_value, self.cliffs_delta, self.outcome, self.verdict = (
+            self.differences[0]
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """Those of the timings, each after the letter of its timing."""
+        return [
+            f"{letters(index)}: {warning}"
+            for index, timing in enumerate(self.timings)
+            for warning in timing.warnings
+        ]
+
+    def __str__(self) -> str:
+        width = max(len(timing.name) for timing in self.timings)
+        rows = [
+            f"{letters(index)}: {timing.name:{min(width, 40)}}  {timing}"
+            for index, timing in enumerate(self.timings)
+        ]
+        return "\n".join([*rows, *(difference.verdict for difference in self.differences)])
+
+    def __repr__(self) -> str:
+        return f"<Comparison : {self.verdict}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def save(self, file: str) -> None:
+        """Writes the runs to a log, with a description of the machine."""
+        save(self.timings, file)
+
+
+def letters(index: int) -> str:
+    """A, B, ... Z, AA, AB, ..."""
+    before, at = divmod(index, 26)
+    return (letters(before - 1) if before else "") + chr(ord("A") + at)
+
+
+def _difference(
+    first: Timing, other: Timing, first_name: str, other_name: str, confidence: float
+) -> Difference:
+    is_paired = first.properties.get("design") == DESIGN == other.properties.get("design")
+    found = _core.compare_runs(
+        first.timings,
+        other.timings,
+        first.group,
+        is_paired and first.repeat == other.repeat,
+        confidence,
+        first_name,
+        other_name,
+    )
+    return Difference(
+        found["ratio"],
+        found["interval"],
+        found["p"],
+        found["delta"],
+        found["outcome"],
+        found["verdict"],
+    )
+
+
+def schedule(count: int, rounds: int) -> list[int]:
+    """Which of `count` is next: there and back again, so that what drifts strikes all alike."""
+    there = list(range(count))
+    return [index for turn in range(rounds) for index in (there if turn % 2 == 0 else there[::-1])]
+
+
+def _fitting_repeat(run_seconds: float) -> int:
+    """As many rounds as fit the time that a person waits gladly."""
+    fitting = int(_BUDGET_SECONDS / max(run_seconds, 1e-9)) // 2 * 2
+    return min(max(fitting, _REPEAT_MIN), _REPEAT_MAX)
+
+
+def compare(
+    a: Timed,
+    b: Timed,
+    *more: Timed,
+    setup: Timed = "pass",
+    globals: dict[str, Any] | None = None,
+    repeat: int | None = None,
+    number: int = 0,
+    min_time: float = 0.02,
+    gc: bool = False,
+    subtract_overhead: bool = False,
+    processes: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Comparison:
+    """Times callables or statements in turn (ABBA) and tells each from the first.
+
+    The arguments are those of timeit(). Without `repeat` there are 40 runs of each, fewer (but
+    10) when they are long. With `processes` each piece of code is run in so many fresh
+    interpreters, which take turns, `repeat` (5) times in each: statements and callables that
+    can be pickled by name, because nothing of this process is there.
+    """
+    codes = [a, b, *more]
+    for code in codes:
+        check_code(code)
+    check_code(setup, "setup")
+    check_counts(1 if repeat is None else repeat, number, confidence)
+    if processes:
+        from ._time_process import RUNS, Alternative, time_in_processes
+
+        if globals is not None:
+            raise ValueError("globals cannot be sent to a fresh process; use setup instead")
+        alternatives = [Alternative(code, setup, name_of(code), number) for code in codes]
+        timings = time_in_processes(
+            alternatives, processes, repeat or RUNS, min_time, gc, subtract_overhead, confidence
+        )
+        return Comparison(timings, confidence)
+    space = caller_globals(globals)
+    names = [name_of(code) for code in codes]
+    compiled = [Code(code, setup, space) for code in codes]
+    timings = _take_turns(
+        compiled, names, repeat, number, min_time, gc, subtract_overhead, confidence
+    )
+    return Comparison(timings, confidence)
+
+
+def _take_turns(
+    codes: list[Code],
+    names: list[str],
+    repeat: int | None,
+    number: int,
+    min_time: float,
+    gc: bool,
+    subtract_overhead: bool,
+    confidence: float,
+) -> list[Timing]:
+    sizes = [
+        (number, code.run(number, gc)) if number else code.calibrate(int(min_time * 1e9), gc)
+        for code in codes
+    ]
+    round_seconds = sum(spent for _, spent in sizes) * 1e-9
+    rounds = repeat or _fitting_repeat(round_seconds)
+    empty = [overhead_ns(loops) if subtract_overhead else 0 for loops, _ in sizes]
+    runs: list[list[int]] = [[] for _ in codes]
+    for code in codes:
+        code.start_over()
+    for at in with_progress(schedule(len(codes), rounds), rounds * round_seconds):
+        runs[at].append(max(codes[at].run(sizes[at][0], gc) - empty[at], 0))
+    return [
+        timing_of(code, name, loops, spent, nothing, confidence, {"design": DESIGN})
+        for code, name, (loops, _), spent, nothing in zip(
+            codes, names, sizes, runs, empty, strict=True
+        )
+    ]

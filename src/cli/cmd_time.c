@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * `dwell time`: Python code is timed by Python, so the interpreter does it all. */
+#include "cli/cli.h"
+
+#include "base/error.h"
+#include "cli/child.h"
+#include "cli/python.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#define EXIT_NOT_STARTED 127
+
+/* -P: the directory that we are called in must not hide modules from the command itself. */
+int dw_cmd_time(int argc, char **argv)
+{
+    static char *const before[] = {"-P", "-m", "dwell._time_command"};
+    const size_t count = sizeof before / sizeof *before;
+    char found[PATH_MAX];
+    const char *python = dw_python_find(found, sizeof found);
+    char **arguments = calloc(count + (size_t)argc, sizeof *arguments);
+    if (!arguments)
+        return dw_cli_error(python, DW_ERR_MEMORY);
+    memcpy(arguments, before, sizeof before);
+    memcpy(arguments + count, argv + 1, (size_t)(argc - 1) * sizeof *argv);
+    int status = dw_child_run(python, arguments);
+    free(arguments);
+    if (status >= 0)
+        return dw_child_exit(status);
+    dw_cli_error(python, DW_ERR_IO);
+    return EXIT_NOT_STARTED;
+}

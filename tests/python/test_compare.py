@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""dwell.compare(): true differences are seen, and none where there is none."""
+
+import functools
+import json
+import math
+import random
+
+import pytest
+
+import dwell
+from dwell import _core
+from dwell.comparison import letters, schedule
+
+
+def fib_dm_helper(n, mem):
+    if mem[n] is not None:
+        return mem[n]
+    elif n == 1 or n == 2:
+        result = 1
+    else:
+        result = fib_dm_helper(n - 1, mem) + fib_dm_helper(n - 2, mem)
+    mem[n] = result
+    return result
+
+
+def fib_dm(n):
+    mem = [None] * (n + 1)
+    return fib_dm_helper(n, mem)
+
+
+def fib_dbu(n):
+    mem = [None] * (n + 1)
+    mem[1] = 1
+    mem[2] = 1
+    for i in range(3, n + 1):
+        mem[i] = mem[i - 1] + mem[i - 2]
+    return mem[n]
+
+
+def test_fibonacci_and_exchanged():
+    forth = dwell.compare("fib_dm(100)", "fib_dbu(100)")
+    back = dwell.compare("fib_dbu(100)", "fib_dm(100)")
+    assert forth.outcome == "faster"
+    assert back.outcome == "slower"
+    assert forth.verdict.startswith("B is ") and "x faster than A (95 % CI " in forth.verdict
+    assert "x slower than A (95 % CI " in back.verdict
+    assert forth.ci[0] < forth.ratio < forth.ci[1] < 1
+    assert 1 / forth.ratio == pytest.approx(back.ratio, rel=0.5)
+    assert forth.p_value < 0.001
+    assert forth.cliffs_delta < -0.9
+
+
+def test_the_same_runs_exchanged_are_exactly_reciprocal():
+    first, second = dwell.compare("fib_dm(50)", "fib_dbu(50)", number=20, repeat=20).timings
+    forth, back = dwell.Comparison([first, second]), dwell.Comparison([second, first])
+    assert forth.ratio * back.ratio == pytest.approx(1, abs=1e-12)
+    assert forth.ci[0] * back.ci[1] == pytest.approx(1, abs=1e-12)
+    faster = forth.verdict.replace("faster", "slower")
+    assert faster == back.verdict
+
+
+def test_the_same_twice_shows_no_difference():
+    """At 99.99 %, so that chance does not fail the test."""
+    same = functools.partial(fib_dbu, 100)
+    comparison = dwell.compare(same, same, confidence=0.9999)
+    assert comparison.outcome == "same"
+    assert comparison.verdict.startswith("no difference larger than ")
+    assert comparison.verdict.endswith(" % could be seen between A and B (99.99 % CI)")
+
+
+def test_runs_take_turns_there_and_back():
+    order = []
+    dwell.compare(
+        lambda: order.append("A"), lambda: order.append("B"), number=1, repeat=4, min_time=1e-9
+    )
+    assert "".join(order[2:]) == "ABBAABBA"
+    assert schedule(3, 2) == [0, 1, 2, 2, 1, 0]
+
+
+def test_more_than_two_are_each_compared_with_the_first():
+    comparison = dwell.compare("sum(range(9))", "sum(range(900))", "sum(range(90))", min_time=0.002)
+    assert len(comparison.differences) == 2
+    assert [d.outcome for d in comparison.differences] == ["slower", "slower"]
+    assert comparison.differences[0].ratio > comparison.differences[1].ratio > 1
+    lines = str(comparison).splitlines()
+    assert lines[0].startswith("A: sum(range(9)) ")
+    assert lines[3].startswith("B is ") and lines[4].startswith("C is ")
+
+
+def test_few_runs_give_no_verdict():
+    comparison = dwell.compare("1", "2", number=10, repeat=5)
+    assert comparison.outcome == "unknown"
+    assert comparison.verdict == "too few runs to tell B from A: 5 of each, and 6 are needed"
+
+
+def test_letters():
+    assert [letters(i) for i in (0, 1, 25, 26, 51, 52, 701, 702)] == [
+        *("A", "B", "Z", "AA", "AZ", "BA", "ZZ", "AAA")
+    ]
+
+
+def test_fresh_processes_tell_what_they_can():
+    comparison = dwell.compare(
+        functools.partial(json.dumps, []),
+        functools.partial(json.dumps, [1] * 3000),
+        processes=6,
+        repeat=2,
+        min_time=0.001,
+    )
+    assert comparison.outcome == "slower"
+    assert comparison.timings[0].repeat == 12
+    assert comparison.timings[0].properties["group"] == "2"
+
+
+def test_fresh_processes_are_fresh(capfd):
+    text = "print('hash', hash('x'))"
+    dwell.compare(text, text, processes=3, repeat=1, number=1)
+    hashes = [line for line in capfd.readouterr().err.splitlines() if line.startswith("hash")]
+    assert len(set(hashes)) > 1  # each has its own, unless PYTHONHASHSEED forbids it
+
+
+def test_what_cannot_be_sent_is_said():
+    with pytest.raises(TypeError, match=r"<lambda> cannot be sent to a fresh process \("):
+        dwell.compare(lambda: 1, "2", processes=2)
+    with pytest.raises(TypeError, match=r"setup cannot be sent to a fresh process \("):
+        dwell.compare("1", "2", setup=lambda: 1, processes=2)
+
+
+def test_functions_of_main_cannot_be_sent(python_program):
+    done = python_program(
+        "import dwell\n"
+        "def work(): pass\n"
+        "try: dwell.compare(work, work, processes=2)\n"
+        "except TypeError as error: print(error)\n"
+    )
+    assert done.stdout.startswith(
+        "work cannot be sent to a fresh process, because it is defined in __main__"
+    )
+
+
+def test_trouble_in_a_fresh_process_is_told():
+    with pytest.raises(RuntimeError, match="1 / 0: ZeroDivisionError: division by zero"):
+        dwell.compare("1 / 0", "2", processes=2)
+
+
+def test_the_log_says_the_same(tmp_path, run_dwell):
+    comparison = dwell.compare("fib_dm(50)", "fib_dbu(50)", min_time=0.002)
+    comparison.save(tmp_path / "x.dwell")
+    assert comparison.verdict in run_dwell("report", tmp_path / "x.dwell").stdout
+    report = json.loads(run_dwell("report", tmp_path / "x.dwell", "--format", "json").stdout)
+    assert report["comparisons"][0]["verdict"] == comparison.verdict
+    assert report["timings"][1]["runs_ns"] == comparison.timings[1].runs_ns
+    assert {"cpu", "cores", "load", "kernel", "python", "argv", "implementation"} <= set(
+        report["processes"][0]["properties"]
+    )
+
+
+def compared(a, b, is_paired=True, group=1, confidence=0.95):
+    return _core.compare_runs(a, b, group, is_paired, confidence, "A", "B")
+
+
+@pytest.mark.parametrize(("a_count", "b_count"), [(5, 7), (20, 20), (30, 41)])
+@pytest.mark.parametrize("with_ties", [False, True])
+def test_rank_test_agrees_with_scipy(a_count, b_count, with_ties):
+    stats = pytest.importorskip("scipy.stats")
+    generator = random.Random(a_count)
+    a = [generator.gauss(100, 3) for _ in range(a_count)]
+    b = [generator.gauss(101, 3) for _ in range(b_count)]
+    if with_ties:
+        a, b = [round(x) for x in a], [round(x) for x in b]
+    is_exact = not with_ties and a_count * b_count <= 400
+    method = "exact" if is_exact else "asymptotic"
+    found = compared(a, b, is_paired=False)
+    expected = stats.mannwhitneyu(a, b, method=method)
+    assert found["p"] == pytest.approx(expected.pvalue, rel=1e-9)
+    assert found["delta"] == pytest.approx(1 - 2 * expected.statistic / (a_count * b_count))
+
+
+@pytest.mark.parametrize("count", [6, 9, 15])
+def test_interval_agrees_with_scipys_signed_rank_test(count):
+    """The interval leaves 1 out just when the test refuses a ratio of 1."""
+    stats = pytest.importorskip("scipy.stats")
+    generator = random.Random(count)
+    outcomes = set()
+    for _ in range(200):
+        a = [math.exp(generator.gauss(0, 0.1)) for _ in range(count)]
+        b = [x * math.exp(generator.gauss(0.05, 0.1)) for x in a]
+        differences = [math.log(y / x) for x, y in zip(a, b, strict=True)]
+        p = stats.wilcoxon(differences, method="exact").pvalue
+        outcome = compared(a, b)["outcome"]
+        outcomes.add(outcome)
+        assert (outcome != "same") == (p <= 0.05)
+    assert {"same", "slower"} <= outcomes
+
+
+class Machine:
+    """Runs as machines give them: skewed noise, now and then far off, and drifting."""
+
+    def __init__(self, seed, noise=0.02, outliers=0.0, drift=0.0, memory=0.0):
+        self.random = random.Random(seed)
+        self.noise, self.outliers, self.drift, self.memory = noise, outliers, drift, memory
+        self.level = 0.0
+
+    def run(self, factor):
+        self.level = self.memory * self.level + self.random.gauss(0, self.drift)
+        time = factor * math.exp(self.level + self.random.gauss(0, self.noise))
+        if self.random.random() < self.outliers:
+            time *= 1 + self.random.expovariate(2)
+        return time
+
+    def compare(self, rounds, factor=1.0):
+        runs = [[], []]
+        for at in schedule(2, rounds):
+            runs[at].append(self.run(factor if at else 1.0))
+        return compared(*runs)
+
+
+MACHINES = {
+    "log-normal": {},
+    "with outliers": {"outliers": 0.05},
+    "drifting": {"drift": 0.01, "memory": 0.8},
+    "wandering off": {"drift": 0.003, "memory": 1.0, "outliers": 0.05},
+}
+
+
+@pytest.mark.parametrize("rounds", [10, 40])
+@pytest.mark.parametrize("kind", MACHINES)
+def test_false_alarms_are_as_rare_as_promised(kind, rounds):
+    machine = Machine(seed=42, **MACHINES[kind])
+    alarms = sum(machine.compare(rounds)["outcome"] != "same" for _ in range(1000))
+    print(f"{kind}, {rounds} rounds: {alarms / 10:.1f} % false alarms")
+    assert 30 <= alarms <= 70
+
+
+@pytest.mark.parametrize(
+    ("kind", "floor"),
+    [("log-normal", 99), ("with outliers", 99), ("drifting", 97), ("wandering off", 98)],
+)
+def test_three_percent_are_seen(kind, floor):
+    machine = Machine(seed=1, **MACHINES[kind])
+    found = [machine.compare(40, 1.03) for _ in range(500)]
+    seen = sum(one["outcome"] == "slower" for one in found) / 5
+    held = sum(one["interval"][0] <= 1.03 <= one["interval"][1] for one in found) / 5
+    print(f"{kind}: 3 % slower seen in {seen:.1f} %, interval right in {held:.1f} %")
+    assert seen >= floor
+    assert 92 <= held <= 98
+
+
+def test_separate_runs_promise_no_more_than_they_hold():
+    generator = random.Random(3)
+    alarms = 0
+    for _ in range(1000):
+        a, b = ([math.exp(generator.gauss(0, 0.02)) for _ in range(15)] for _ in range(2))
+        alarms += compared(a, b, is_paired=False)["outcome"] != "same"
+    assert 10 <= alarms <= 70
