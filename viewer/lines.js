@@ -42,7 +42,11 @@ export class LinesView {
     /** The longest first. */
     this.functions = [...lines.functions].sort((a, b) =>
       b.totals[TIME_METRIC] - a.totals[TIME_METRIC]);
-    this.whole = this.functions.reduce((sum, f) => sum + f.totals[TIME_METRIC], 0);
+    // Times of functions overlap where one calls the other, so their sum would say nothing.
+    const run = recording.processes.reduce((sum, process) => sum + process.duration_ns, 0);
+    const longest = this.functions[0].totals[TIME_METRIC];
+    this.whole = Math.max(run, longest);
+    this.wholeName = run >= longest ? "of the run" : "of the longest function";
     this.index = 0;
     /** Those that match the search, as indices. @type {number[]} */
     this.shown = [];
@@ -151,7 +155,7 @@ export class LinesView {
     const time = func.totals[TIME_METRIC];
     const facts = [withUnit(time, "ns")];
     if (func.calls !== null) facts.push(plural(func.calls, "call"));
-    if (this.functions.length > 1) facts.push(`${share(time, this.whole)} of all lines`);
+    if (this.functions.length > 1) facts.push(`${share(time, this.whole)} ${this.wholeName}`);
     this.parts.title.replaceChildren(
       make("h2", "", oneLine(this.name(this.index), 300)), place,
       make("span", "facts-line", facts.join(" · ")));

@@ -101,7 +101,7 @@ function showHeader() {
   }
   addFact("Processes", [processes.length === 1 ? `1 (pid ${first.pid})` : `${processes.length}`],
     processes.map((p) => `${p.pid} ${p.program}`).join("\n").slice(0, 2000));
-  addFact("Threads", [`${recording.threads}`]);
+  addFact("Threads", recording.threads ? [`${recording.threads}`] : []);
   addFact("Host", distinct(processes.map((p) => p.host)));
   addFact("Python", distinct(processes.map((p) => p.python)));
   addFact("dwell", distinct([...processes.map((p) => p.dwell), recording.dwell]));

@@ -44,7 +44,7 @@ static void test_block_ends(void **state)
         {"def f():\n    return 1", 1, 2},
         {"x = (\n    lambda: 1,\n)\n", 2, 2},
         {"x = 1\ny = 2\n", 1, 1},
-        {"x = f\"{d[\"(\"]}\"\ndef f():\n    return 1\ndef g():\n    return 2\n", 2, 3},
+        {"x = f\"{d[\"(\"]}\"\ndef f():\n    return 1\n\n# g\ndef g():\n    return 2\n", 2, 3},
         {"@a\n", 1, 1},
         {"def f():\n    '''never closed\n    return 1\n", 1, 3},
         {"", 1, 1},

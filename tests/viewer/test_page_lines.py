@@ -101,6 +101,9 @@ def test_recording_of_lines_opens_with_its_hottest_function(browser: Browser, pa
     assert browser.evaluate("getComputedStyle(document.getElementById('tabs')).display") == "none"
     assert "10.00 ms" in browser.text("#function-title")
     assert "1 call" in browser.text("#function-title")
+    assert "100.0% of the longest function" in browser.text("#function-title")
+    shares = "[...document.querySelectorAll('#functions .share')].map(cell => cell.innerText)"
+    assert browser.evaluate(shares) == ["100.0%", "40.0%", "0.0%", ""]
     head, *rows = source(browser)
     assert head == ["Line", "Hits", "Time", "Per Hit", "% Time", "Self", "Source"]
     assert rows[0] == ["1", "", "", "", "", "", "def hot(rows):"]
@@ -214,6 +217,7 @@ def test_lines_beside_regions(browser: Browser, tmp_path: Path, run_dwell: Calla
     assert not browser.evaluate(shown.format("icicle"))
     browser.open(tmp_path / "m.html", "#tab=lines&function=work%3A9")
     assert browser.text("#function-title h2") == "work"
+    assert "% of the run" in browser.text("#function-title")
     browser.click(*browser.place("document.getElementById('tab-paths')"))
     assert browser.evaluate("document.getElementById('canvas').width") > 0
     assert "outer" in browser.text("#table")
