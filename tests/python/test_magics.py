@@ -348,7 +348,7 @@ def test_dtime_of_a_cell_has_its_setup_in_the_first_line(run):
 
 
 def test_dtime_leaks_no_variables(run):
-    run("%dtime -q -n 1 -r 1 -s 'before = 1' after = before")
+    assert run("%dtime -q -n 1 -r 1 -s 'before = 1' after = before").error is None
     assert isinstance(run("before").error, NameError)
     assert isinstance(run("after").error, NameError)
 
