@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """dwell: where a Python program, and the native code under it, spends its time."""
 
+from typing import Any
+
 from . import _core, reporter_columns, reporters
 from ._core import __version__, count, instant, iter_proxy, region
 from ._plot import plot
@@ -31,6 +33,7 @@ __all__ = [
     "install",
     "instant",
     "iter_proxy",
+    "load_ipython_extension",
     "load_stats",
     "plot",
     "profile",
@@ -53,6 +56,13 @@ def get_include() -> str:
 def get_library_dir() -> str:
     """The directory of libdwell.so, for the linker's -L and -rpath."""
     return _beside("lib")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """%load_ext dwell: the magics %lprun, %%lprun_all, %dwell and %dtime."""
+    from ._magics import Magics
+
+    Magics(shell).register()
 
 
 def _beside(name: str) -> str:

@@ -42,6 +42,15 @@ def functions_of(target: "Any") -> "Iterator[FunctionType]":
         yield from functions_of(type(target).__call__)
 
 
+def code_of_functions(code: CodeType) -> "Iterator[CodeType]":
+    """The code of all functions and methods that are defined inside, at any depth."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            if inner.co_flags & _FUNCTION and not inner.co_name.startswith("<"):
+                yield inner
+            yield from code_of_functions(inner)
+
+
 class Marker:
     """`profile` as a builtin of the program: what is marked is profiled all the time."""
 

@@ -65,4 +65,4 @@ def _in_notebook() -> bool:
 def _display(page: Page) -> None:
     from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
-    display(page)
+    display(page)  # type: ignore[no-untyped-call,unused-ignore]

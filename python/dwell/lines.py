@@ -5,7 +5,7 @@ import linecache
 import os
 import warnings
 from collections.abc import Callable
-from types import FunctionType, ModuleType, TracebackType
+from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any, TextIO, TypeVar
 
 from . import _core
@@ -65,11 +65,17 @@ class LineProfiler(_core.LineTracer):
         for function in functions_of(target):
             if guard and guard(function):
                 continue
-            if self._add(function.__code__):
+            if self.add_code(function.__code__):
                 added = 1
                 self.functions.append(function)
-                self._keep_source(function.__code__.co_filename)
         return added
+
+    def add_code(self, code: CodeType) -> bool:
+        """The same for a code object, of a function or a module; True when it is new."""
+        if not self._add(code):
+            return False
+        self._keep_source(code.co_filename)
+        return True
 
     def _keep_source(self, file: str) -> None:
         """The text as it is now, not as it may be when the report is printed."""

@@ -91,8 +91,6 @@ static void put_heading(struct page *page)
     dw_out_text(out, "\nFunction: ");
     put_string(out, function->name);
     dw_out_printf(out, " at line %" PRIu32 "\n", function->line);
-    if (function->calls_known)
-        dw_out_printf(out, "Calls: %" PRIu64 "\n", function->calls);
     if (*note)
         dw_out_printf(out, "%s\n", note);
 }

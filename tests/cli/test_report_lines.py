@@ -37,7 +37,6 @@ SCALE = """\
 Total time: 0.0025 s
 File: scale.py
 Function: scale at line 1
-Calls: 2
 
 Line #      Hits         Time  Per Hit   % Time         Self  Line Contents
 ===========================================================================

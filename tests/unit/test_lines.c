@@ -81,7 +81,6 @@ static void test_layout(void **state)
         "Total time: 59.2923 s\n"
         "File: /src/udf.py\n"
         "Function: UDF.process at line 4\n"
-        "Calls: 16\n"
         "\n"
         "Line #      Hits         Time  Per Hit   % Time  Line Contents\n"
         "==============================================================\n"

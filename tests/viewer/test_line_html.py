@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""The report of lines that a notebook shows, seen in a real browser."""
+
+import io
+
+import pytest
+
+import dwell
+from dwell._line_html import with_heat
+
+from ..browser import Browser, find_chromium
+
+
+def busy(n):
+    kept = {
+        "<b>": n & 1,
+    }
+    for i in range(n):
+        kept["a" * (i % 7)] = sum(range(i))
+    return sorted(kept)
+
+
+def report() -> str:
+    profiler = dwell.LineProfiler(busy, callees=True)
+    profiler.runcall(busy, 300)
+    out = io.StringIO()
+    profiler.print_stats(out, callees=True)
+    return out.getvalue()
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+def test_the_coloured_report_reads_as_the_plain_one(tmp_path):
+    plain = report()
+    path = tmp_path / "report.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8>{with_heat(plain)}")
+    browser = Browser(tmp_path / "chromium")
+    try:
+        browser.open(path)
+        seen = [row.rstrip() for row in browser.text("pre").rstrip().splitlines()]
+        assert seen == [row.rstrip() for row in plain.rstrip().splitlines()]
+        hot = browser.evaluate("[...document.querySelectorAll('pre span')].map(e => e.innerText)")
+        assert any('kept["a" * (i % 7)] = sum(range(i))' in row for row in hot)
+        assert not any("def busy" in row for row in hot)
+    finally:
+        browser.close()
