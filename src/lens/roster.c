@@ -24,6 +24,12 @@ static int compare_processes(const void *left, const void *right, void *context)
     return order ? order : compare_numbers(a, b);
 }
 
+/* Ids are given out upwards from that of the process, and begin anew at the top. */
+static uint64_t thread_age(const struct dw_profile *profile, const struct dw_thread *thread)
+{
+    return thread->tid - profile->processes[thread->process].pid;
+}
+
 static int compare_threads(const void *left, const void *right, void *context)
 {
     const struct dw_profile *profile = context;
@@ -31,7 +37,7 @@ static int compare_threads(const void *left, const void *right, void *context)
     const struct dw_thread *s = &profile->threads[a], *t = &profile->threads[b];
     int order = compare_processes(&s->process, &t->process, context);
     if (!order)
-        order = compare_numbers(s->tid, t->tid);
+        order = compare_numbers(thread_age(profile, s), thread_age(profile, t));
     return order ? order : compare_numbers(a, b);
 }
 

@@ -185,7 +185,7 @@ static void test_threads_are_trees(void **state)
     fixture_property(profile, late, "host", "n1");
     fixture_thread(profile, late, 3, "c");
     fixture_thread(profile, early, 9, "b");
-    uint32_t first = fixture_thread(profile, early, 2, "a");
+    uint32_t first = fixture_thread(profile, early, 7, "a");
     fixture_root(profile, first, 4 * MS);
     fixture_entry(profile, first, fixture_path(profile, "x"), MS);
     struct dw_rows rows = make(profile, DW_BY_THREAD, NULL);
