@@ -39,8 +39,8 @@ uint8_t *dw_buffer_reserve(struct dw_buffer *buffer, size_t size)
 
 void dw_buffer_append(struct dw_buffer *buffer, const void *bytes, size_t size)
 {
-    uint8_t *at = dw_buffer_reserve(buffer, size);
-    if (!at || !size)
+    uint8_t *at = size ? dw_buffer_reserve(buffer, size) : NULL;
+    if (!at)
         return;
     memcpy(at, bytes, size);
     buffer->size += size;

@@ -191,6 +191,32 @@ void dw_out_printable(struct dw_out *out, const void *bytes, size_t size)
     write_escaped(out, bytes, size, "", escape_printable);
 }
 
+static void escape_xml(struct dw_out *out, uint8_t byte)
+{
+    switch (byte) {
+    case '&': dw_out_text(out, "&amp;"); break;
+    case '<': dw_out_text(out, "&lt;"); break;
+    case '>': dw_out_text(out, "&gt;"); break;
+    case '"': dw_out_text(out, "&quot;"); break;
+    default: escape_printable(out, byte);
+    }
+}
+
+/* U+FFFE and U+FFFF are valid UTF-8 and no characters of XML. */
+void dw_out_xml(struct dw_out *out, const void *bytes, size_t size)
+{
+    const uint8_t *run = bytes, *end = run + size;
+    for (const uint8_t *at = run; end - at >= 3; at++) {
+        if (at[0] != 0xef || at[1] != 0xbf || at[2] < 0xbe)
+            continue;
+        write_escaped(out, run, (size_t)(at - run), "&<>\"", escape_xml);
+        dw_out_text(out, "\xef\xbf\xbd");
+        run = at + 3;
+        at += 2;
+    }
+    write_escaped(out, run, (size_t)(end - run), "&<>\"", escape_xml);
+}
+
 static void escape_csv(struct dw_out *out, uint8_t byte)
 {
     if (byte == '"')

@@ -42,6 +42,8 @@ void dw_out_json_string(struct dw_out *out, const void *bytes, size_t size);
 void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size);
 /* One printable line of valid UTF-8: control characters become \xNN, \n and so on. */
 void dw_out_printable(struct dw_out *out, const void *bytes, size_t size);
+/* The same as text or attribute of XML. */
+void dw_out_xml(struct dw_out *out, const void *bytes, size_t size);
 
 /* Columns that the text takes up in a terminal once printed by dw_out_printable. */
 size_t dw_text_width(const void *bytes, size_t size);

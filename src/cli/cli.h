@@ -16,6 +16,7 @@ int dw_cmd_export(int argc, char **argv);
 int dw_cmd_merge(int argc, char **argv);
 int dw_cmd_time(int argc, char **argv);
 int dw_cmd_check(int argc, char **argv);
+int dw_cmd_diff(int argc, char **argv);
 
 /* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */
 int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -111,7 +112,13 @@ int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
 
-/* Writes the profile through the lens to the path. Says what went wrong; returns the status. */
+bool dw_cli_is_same_file(const char *a, const char *b);
+/* Writes what `write` gives to the path. Says what went wrong, of trouble that is not the
+ * output's with the name of the input; returns the status. */
+typedef int dw_cli_writer(const void *context, struct dw_out *out);
+int dw_cli_write_with(dw_cli_writer *write, const void *context, const char *input,
+                      const char *path);
+/* Writes the profile through the lens. */
 int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
                  const struct dw_lens_options *options, const char *input, const char *path);
 /* Draws the profile's call graph as SVG through Graphviz's `dot`; otherwise the same. */

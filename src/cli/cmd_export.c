@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -60,17 +59,11 @@ static char *default_output(const char *file, const struct dw_lens *lens)
     return asprintf(&path, "%.*s%s", (int)stem, file, lens->extension) < 0 ? NULL : path;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat s, t;
-    return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
-}
-
 static int export_to(char **files, int count, const struct dw_lens *lens,
                      const struct dw_lens_options *options, const char *path)
 {
     for (int i = 0; path && i < count; i++)
-        if (is_same_file(files[i], path))
+        if (dw_cli_is_same_file(files[i], path))
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;

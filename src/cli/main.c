@@ -14,6 +14,7 @@ static const struct command commands[] = {
     {"run", "run a Python program and record it", dw_cmd_run},
     {"report", "print a table of what a recording holds", dw_cmd_report},
     {"export", "turn a recording into another format", dw_cmd_export},
+    {"diff", "say what changed between two recordings, and why", dw_cmd_diff},
     {"merge", "make one recording of many processes, hosts or runs", dw_cmd_merge},
     {"time", "time Python code, and compare it with other code", dw_cmd_time},
     {"check", "verify a recording, and say what a damaged one still holds", dw_cmd_check},
@@ -34,6 +35,7 @@ static int print_help(FILE *stream)
           "  dwell report run.dwell                        where its regions spent the time\n"
           "  dwell report run.dwell --by function --sort self --limit 20\n"
           "  dwell export run.dwell --to chrome -o run.json   open it in ui.perfetto.dev\n"
+          "  dwell diff before.dwell after.dwell           what got slower, and why\n"
           "  dwell merge rank*.dwell -o all.dwell          many processes as one recording\n"
           "  dwell time 'sorted(x)' 'x.sort()' -s 'x = list(range(999))'\n"
           "\n"

@@ -94,8 +94,14 @@ static int output_trouble(const char *path, int error)
     return dw_cli_error(path ? path : "standard output", error);
 }
 
-int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
-                 const struct dw_lens_options *options, const char *input, const char *path)
+bool dw_cli_is_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+int dw_cli_write_with(dw_cli_writer *write, const void *context, const char *input,
+                      const char *path)
 {
     struct dw_output output;
     struct dw_out out;
@@ -105,11 +111,29 @@ int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
     if (error)
         return output_trouble(path, error);
     dw_out_init_fd(&out, output.fd);
-    int lens_error = lens->write(profile, options, &out);
+    int write_error = write(context, &out);
     int out_error = dw_out_close(&out);
-    error = dw_output_close(&output, out_error ? out_error : lens_error);
+    error = dw_output_close(&output, out_error ? out_error : write_error);
     if (!error)
         return 0;
-    return !out_error && error == lens_error ? dw_cli_error(input, error)
-                                             : output_trouble(path, error);
+    return !out_error && error == write_error ? dw_cli_error(input, error)
+                                              : output_trouble(path, error);
+}
+
+struct lens_use {
+    const struct dw_profile *profile;
+    const struct dw_lens *lens;
+    const struct dw_lens_options *options;
+};
+
+static int write_lens(const void *context, struct dw_out *out)
+{
+    const struct lens_use *use = context;
+    return use->lens->write(use->profile, use->options, out);
+}
+
+int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
+                 const struct dw_lens_options *options, const char *input, const char *path)
+{
+    return dw_cli_write_with(write_lens, &(struct lens_use){profile, lens, options}, input, path);
 }

@@ -21,12 +21,6 @@ static int ascending(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare_strings(struct dw_string a, struct dw_string b)
-{
-    int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-    return order ? order : ascending(a.size, b.size);
-}
-
 static int by_calls(const struct dw_function_list *list, uint32_t a, uint32_t b)
 {
     return ascending(at(list, b)->sums.count, at(list, a)->sums.count);
@@ -49,7 +43,7 @@ static int by_self(const struct dw_function_list *list, uint32_t a, uint32_t b)
 
 static int by_file(const struct dw_function_list *list, uint32_t a, uint32_t b)
 {
-    return compare_strings(at(list, a)->file, at(list, b)->file);
+    return dw_string_compare(at(list, a)->file, at(list, b)->file);
 }
 
 static int by_line(const struct dw_function_list *list, uint32_t a, uint32_t b)
@@ -59,7 +53,7 @@ static int by_line(const struct dw_function_list *list, uint32_t a, uint32_t b)
 
 static int by_name(const struct dw_function_list *list, uint32_t a, uint32_t b)
 {
-    return compare_strings(at(list, a)->name, at(list, b)->name);
+    return dw_string_compare(at(list, a)->name, at(list, b)->name);
 }
 
 /* Ties are decided by file and line anyway. */

@@ -5,6 +5,7 @@
 #include "lens/functions.h"
 
 #include "base/error.h"
+#include "lens/path_sums.h"
 
 #include <stdlib.h>
 
@@ -22,15 +23,10 @@ bool dw_functions_are_in(const struct dw_profile *profile)
     return false;
 }
 
-struct path_sums {
-    uint64_t count, total, children;
-    bool taken; /* by some thread, or on the way to a path that was */
-};
-
 struct gathering {
     const struct dw_profile *profile;
     bool of_calls;
-    struct path_sums *sums;     /* of each path */
+    struct dw_path_sums *sums;  /* of each path */
     uint32_t *item_of;          /* of each path: its item, or that of the function around it */
     struct dw_call_item *items; /* the functions among the paths, after a root */
     uint32_t item_count;
@@ -43,7 +39,7 @@ static int gathering_init(struct gathering *gathering, const struct dw_profile *
     *gathering = (struct gathering){
         .profile = profile,
         .of_calls = dw_functions_are_in(profile),
-        .sums = calloc(count, sizeof *gathering->sums),
+        .sums = dw_path_sums_make(profile),
         .item_of = calloc(count, sizeof *gathering->item_of),
         .items = calloc(count, sizeof *gathering->items),
         .item_count = 1,
@@ -61,32 +57,6 @@ static void gathering_release(struct gathering *gathering)
     free(gathering->called);
 }
 
-/* An entry that is still open is not yet among its parent's children. */
-static void add_metric(struct gathering *gathering, const struct dw_thread_metric *measured)
-{
-    const struct dw_profile *profile = gathering->profile;
-    const struct dw_metric *metric = &measured->metric;
-    if (!dw_frame_kind_takes_time(dw_profile_frame(profile, measured->path)->kind))
-        return;
-    struct path_sums *sums = &gathering->sums[measured->path];
-    sums->count += metric->count + metric->open;
-    sums->total += dw_metric_active(metric);
-    sums->children += metric->children;
-    sums->taken = true;
-    gathering->sums[profile->paths.paths[measured->path].parent].children += metric->open_total;
-}
-
-static void add_threads(struct gathering *gathering)
-{
-    const struct dw_profile *profile = gathering->profile;
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++)
-            add_metric(gathering, &profile->threads[t].metrics[i]);
-    for (dw_path_id path = profile->paths.count; --path > DW_PATH_ROOT;)
-        if (gathering->sums[path].taken)
-            gathering->sums[profile->paths.paths[path].parent].taken = true;
-}
-
 static bool is_function(const struct gathering *gathering, uint32_t kind)
 {
     return gathering->of_calls ? is_call(kind) : kind == DW_FRAME_REGION;
@@ -95,8 +65,8 @@ static bool is_function(const struct gathering *gathering, uint32_t kind)
 static void add_item(struct gathering *gathering, dw_path_id path)
 {
     const struct dw_path *place = &gathering->profile->paths.paths[path];
-    const struct path_sums *sums = &gathering->sums[path];
-    uint64_t self = sums->total > sums->children ? sums->total - sums->children : 0;
+    const struct dw_path_sums *sums = &gathering->sums[path];
+    uint64_t self = dw_path_sums_self(sums);
     uint32_t around = gathering->item_of[place->parent];
     if (!is_function(gathering, gathering->profile->frames.frames[place->frame].kind)) {
         gathering->item_of[path] = around;
@@ -117,7 +87,6 @@ static void add_item(struct gathering *gathering, dw_path_id path)
 static int gather(struct gathering *gathering, struct dw_call_graph *graph)
 {
     const struct dw_profile *profile = gathering->profile;
-    add_threads(gathering);
     for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->paths.count; path++)
         if (gathering->sums[path].taken)
             add_item(gathering, path);
@@ -125,7 +94,7 @@ static int gather(struct gathering *gathering, struct dw_call_graph *graph)
     return error ? error : dw_call_graph_add(graph, gathering->items, gathering->item_count);
 }
 
-static struct dw_string without_dirs(struct dw_string file)
+struct dw_string dw_file_without_dirs(struct dw_string file)
 {
     const char *slash = file.size ? memrchr(file.bytes, '/', file.size) : NULL;
     if (!slash)
@@ -145,22 +114,16 @@ static struct dw_function function_of(const struct dw_profile *profile, dw_frame
     function.file = dw_profile_string(profile, frame->file);
     function.line = frame->line;
     if (strip_dirs)
-        function.file = without_dirs(function.file);
+        function.file = dw_file_without_dirs(function.file);
     return function;
-}
-
-static int compare_strings(struct dw_string a, struct dw_string b)
-{
-    int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-    return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
 static int compare_functions(const struct dw_function *a, const struct dw_function *b)
 {
-    int order = compare_strings(a->file, b->file);
+    int order = dw_string_compare(a->file, b->file);
     if (!order)
         order = (a->line > b->line) - (a->line < b->line);
-    return order ? order : compare_strings(a->name, b->name);
+    return order ? order : dw_string_compare(a->name, b->name);
 }
 
 struct place {
@@ -359,14 +322,14 @@ void dw_function_put_label(struct dw_out *out, const struct dw_function *functio
 /* "x" of "/a/x.py"; "a/__init__" of "/a/__init__.py"; "<frozen a.b>" as it is. */
 static struct dw_string module_of(struct dw_string file)
 {
-    struct dw_string base = without_dirs(file);
+    struct dw_string base = dw_file_without_dirs(file);
     const char *dot = base.size ? memrchr(base.bytes, '.', base.size) : NULL;
     bool is_file = base.size && *base.bytes != '<' && dot && dot > base.bytes;
     size_t size = is_file ? (size_t)(dot - base.bytes) : base.size;
     size_t dirs = file.size - base.size;
     if (size != 8 || memcmp(base.bytes, "__init__", 8) != 0 || !dirs)
         return (struct dw_string){base.bytes, size};
-    struct dw_string package = without_dirs((struct dw_string){file.bytes, dirs - 1});
+    struct dw_string package = dw_file_without_dirs((struct dw_string){file.bytes, dirs - 1});
     return (struct dw_string){package.bytes, package.size + 1 + size};
 }
 

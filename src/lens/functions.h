@@ -39,6 +39,8 @@ void dw_functions_release(struct dw_functions *functions);
 /* Whether calls were recorded, so that the functions are functions and no regions. */
 bool dw_functions_are_in(const struct dw_profile *profile);
 
+/* "x.py" of "/a/x.py". */
+struct dw_string dw_file_without_dirs(struct dw_string file);
 /* "x.py:12(f)", or "{built-in method builtins.len}": as pstats prints it. */
 void dw_function_put_label(struct dw_out *out, const struct dw_function *function);
 /* "x:12:f" as gprof2dot has it; the name alone when there is no file. A package's

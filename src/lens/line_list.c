@@ -41,20 +41,14 @@ static int ascending(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare_strings(struct dw_string a, struct dw_string b)
-{
-    int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-    return order ? order : ascending(a.size, b.size);
-}
-
 static int compare_places(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
-    int order = compare_strings(a->file, b->file);
+    int order = dw_string_compare(a->file, b->file);
     if (!order)
         order = ascending(a->line, b->line);
     if (!order)
-        order = compare_strings(a->name, b->name);
+        order = dw_string_compare(a->name, b->name);
     return order ? order : ascending(a->frame, b->frame);
 }
 

@@ -20,21 +20,15 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static int compare_strings(struct dw_string a, struct dw_string b)
-{
-    int order = memcmp(a.bytes, b.bytes, a.size < b.size ? a.size : b.size);
-    return order ? order : compare_numbers(a.size, b.size);
-}
-
 static int compare_frames(const struct dw_profile *profile, const struct dw_row *a,
                           const struct dw_row *b)
 {
     const struct dw_frame *f = dw_profile_frame(profile, a->path);
     const struct dw_frame *g = dw_profile_frame(profile, b->path);
-    int order = compare_strings(a->name, b->name);
+    int order = dw_string_compare(a->name, b->name);
     if (!order)
-        order = compare_strings(dw_profile_string(profile, f->file),
-                                dw_profile_string(profile, g->file));
+        order = dw_string_compare(dw_profile_string(profile, f->file),
+                                  dw_profile_string(profile, g->file));
     return order ? order : compare_numbers(f->line, g->line);
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/map.h"
 
+#include <string.h>
+
 typedef uint32_t dw_string_id;
 
 struct dw_string {
@@ -20,6 +22,14 @@ struct dw_string_table {
     size_t bytes; /* text held, for limits */
     struct dw_map index;
 };
+
+/* In the order of their bytes. */
+static inline int dw_string_compare(struct dw_string a, struct dw_string b)
+{
+    size_t shorter = a.size < b.size ? a.size : b.size;
+    int order = shorter ? memcmp(a.bytes, b.bytes, shorter) : 0;
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
 
 int dw_string_table_init(struct dw_string_table *table);
 void dw_string_table_release(struct dw_string_table *table);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Any bytes as a log, through every lens and grouping, and saved again. The
+ * Any bytes as a log, through every lens and grouping, compared, and saved again. The
  * output must be whatever it likes, but nothing may crash, leak or hang. */
 #include "fuzz_log.h"
 
 #include "base/error.h"
+#include "lens/diff.h"
 #include "lens/line_list.h"
 #include "lens/timings.h"
 #include "log/reader.h"
@@ -50,6 +51,36 @@ static void show_timings(const struct dw_profile *profile)
     dw_out_close(&out);
 }
 
+static void compare(const struct dw_profile *old, const struct dw_profile *new)
+{
+    static int (*const writers[])(const struct dw_diff *, struct dw_out *) = {
+        dw_diff_write_table, dw_diff_write_json, dw_diff_write_flame};
+    for (enum dw_diff_by by = 0; by < DW_DIFF_BYS; by++) {
+        struct dw_diff_options options = {.by = by, .files = {"old", "new"}};
+        struct dw_diff diff;
+        if (dw_diff_make(old, new, &options, &diff))
+            continue;
+        for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+            struct dw_out out;
+            dw_out_init_memory(&out);
+            writers[i](&diff, &out);
+            dw_out_close(&out);
+        }
+        dw_diff_release(&diff);
+    }
+}
+
+static void compare_with_others(const struct dw_profile *profile)
+{
+    struct dw_profile *empty;
+    compare(profile, profile);
+    if (dw_profile_new(&empty))
+        return;
+    compare(empty, profile);
+    compare(profile, empty);
+    dw_profile_free(empty);
+}
+
 static void save(const struct dw_profile *profile)
 {
     struct dw_log_writer writer;
@@ -72,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     dw_log_read(bytes, size, DW_READ_EVENTS, profile);
     show(profile);
     show_timings(profile);
+    compare_with_others(profile);
     save(profile);
     dw_profile_free(profile);
     return 0;

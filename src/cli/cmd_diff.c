@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ * `dwell diff`: two recordings compared. As with diff(1), status 1 is a verdict (here
+ * only when --fail-if asks for one) and 2 is trouble of any kind. */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/error.h"
+#include "lens/diff.h"
+#include "lens/functions.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: dwell diff OLD NEW [options]\n"
+    "\n"
+    "Says in one sentence why NEW takes another time than OLD, and lists what got slower or\n"
+    "faster, is new or gone, ranked by how much of the change is its own.\n"
+    "\n"
+    "  --by WHAT        function, line, path or region; what is recorded decides otherwise\n"
+    "  --sort COLUMN    change (the default), ratio, old or new\n"
+    "  --limit N        the first N rows only (20 in the table; 0: all)\n"
+    "  --threshold P%   less than this share of the total is no change (1%)\n"
+    "  --normalise      compare shares of the totals, when the runs did different amounts of work\n"
+    "  --format FORMAT  table (the default), json or svg: a differential flame graph\n"
+    "  --width SIDE     which recording gives the flame graph its widths: new (the default) or "
+    "old\n"
+    "  -o, --output OUT where to; OUT.svg and OUT.json choose the format too\n"
+    "  --fail-if 'slower P%'   exit status 1 if the total got slower by more; also 'slower 20ms'\n"
+    "  --of NAME        let --fail-if look at the time of this function or region instead\n"
+    "\n"
+    "Exit status: 0, 1 when --fail-if says so, 2 for trouble.\n"
+    "\n"
+    "examples:\n"
+    "  dwell diff before.dwell after.dwell\n"
+    "  dwell diff before.dwell after.dwell -o diff.svg       open it in a browser\n"
+    "  dwell diff before.dwell after.dwell --by path --limit 5\n"
+    "  dwell diff main.dwell branch.dwell --fail-if 'slower 5%' --of parse\n";
+
+/* What --fail-if allows: a share of the old time, or an absolute one. */
+struct allowance {
+    const char *text; /* NULL: anything */
+    double share, ns;
+};
+
+struct request {
+    const char *by, *sort, *limit, *threshold, *format, *width, *output, *fail_if, *of;
+    struct dw_diff_options options;
+    struct allowance allowance;
+    int (*write)(const struct dw_diff *diff, struct dw_out *out);
+};
+
+/* The index of the word, or -1 after saying what there is. */
+static int find_word(const char *what, const char *word, const char *const *words)
+{
+    struct dw_out list;
+    dw_out_init_memory(&list);
+    for (int i = 0; words[i]; i++) {
+        if (!strcmp(words[i], word)) {
+            dw_out_close(&list);
+            return i;
+        }
+        dw_out_text(&list, i ? ", " : "");
+        dw_out_text(&list, words[i]);
+    }
+    dw_cli_usage("no %s '%s'; there are: %.*s", what, word, (int)list.buffer.size,
+                 (const char *)list.buffer.data);
+    dw_out_close(&list);
+    return -1;
+}
+
+static bool parse_number(const char *text, double *number, const char **rest)
+{
+    char *end;
+    *number = strtod(text, &end);
+    *rest = end;
+    return end != text && *text != '-' && *text != '+' && isfinite(*number);
+}
+
+static int parse_threshold(const char *text, double *share)
+{
+    const char *rest;
+    double number;
+    if (!parse_number(text, &number, &rest) || (*rest && strcmp(rest, "%") != 0) || number > 100)
+        return dw_cli_usage("--threshold needs a share such as 1%%, not '%s'", text);
+    *share = number / 100;
+    return 0;
+}
+
+static int parse_limit(const char *text, uint32_t *limit)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value > UINT32_MAX)
+        return dw_cli_usage("--limit needs a number, not '%s'", text);
+    *limit = (uint32_t)value;
+    return 0;
+}
+
+/* "slower 5%", "slower 20 ms". */
+static int parse_allowance(const char *text, struct allowance *allowance)
+{
+    static const struct {
+        const char *unit;
+        double share, ns;
+    } units[] = {{"%", 0.01, 0}, {"s", 0, 1e9}, {"ms", 0, 1e6}, {"us", 0, 1e3}, {"ns", 0, 1}};
+    const char *rest = text;
+    double number = 0;
+    *allowance = (struct allowance){.text = text};
+    bool fine = !strncmp(text, "slower ", 7) && parse_number(text + 7, &number, &rest);
+    rest += strspn(rest, " ");
+    for (size_t i = 0; fine && i < sizeof units / sizeof *units; i++) {
+        if (strcmp(rest, units[i].unit) != 0)
+            continue;
+        allowance->share = number * units[i].share;
+        allowance->ns = number * units[i].ns;
+        return 0;
+    }
+    return dw_cli_usage("--fail-if needs something like 'slower 5%%' or 'slower 20ms', not '%s'",
+                        text);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), wanted = strlen(end);
+    return size > wanted && !strcmp(text + size - wanted, end);
+}
+
+static const char *format_of(const struct request *request)
+{
+    const char *output = request->output ? request->output : "";
+    return request->format              ? request->format
+           : ends_with(output, ".svg")  ? "svg"
+           : ends_with(output, ".json") ? "json"
+                                        : "table";
+}
+
+static int parse_format(struct request *request)
+{
+    static const char *const formats[] = {"table", "json", "svg", NULL};
+    int format = find_word("format", format_of(request), formats);
+    request->write = format == 0   ? dw_diff_write_table
+                     : format == 1 ? dw_diff_write_json
+                                   : dw_diff_write_flame;
+    if (!format) { /* data is whole unless something else is asked for */
+        request->options.limit = 20;
+        request->options.only_above = true;
+    }
+    return format < 0 ? DW_EXIT_USAGE : 0;
+}
+
+static int parse_words(struct request *request)
+{
+    static const char *const sorts[] = {"change", "ratio", "old", "new", NULL};
+    static const char *const sides[] = {"old", "new", NULL};
+    struct dw_diff_options *options = &request->options;
+    int sort = request->sort ? find_word("column", request->sort, sorts) : DW_DIFF_CHANGE;
+    int width = request->width ? find_word("width", request->width, sides) : DW_NEW;
+    if (sort < 0 || width < 0)
+        return DW_EXIT_USAGE;
+    options->sort = (enum dw_diff_sort)sort;
+    options->width = (enum dw_side)width;
+    options->threshold = 0.01;
+    options->only_above = options->only_above || request->threshold;
+    int status = request->limit ? parse_limit(request->limit, &options->limit) : 0;
+    if (!status && request->threshold)
+        status = parse_threshold(request->threshold, &options->threshold);
+    if (!status && request->fail_if)
+        status = parse_allowance(request->fail_if, &request->allowance);
+    if (!status && request->of && !request->fail_if)
+        status = dw_cli_usage("--of goes with --fail-if");
+    return status;
+}
+
+static const char *contents_of(const struct dw_profile *profile)
+{
+    return dw_functions_are_in(profile)         ? "calls"
+           : dw_diff_has(profile, DW_DIFF_LINE) ? "lines"
+           : dw_diff_has(profile, DW_DIFF_PATH) ? "regions"
+                                                : "nothing";
+}
+
+/* What both hold, unless they are of different kinds: times measured along with every call or
+ * line are no match for those without. */
+static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **files,
+                     enum dw_diff_by *by)
+{
+    const char *old = contents_of(profiles[DW_OLD]), *new = contents_of(profiles[DW_NEW]);
+    if (strcmp(old, new) != 0)
+        return dw_cli_usage("%s holds %s and %s holds %s: record both in the same way, or say with "
+                            "--by what to compare",
+                            files[DW_OLD], old, files[DW_NEW], new);
+    if (!strcmp(old, "nothing"))
+        return dw_cli_usage("%s and %s hold nothing to compare", files[DW_OLD], files[DW_NEW]);
+    *by = !strcmp(old, "calls")   ? DW_DIFF_FUNCTION
+          : !strcmp(old, "lines") ? DW_DIFF_LINE
+                                  : DW_DIFF_REGION;
+    return 0;
+}
+
+static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **files,
+                    const char *word, enum dw_diff_by *by)
+{
+    static const char *const kinds[] = {"calls or regions", "lines", "calls or regions", "regions"};
+    int found = find_word("grouping", word, dw_diff_by_names);
+    if (found < 0)
+        return DW_EXIT_USAGE;
+    *by = (enum dw_diff_by)found;
+    for (enum dw_side side = 0; side < DW_SIDES; side++)
+        if (!dw_diff_has(profiles[side], *by))
+            return dw_cli_usage("--by %s needs %s, and %s holds none", word, kinds[*by],
+                                files[side]);
+    bool calls[DW_SIDES] = {dw_functions_are_in(profiles[DW_OLD]),
+                            dw_functions_are_in(profiles[DW_NEW])};
+    if ((*by == DW_DIFF_FUNCTION || *by == DW_DIFF_PATH) && calls[DW_OLD] != calls[DW_NEW])
+        return dw_cli_usage("%s holds calls and %s holds none: record both in the same way",
+                            files[calls[DW_NEW]], files[calls[DW_OLD]]);
+    return 0;
+}
+
+struct writing {
+    const struct dw_diff *diff;
+    const struct request *request;
+};
+
+static int write_diff(const void *context, struct dw_out *out)
+{
+    const struct writing *writing = context;
+    return writing->request->write(writing->diff, out);
+}
+
+/* When the result goes to a file, the sentence is still for who asked. */
+static void say_sentence(const struct dw_diff *diff)
+{
+    struct dw_out out;
+    dw_out_init_fd(&out, STDOUT_FILENO);
+    dw_diff_put_sentence(&out, diff);
+    dw_out_char(&out, '\n');
+    (void)dw_out_close(&out);
+}
+
+static int judge(const struct dw_diff *diff, const struct request *request)
+{
+    const struct allowance *allowance = &request->allowance;
+    double times[DW_SIDES] = {(double)diff->totals[DW_OLD] * diff->scale,
+                              (double)diff->totals[DW_NEW]};
+    if (!allowance->text)
+        return 0;
+    if (request->of && !dw_diff_times_of(diff, request->of, times))
+        return dw_cli_usage("nothing is called '%s' in either recording", request->of);
+    double more = times[DW_NEW] - times[DW_OLD];
+    if (more <= allowance->share * times[DW_OLD] + allowance->ns)
+        return 0;
+    if (times[DW_OLD] > 0)
+        dw_cli_usage("%s is %.1f %% slower (%.6g s, was %.6g s): not '%s'",
+                     request->of ? request->of : "the total", 100 * more / times[DW_OLD],
+                     times[DW_NEW] / 1e9, times[DW_OLD] / 1e9, allowance->text);
+    else
+        dw_cli_usage("%s is new (%.6g s): not '%s'", request->of ? request->of : "the total",
+                     times[DW_NEW] / 1e9, allowance->text);
+    return DW_EXIT_TROUBLE;
+}
+
+static int show(const struct dw_profile *const profiles[DW_SIDES], char **files,
+                struct request *request)
+{
+    struct dw_diff diff;
+    enum dw_diff_by by = DW_DIFF_FUNCTION;
+    int status =
+        request->by ? check_by(profiles, files, request->by, &by) : choose_by(profiles, files, &by);
+    if (status)
+        return status;
+    if (by == DW_DIFF_LINE && request->write == dw_diff_write_flame)
+        return dw_cli_usage("a flame graph needs calls or regions: lines have no paths");
+    request->options.by = by;
+    int error = dw_diff_make(profiles[DW_OLD], profiles[DW_NEW], &request->options, &diff);
+    if (error) {
+        dw_cli_error(files[DW_NEW], error);
+        return DW_EXIT_USAGE;
+    }
+    const struct writing writing = {&diff, request};
+    status = dw_cli_write_with(write_diff, &writing, files[DW_NEW], request->output)
+                 ? DW_EXIT_USAGE
+                 : judge(&diff, request);
+    if (request->output && status != DW_EXIT_USAGE)
+        say_sentence(&diff);
+    dw_diff_release(&diff);
+    return status;
+}
+
+static int load_and_show(char **files, struct request *request)
+{
+    struct dw_profile *profiles[DW_SIDES] = {0};
+    int status = 0;
+    for (enum dw_side side = 0; side < DW_SIDES && !status; side++) {
+        request->options.files[side] = files[side];
+        profiles[side] = dw_cli_load(files + side, 1, 0, &status);
+    }
+    const struct dw_profile *const both[DW_SIDES] = {profiles[DW_OLD], profiles[DW_NEW]};
+    status = status ? DW_EXIT_USAGE : show(both, files, request);
+    dw_profile_free(profiles[DW_OLD]);
+    dw_profile_free(profiles[DW_NEW]);
+    return status;
+}
+
+int dw_cmd_diff(int argc, char **argv)
+{
+    if (dw_cli_help(argc, argv, help))
+        return 0;
+    struct request request = {0};
+    const struct dw_option known[] = {
+        {.name = "by", .value = &request.by},
+        {.name = "sort", .value = &request.sort},
+        {.name = "limit", .value = &request.limit},
+        {.name = "threshold", .value = &request.threshold},
+        {.name = "normalise", .flag = &request.options.normalise},
+        {.name = "format", .value = &request.format},
+        {.name = "width", .value = &request.width},
+        {.name = "output", .letter = 'o', .value = &request.output},
+        {.name = "fail-if", .value = &request.fail_if},
+        {.name = "of", .value = &request.of},
+        {.name = NULL},
+    };
+    int files = dw_cli_parse(known, argc, argv);
+    if (files < 0)
+        return DW_EXIT_USAGE;
+    if (files != 2)
+        return dw_cli_usage("diff needs two files, OLD and NEW; see 'dwell diff --help'");
+    if (request.output && !strcmp(request.output, "-"))
+        request.output = NULL;
+    for (int i = 1; i <= 2; i++)
+        if (request.output && dw_cli_is_same_file(argv[i], request.output))
+            return dw_cli_usage("%s: would overwrite the recording; choose another name",
+                                request.output);
+    int status = parse_format(&request);
+    if (!status)
+        status = parse_words(&request);
+    return status ? status : load_and_show(argv + 1, &request);
+}

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: MIT
+"""`dwell diff`: real programs in two versions, with a planted change that must be found."""
+
+import json
+import xml.etree.ElementTree
+
+import pytest
+
+PROGRAM = """
+def checksum(n):
+    x = 0
+    for i in range(n):
+        x = (x * 31 + i) % 65521
+    return x
+
+def decode(times):
+    return [checksum(3000) for _ in range(times)]
+
+class Table:
+    def __init__(self):
+        self.rows = decode(20)
+
+class Picture:
+    def __init__(self):
+        x = 0
+        for i in range(40000):
+            x += i
+
+def render():
+    x = 0
+    for i in range(200000):
+        x += i
+    return x
+
+def main():
+    for _ in range(5):
+        Table()
+        Picture()
+        render()
+
+main()
+"""
+SLOWER = PROGRAM.replace("checksum(3000)", "checksum(30000)")
+MORE_OFTEN = PROGRAM.replace("decode(20)", "decode(200)")
+NEW = PROGRAM.replace(
+    "def decode(times):\n",
+    """def validate(times):
+    x = 0
+    for i in range(times * 30000):
+        x += i
+    return x
+
+def decode(times):
+    validate(times)
+""",
+)
+
+
+@pytest.fixture
+def record(tmp_path, run_dwell):
+    """Records a version of the program as NAME/program.py and returns the log's path."""
+
+    def record(name, source, calls=True):
+        directory = tmp_path / name
+        directory.mkdir(exist_ok=True)
+        (directory / "program.py").write_text(source)
+        log = tmp_path / f"{name}.dwell"
+        options = ["--calls"] if calls else []
+        done = run_dwell("run", "-q", *options, "-o", log, directory / "program.py")
+        assert done.returncode == 0, done.stderr
+        return log
+
+    return record
+
+
+@pytest.fixture
+def diff(run_dwell):
+    def diff(old, new, *options, status=0):
+        done = run_dwell("diff", old, new, *options)
+        assert done.returncode == status, done.stderr
+        return done.stdout
+
+    return diff
+
+
+@pytest.fixture
+def data(diff):
+    def data(old, new, *options):
+        return json.loads(diff(old, new, "--format", "json", *options))
+
+    return data
+
+
+def row_of(document, name):
+    (row,) = [row for row in document["rows"] if row["name"] == name]
+    return row
+
+
+@pytest.mark.parametrize(
+    ("changed", "where", "reason"),
+    [
+        (SLOWER, "checksum", "each call"),
+        (MORE_OFTEN, "checksum", "called 10x more often"),
+        (NEW, "decode → validate", "new"),
+    ],
+)
+def test_the_planted_change_is_named_first(record, diff, data, changed, where, reason):
+    old, new = record("old", PROGRAM), record("new", changed)
+    cause = data(old, new)["causes"][0]
+    assert cause["where"].endswith(where)
+    assert cause["reason"].startswith(reason)
+    sentence, _, *rows = diff(old, new).splitlines()
+    assert sentence.startswith("total +")
+    assert f"{where} ({reason}" in sentence
+    assert where.split()[-1] in rows[4], rows
+
+
+def test_a_swapped_diff_is_the_mirrored_verdict(record, data):
+    old, new = record("old", PROGRAM), record("new", MORE_OFTEN)
+    there, back = data(old, new), data(new, old)
+    assert there["change_ns"] == -back["change_ns"] > 0
+    assert there["causes"][0]["where"] == back["causes"][0]["where"]
+    assert there["causes"][0]["reason"].startswith("called 10x more often")
+    assert back["causes"][0]["reason"].startswith("called 10x less often")
+    appeared = record("appeared", NEW)
+    assert data(old, appeared)["causes"][0]["reason"] == "new"
+    assert data(appeared, old)["causes"][0]["reason"] == "gone"
+
+
+@pytest.mark.parametrize("by", ["function", "path", "region"])
+def test_the_same_file_twice_is_no_change(record, diff, data, by):
+    log = record("same", PROGRAM)
+    assert diff(log, log, "--by", by).splitlines()[0] == "total +0.00 ms: no change worth naming"
+    document = data(log, log, "--by", by)
+    assert document["causes"] == []
+    assert {row["status"] for row in document["rows"]} == {"same"}
+
+
+def test_rows_add_up_to_the_change(record, data):
+    old, new = record("old", PROGRAM), record("new", SLOWER)
+    for by in ("function", "path", "region"):
+        document = data(old, new, "--by", by)
+        changes = sum(row["change_ns"] for row in document["rows"])
+        assert changes == document["change_ns"]
+        for row in document["rows"]:
+            assert abs(row["from_calls_ns"] + row["from_speed_ns"] - row["change_ns"]) <= 1
+
+
+def test_moved_code_is_the_same_code(record, data):
+    """Twenty lines above, another directory, and two functions of one name."""
+    old, new = record("old", PROGRAM), record("new", "\n" * 20 + PROGRAM)
+    document = data(old, new)
+    assert {row["status"] for row in document["rows"]}.isdisjoint({"new", "gone"})
+    inits = [row for row in document["rows"] if row["name"] == "__init__"]
+    assert sorted(row["line"] for row in inits) == [32, 36]
+    assert all(row["old"]["calls"] == row["new"]["calls"] == 5 for row in inits)
+
+
+def test_a_class_that_is_gone_takes_the_right_init_with_it(record, data):
+    without = PROGRAM.replace("        Table()\n", "")
+    document = data(record("old", PROGRAM), record("new", "\n" * 7 + without))
+    inits = {row["line"]: row["status"] for row in document["rows"] if row["name"] == "__init__"}
+    assert inits[12] == "gone"
+    assert inits[23] in ("slower", "faster")
+
+
+def test_a_renamed_program_is_the_same_program(tmp_path, run_dwell, data):
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(PROGRAM)
+        run_dwell("run", "-q", "--calls", "-o", f"{name}.dwell", f"{name}.py")
+    document = data("first.dwell", "second.dwell")
+    assert {row["status"] for row in document["rows"]}.isdisjoint({"new", "gone"})
+    assert row_of(document, "render")["moved_from"].endswith("first.py")
+
+
+REGIONS = """
+import dwell
+
+def spin(n):
+    x = 0
+    for i in range(n):
+        x += i
+
+for _ in range(10):
+    with dwell.region("load"):
+        with dwell.region("parse"):
+            spin(%d)
+        with dwell.region():
+            spin(20000)
+"""
+
+
+def test_regions(record, diff, data):
+    old = record("old", REGIONS % 20000, calls=False)
+    new = record("new", "\n" * 5 + REGIONS % 400000, calls=False)
+    assert ": +" in (sentence := diff(old, new).splitlines()[0])
+    assert "in load → parse (each time " in sentence
+    document = data(old, new)
+    assert document["by"] == "region"
+    assert document["rows"][0]["path"] == ["load", "parse"]
+    assert {row["status"] for row in document["rows"]}.isdisjoint({"new", "gone"})
+
+
+THREADS = """
+import threading
+
+def spin(n):
+    x = 0
+    for i in range(n):
+        x += i
+
+def work():
+    for _ in range(10):
+        spin(%d)
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_are_added_up(record, data):
+    old, new = record("old", THREADS % 2000), record("new", THREADS % 80000)
+    document = data(old, new)
+    spin = row_of(document, "spin")
+    assert spin["old"]["calls"] == spin["new"]["calls"] == 30
+    assert "spin" in [cause["where"].split(" → ")[-1] for cause in document["causes"]]
+    assert spin["change_ns"] > 0
+
+
+def test_a_log_cut_short_is_compared_and_said(tmp_path, record, diff, data, run_dwell):
+    old, new = record("old", PROGRAM), record("new", SLOWER)
+    new.write_bytes(new.read_bytes()[:-40])
+    assert "new: the program did not close this log" in diff(old, new)
+    assert data(old, new)["new"]["losses"]["cut_processes"] == 1
+    svg = tmp_path / "x.svg"
+    diff(old, new, "-o", svg)
+    assert "new: the program did not close this log" in svg.read_text()
+    new.write_bytes(new.read_bytes()[:10])
+    done = run_dwell("diff", old, new)
+    assert done.returncode == 2
+    assert "new.dwell" in done.stderr
+
+
+def test_shares_of_runs_that_did_different_amounts_of_work(record, diff, data):
+    old = record("old", PROGRAM)
+    twice = record("twice", PROGRAM.replace("range(5)", "range(20)"))
+    assert "called 4x more often" in diff(old, twice).splitlines()[0]
+    slower = record("slower", SLOWER.replace("range(5)", "range(20)"))
+    sentence = diff(old, slower, "--normalise").splitlines()[0]
+    assert sentence.startswith("shares of the total: ")
+    assert "→ checksum (" in sentence
+    document = data(old, slower, "--normalise")
+    assert document["normalised"]
+    assert abs(sum(row["change_ns"] for row in document["rows"])) < 1000
+    assert row_of(document, "render")["change_ns"] < 0
+
+
+def test_failing_when_it_is_slower(record, run_dwell):
+    old, new = record("old", PROGRAM), record("new", SLOWER)
+
+    def status(*options):
+        return run_dwell("diff", *options).returncode
+
+    assert status(old, new, "--fail-if", "slower 50%") == 1
+    assert status(new, old, "--fail-if", "slower 50%") == 0
+    assert status(old, new, "--fail-if", "slower 10000%") == 0
+    assert status(old, new, "--fail-if", "slower 1 ms") == 1
+    assert status(old, new, "--fail-if", "slower 100s") == 0
+    assert status(old, new, "--fail-if", "slower 100%", "--of", "decode") == 1
+    assert status(old, old, "--fail-if", "slower 0%", "--of", "render") == 0
+    assert status(old, new, "--fail-if", "slower 5%", "--of", "nobody") == 2
+    done = run_dwell("diff", old, new, "--fail-if", "slower 50%", "--of", "decode")
+    assert done.stderr.startswith("dwell: decode is ")
+    assert done.stdout.startswith("total +")
+
+
+def test_bad_usage(record, run_dwell):
+    log = record("log", PROGRAM)
+    for arguments, reason in [
+        ([log], "needs two files"),
+        ([log, log, "--by", "moon"], "there are: function, line, path, region"),
+        ([log, log, "--by", "line"], "needs lines"),
+        ([log, log, "--sort", "moon"], "there are: change, ratio, old, new"),
+        ([log, log, "--threshold", "x"], "--threshold"),
+        ([log, log, "--limit", "-1"], "--limit"),
+        ([log, log, "--fail-if", "faster 5%"], "slower 5%"),
+        ([log, log, "--fail-if", "slower 5 moons"], "slower 5%"),
+        ([log, log, "--of", "main"], "--fail-if"),
+        ([log, log, "-o", log], "would overwrite"),
+        ([log, "nothing.dwell"], "nothing.dwell"),
+    ]:
+        done = run_dwell("diff", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert reason in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_calls_and_regions_do_not_compare(record, run_dwell):
+    calls, regions = record("calls", REGIONS % 2000), record("regions", REGIONS % 2000, calls=False)
+    done = run_dwell("diff", calls, regions)
+    assert done.returncode == 2
+    assert "calls.dwell holds calls and " in done.stderr
+    assert "regions.dwell holds regions" in done.stderr
+    assert run_dwell("diff", calls, regions, "--by", "function").returncode == 2
+    assert run_dwell("diff", regions, regions, "--by", "function").returncode == 0
+
+
+LINES = """
+@profile
+def checksum(n):
+    x = 0
+    for i in range(n):
+        x += i
+    return x
+
+@profile
+def decode():
+    return [checksum(2000) for _ in range(10)]
+
+decode()
+"""
+
+
+def test_lines(tmp_path, run_dwell, diff, data):
+    slower = LINES.replace("x += i", "x += sum(range(200))").replace("    x = 0", "\n\n    x = 0")
+    for name, source in (("old", LINES), ("new", "\n" * 20 + slower)):
+        (tmp_path / f"{name}.py").write_text(source)
+        run_dwell("run", "-q", "--lines", "-o", f"{name}.dwell", f"{name}.py")
+    sentence = diff("old.dwell", "new.dwell").splitlines()[0]
+    assert "in checksum line 28 `x += sum(range(200))` (each time " in sentence
+    document = data("old.dwell", "new.dwell")
+    assert document["by"] == "line"
+    rows = {row["new_text"]: row for row in document["rows"]}
+    edited = rows["x += sum(range(200))"]
+    assert (edited["old_line"], edited["old_text"]) == (6, "x += i")
+    assert edited["old"]["calls"] == edited["new"]["calls"] == 20000
+    caller = next(row for text, row in rows.items() if text.startswith("return ["))
+    assert caller["change_total_ns"] > edited["change_ns"] / 2 > caller["change_ns"]
+    done = run_dwell("diff", "old.dwell", "new.dwell", "--format", "svg")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_limits_and_orders_of_the_table(record, diff, data):
+    old, new = record("old", PROGRAM), record("new", SLOWER)
+    assert "more:" in diff(old, new, "--limit", "1", "--threshold", "0")
+    names = [row["name"] for row in data(old, new, "--sort", "old", "--limit", "2")["rows"]]
+    assert set(names) <= {"render", "checksum", "__init__"}
+    everything = data(old, new)
+    assert len(everything["rows"]) > len(data(old, new, "--threshold", "5%")["rows"]) > 0
+
+
+def boxes_of(path):
+    root = xml.etree.ElementTree.parse(path).getroot()
+    svg = "{http://www.w3.org/2000/svg}"
+    return [
+        (box.get("class"), box.find(f"{svg}title").text)
+        for box in root.iter(f"{svg}svg")
+        if box.get("class", "").startswith("box")
+    ]
+
+
+def test_the_flame_graph_holds_new_and_gone_paths(tmp_path, record, diff):
+    old, new = record("old", PROGRAM), record("new", NEW)
+    path = tmp_path / "diff.svg"
+    assert diff(old, new, "-o", path).startswith("total +")
+    looks = {title.split()[0]: look for look, title in boxes_of(path)}
+    assert looks["validate"] in ("box slow4", "box slow5", "box slow6")
+    assert looks["render"] != looks["validate"]
+    diff(old, new, "--width", "old", "-o", path)
+    titles = [title for _, title in boxes_of(path)]
+    first = titles.index(next(title for title in titles if title.startswith("only in the new one")))
+    assert any(title.startswith("validate") for title in titles[first:])
+
+
+def test_the_flame_graph_is_xml_whatever_the_names(tmp_path, record, diff):
+    region = "</svg>&\"'\\x01\\n\ufffe]]>"
+    source = f"import dwell\nwith dwell.region({region!r}):\n    sum(range(%d))\n"
+    path = tmp_path / "diff.svg"
+    old, new = record("old", source % 10, False), record("new", source % 2_000_000, False)
+    diff(old, new, "-o", path)
+    assert any(title.startswith("</svg>&\"'\\x01") for _, title in boxes_of(path))
