@@ -43,7 +43,7 @@ def empty():
     return None
 
 
-TEXT = "The quick  brown fox jumps over the lazy dog while nobody counts the words ".split(" ")
+TEXT = [*"The quick brown fox jumps over the lazy dog while nobody counts the words".split(), ""]
 PROGRAMS = {"loop": (loop, 200_000), "words": (words, 60_000), "wrapped": (wrapped, 20_000)}
 TOOLS = ("none", "line_profiler", "dwell")
 

@@ -9,7 +9,7 @@ TURNS = 5
 
 
 def run(script, *arguments):
-    """What the script prints last, as JSON; None when it fails, as a tool that is not there does."""
+    """What the script prints last, as JSON; None when it fails: a tool may not be there."""
     command = [sys.executable, script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None

@@ -45,7 +45,7 @@ struct dw_line_code {
     unsigned watch;  /* what it should be watched for */
     uint32_t strays; /* events that came while its profile was off */
     bool is_watched, is_inner;
-    bool is_shared; /* its code was in other profiles too at some time */
+    bool is_shared;               /* its code was in other profiles too at some time */
     struct dw_line_callee callee; /* itself, as called by others */
 };
 
@@ -83,11 +83,11 @@ struct dw_line_profile {
     struct dw_map callee_index;
     struct dw_line_track **tracks;
     uint32_t track_count, track_capacity;
-    struct dw_pointer_map asleep_since; /* by generator */
-    struct dw_pointer_map asleep_on;    /* the line */
+    struct dw_pointer_map asleep_since;           /* by generator */
+    struct dw_pointer_map asleep_on;              /* the line */
     struct dw_clock_pair first_clock, last_clock; /* the last one while it is off */
-    struct dw_line_log *log; /* the file it goes to while it runs, or NULL */
-    uint64_t flush_at;       /* the tick at which the log is due */
+    struct dw_line_log *log;                      /* the file it goes to while it runs, or NULL */
+    uint64_t flush_at;                            /* the tick at which the log is due */
 };
 
 /* line_codes.c */
