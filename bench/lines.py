@@ -43,7 +43,8 @@ def empty():
     return None
 
 
-TEXT = [*"The quick brown fox jumps over the lazy dog while nobody counts the words".split(), ""]
+SENTENCE = "The quick brown fox jumps over the lazy dog while nobody counts the words"
+TEXT = [*SENTENCE.split(), ""]
 PROGRAMS = {"loop": (loop, 200_000), "words": (words, 60_000), "wrapped": (wrapped, 20_000)}
 TOOLS = ("none", "line_profiler", "dwell")
 
