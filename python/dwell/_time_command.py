@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
@@ -224,12 +225,17 @@ def _timing_json(timing: Timing) -> dict[str, Any]:
     return {**kept, "ci_of": "median", "text": str(timing)}
 
 
+def _known(interval: tuple[float, float]) -> tuple[float, float] | None:
+    """JSON has no infinity."""
+    return interval if math.isfinite(interval[1]) else None
+
+
 def _print_json(timings: list[Timing], comparison: Comparison | None) -> None:
     differences = comparison.differences if comparison else []
     document = {
         "timings": [_timing_json(timing) for timing in timings],
         "comparisons": [
-            {"first": 0, "second": index, **difference._asdict()}
+            {"first": 0, "second": index, **difference._asdict(), "ci": _known(difference.ci)}
             for index, difference in enumerate(differences, 1)
         ],
         "machine": _machine.describe(),

@@ -106,6 +106,17 @@ def test_fail_if_asks_for_the_whole_interval(timed):
     assert "too few runs to tell B from A" in done.stdout
 
 
+def test_json_has_no_infinity(timed):
+    def refuse(word):
+        pytest.fail(f"{word} is no JSON")
+
+    done = timed("1", "2", "-r", "5", "-n", "10", "--json")
+    found = json.loads(done.stdout, parse_constant=refuse)
+    assert found["comparisons"][0]["ci"] is None
+    assert found["comparisons"][0]["outcome"] == "unknown"
+    assert found["machine"]["cores"] == str(os.cpu_count())
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
