@@ -21,8 +21,9 @@ class Timing:
     It has the attributes of IPython's TimeitResult. `average`, `stdev` (of the population),
     `best`, `worst` and `timings` are for one loop, as are `median`, `mad`, `iqr` and `ci`, the
     interval that holds the median with `ci_confidence`: at least `confidence`, with enough
-    runs. Of runs in several processes the medians count, one of each. `warnings` has a sentence for each reason why the figures
-    cannot be trusted; `outliers` is how many runs are far from the others.
+    runs. Of runs in several processes the medians count, one of each. `warnings` has a sentence
+    for each reason why the figures cannot be trusted; `outliers` is how many runs are far from
+    the others.
     """
 
     def __init__(
