@@ -235,7 +235,13 @@ def _print_json(timings: list[Timing], comparison: Comparison | None) -> None:
     document = {
         "timings": [_timing_json(timing) for timing in timings],
         "comparisons": [
-            {"first": 0, "second": index, **difference._asdict(), "ci": _known(difference.ci)}
+            {
+                "first": 0,
+                "second": index,
+                **difference._asdict(),
+                "ci": _known(difference.ci),
+                "bootstrap_ci": _known(difference.bootstrap_ci),
+            }
             for index, difference in enumerate(differences, 1)
         ],
         "machine": _machine.describe(),

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .comparison import DESIGN, schedule
+from .comparison import DESIGN, agreed, schedule
 from .timing import Timed, Timing, with_progress
 
 RUNS = 5
@@ -108,6 +108,8 @@ def time_in_processes(
         request = _request(alternative, loops=alternative.number, **common)
         request["loops"] = request["loops"] or _ask(alternative, request)["loops"]
         requests.append(request)
+    for request, loops in zip(requests, agreed([each["loops"] for each in requests]), strict=True):
+        request["loops"] = loops
     answers: list[list[dict[str, Any]]] = [[] for _ in alternatives]
     seconds = processes * len(alternatives) * (runs + 1) * min_time
     for at in with_progress(schedule(len(alternatives), processes), seconds):

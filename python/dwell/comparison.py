@@ -28,6 +28,7 @@ class Difference(NamedTuple):
 
     ratio: float
     ci: tuple[float, float]
+    bootstrap_ci: tuple[float, float]
     p_value: float
     cliffs_delta: float
     outcome: str
@@ -37,10 +38,11 @@ class Difference(NamedTuple):
 class Comparison:
     """Several timings, made side by side, and what sets each apart from the first.
 
-    `ratio` is the second one's time to the first one's, `ci` its confidence interval, `p_value`
-    Mann and Whitney's (two-sided), `cliffs_delta` the chance that a run of the second takes
-    longer less the chance that it takes less, `outcome` one of "faster", "slower", "same" and
-    "unknown", and `verdict` a sentence. `differences` has these for all but the first.
+    `ratio` is the second one's time to the first one's, `ci` its confidence interval,
+    `bootstrap_ci` that of the ratio of the medians by resampling, `p_value` Mann and Whitney's
+    (two-sided), `cliffs_delta` the chance that a run of the second takes longer less the chance
+    that it takes less, `outcome` one of "faster", "slower", "same" and "unknown", and `verdict`
+    a sentence. `differences` has these for all but the first.
     """
 
     def __init__(self, timings: list[Timing], confidence: float = CONFIDENCE) -> None:
@@ -50,9 +52,10 @@ class Comparison:
             _difference(timings[0], other, letters(0), letters(index), confidence)
             for index, other in enumerate(timings[1:], 1)
         ]
-        self.ratio, self.ci, self.p_value, self.cliffs_delta, self.outcome, self.verdict = (
-            self.differences[0]
-        )
+        first = self.differences[0]
+        self.ratio, self.ci, self.bootstrap_ci = first.ratio, first.ci, first.bootstrap_ci
+        self.p_value, self.cliffs_delta = first.p_value, first.cliffs_delta
+        self.outcome, self.verdict = first.outcome, first.verdict
 
     @property
     def warnings(self) -> list[str]:
@@ -104,6 +107,7 @@ def _difference(
     return Difference(
         found["ratio"],
         found["interval"],
+        found["bootstrap"],
         found["p"],
         found["delta"],
         found["outcome"],
@@ -121,6 +125,12 @@ def _fitting_repeat(run_seconds: float) -> int:
     """As many rounds as fit the time that a person waits gladly."""
     fitting = int(_BUDGET_SECONDS / max(run_seconds, 1e-9)) // 2 * 2
     return min(max(fitting, _REPEAT_MIN), _REPEAT_MAX)
+
+
+def agreed(loops: list[int]) -> list[int]:
+    """The same number for all that are a step of the calibration apart, because a busy machine
+    does not hold up long runs and short ones alike."""
+    return [max(loops)] * len(loops) if max(loops) <= 2.5 * min(loops) else loops
 
 
 def compare(
@@ -184,15 +194,14 @@ def _take_turns(
     ]
     round_seconds = sum(spent for _, spent in sizes) * 1e-9
     rounds = repeat or _fitting_repeat(round_seconds)
-    empty = [overhead_ns(loops) if subtract_overhead else 0 for loops, _ in sizes]
+    loops = agreed([each for each, _ in sizes])
+    empty = [overhead_ns(each) if subtract_overhead else 0 for each in loops]
     runs: list[list[int]] = [[] for _ in codes]
     for code in codes:
         code.start_over()
     for at in with_progress(schedule(len(codes), rounds), rounds * round_seconds):
-        runs[at].append(max(codes[at].run(sizes[at][0], gc) - empty[at], 0))
+        runs[at].append(max(codes[at].run(loops[at], gc) - empty[at], 0))
     return [
-        timing_of(code, name, loops, spent, nothing, confidence, {"design": DESIGN})
-        for code, name, (loops, _), spent, nothing in zip(
-            codes, names, sizes, runs, empty, strict=True
-        )
+        timing_of(code, name, each, spent, nothing, confidence, {"design": DESIGN})
+        for code, name, each, spent, nothing in zip(codes, names, loops, runs, empty, strict=True)
     ]

@@ -56,6 +56,9 @@ def test_the_same_runs_exchanged_are_exactly_reciprocal():
     forth, back = dwell.Comparison([first, second]), dwell.Comparison([second, first])
     assert forth.ratio * back.ratio == pytest.approx(1, abs=1e-12)
     assert forth.ci[0] * back.ci[1] == pytest.approx(1, abs=1e-12)
+    assert forth.bootstrap_ci[0] * back.bootstrap_ci[1] == pytest.approx(1, abs=1e-12)
+    medians = second.median / first.median
+    assert forth.bootstrap_ci[0] <= medians <= forth.bootstrap_ci[1]
     faster = forth.verdict.replace("faster", "slower")
     assert faster == back.verdict
 
