@@ -95,19 +95,23 @@ def _difference(
     first: Timing, other: Timing, first_name: str, other_name: str, confidence: float
 ) -> Difference:
     is_paired = first.properties.get("design") == DESIGN == other.properties.get("design")
-    found = _core.compare_runs(
-        first.timings,
-        other.timings,
-        first.group,
-        is_paired and first.repeat == other.repeat,
-        confidence,
-        first_name,
-        other_name,
-    )
+
+    def compared(is_paired: bool) -> dict[str, Any]:
+        return _core.compare_runs(
+            first.timings,
+            other.timings,
+            first.group,
+            is_paired,
+            confidence,
+            first_name,
+            other_name,
+        )
+
+    found = compared(is_paired and first.repeat == other.repeat)
     return Difference(
         found["ratio"],
         found["interval"],
-        found["bootstrap"],
+        compared(is_paired=False)["interval"],
         found["p"],
         found["delta"],
         found["outcome"],

@@ -71,23 +71,15 @@ static size_t units_needed(double confidence)
     return (size_t)ceil(1 - log2(1 - confidence));
 }
 
-static struct dw_interval of_ratio(struct dw_interval of_logarithm)
-{
-    return (struct dw_interval){exp(of_logarithm.low), exp(of_logarithm.high)};
-}
-
 static int estimate_shift(const double *a, size_t a_count, const double *b, size_t b_count,
-                          struct dw_comparison *comparison, struct dw_estimate *estimate)
+                          const struct dw_comparison *comparison, struct dw_estimate *estimate)
 {
     double confidence = comparison->confidence;
-    int error = dw_stat_median_shift(a, a_count, b, b_count, confidence, SEED, estimate);
-    if (error)
-        return error;
-    if (comparison->units < units_needed(confidence))
-        estimate->interval = (struct dw_interval){-INFINITY, INFINITY};
-    comparison->bootstrap = of_ratio(estimate->interval);
     if (comparison->is_paired)
-        error = compare_pairs(a, b, comparison->units, confidence, estimate);
+        return compare_pairs(a, b, comparison->units, confidence, estimate);
+    int error = dw_stat_median_shift(a, a_count, b, b_count, confidence, SEED, estimate);
+    if (!error && comparison->units < units_needed(confidence))
+        estimate->interval = (struct dw_interval){-INFINITY, INFINITY};
     return error;
 }
 
@@ -103,7 +95,7 @@ static int compare_units(const double *a, size_t a_count, const double *b, size_
     if (error)
         return error;
     comparison->ratio = exp(shift.value);
-    comparison->interval = of_ratio(shift.interval);
+    comparison->interval = (struct dw_interval){exp(shift.interval.low), exp(shift.interval.high)};
     comparison->p = test.p;
     comparison->delta = test.delta;
     return 0;

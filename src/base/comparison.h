@@ -18,9 +18,8 @@ struct dw_series {
 int dw_series_units(const struct dw_series *series, double **units, size_t *count);
 
 struct dw_comparison {
-    double ratio;                 /* of b to a */
-    struct dw_interval interval;  /* of the ratio; 0 to INFINITY when there are too few units */
-    struct dw_interval bootstrap; /* the same by resampling: what is usual, too narrow for few */
+    double ratio;                /* of b to a */
+    struct dw_interval interval; /* of the ratio; 0 to INFINITY when there are too few units */
     double confidence;
     double p, delta; /* Mann-Whitney and Cliff's, see rank_test.h */
     size_t units;    /* of the smaller series */

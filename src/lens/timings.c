@@ -252,8 +252,6 @@ static int put_json_comparison(struct dw_out *out, const struct dw_profile *prof
     put_json_end(out, "ratio", comparison.ratio);
     put_json_end(out, "ratio_low", comparison.interval.low);
     put_json_end(out, "ratio_high", comparison.interval.high);
-    put_json_end(out, "bootstrap_low", comparison.bootstrap.low);
-    put_json_end(out, "bootstrap_high", comparison.bootstrap.high);
     dw_out_printf(out,
                   ", \"confidence\": %g, \"mann_whitney_p\": %.6g, \"cliffs_delta\": %.6g, "
                   "\"verdict\": \"",

@@ -98,12 +98,10 @@ static PyObject *comparison_dict(const struct dw_comparison *comparison, const c
     PyObject *text = take_text(&out);
     if (!text)
         return NULL;
-    return Py_BuildValue("{s:d,s:(dd),s:(dd),s:d,s:d,s:n,s:s,s:N}", "ratio", comparison->ratio,
-                         "interval", comparison->interval.low, comparison->interval.high,
-                         "bootstrap", comparison->bootstrap.low, comparison->bootstrap.high, "p",
-                         comparison->p, "delta", comparison->delta, "units",
-                         (Py_ssize_t)comparison->units, "outcome",
-                         words[dw_comparison_verdict(comparison)], "verdict", text);
+    return Py_BuildValue("{s:d,s:(dd),s:d,s:d,s:n,s:s,s:N}", "ratio", comparison->ratio, "interval",
+                         comparison->interval.low, comparison->interval.high, "p", comparison->p,
+                         "delta", comparison->delta, "units", (Py_ssize_t)comparison->units,
+                         "outcome", words[dw_comparison_verdict(comparison)], "verdict", text);
 }
 
 /* compare_runs(a, b, group, is_paired, confidence, name of a, name of b) */
