@@ -199,3 +199,58 @@ def test_the_pstats_lines_give_the_counts_of_cprofile(python_program):
     theirs = python_program(FIBONACCI % "cProfile")
     assert ours.stdout == theirs.stdout != "", ours.stderr
     assert "fib_dm_helper 1 3999" in ours.stdout, sys.version
+
+
+LINES = """\
+from dwell import LineProfiler
+import random
+
+def do_stuff(numbers):
+    s = sum(numbers)
+    l = [numbers[i]/43 for i in range(len(numbers))]    ## a loop in a single line
+    m = ['hello'+str(numbers[i]) for i in range(len(numbers))]
+
+numbers = [random.randint(1,100) for i in range(1000)]
+lp = LineProfiler()
+lp_wrapper = lp(do_stuff)
+lp_wrapper(numbers)
+lp.print_stats()
+"""
+
+
+def test_lines(python_program):
+    """The line profiler of the second document, with its table to the letter but for the times."""
+    done = python_program(LINES)
+    assert done.stderr == ""
+    number = r" +[\d.]+"
+    rows = [
+        (4, None, "def do_stuff(numbers):"),
+        (5, 1, "    s = sum(numbers)"),
+        (
+            6,
+            1,
+            "    l = [numbers[i]/43 for i in range(len(numbers))]    ## a loop in a single line",
+        ),
+        (7, 1, "    m = ['hello'+str(numbers[i]) for i in range(len(numbers))]"),
+    ]
+    expected = [
+        r"Timer unit: 1e-06 s",
+        r"",
+        r"Total time: [\d.e-]+ s",
+        r"File: .*/program\.py",
+        r"Function: do_stuff at line 4",
+        r"",
+        r"Line #      Hits         Time  Per Hit   % Time  Line Contents",
+        r"={62}",
+        *(
+            rf" {{5}}{line} {{43}}{re.escape(text)}"
+            if hits is None
+            else rf" {{5}}{line} {{9}}{hits}(?={number}{number}{number} ).{{33}}{re.escape(text)}"
+            for line, hits, text in rows
+        ),
+        r"",
+    ]
+    lines = done.stdout.split("\n")
+    assert len(lines) == len(expected) + 1 and lines[-1] == ""
+    for line, pattern in zip(lines, expected, strict=False):
+        assert re.fullmatch(pattern, line), (line, pattern)
