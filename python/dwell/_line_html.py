@@ -10,7 +10,7 @@ _STYLE = "white-space:pre;overflow-x:auto;line-height:1.3"
 
 def with_heat(report: str) -> str:
     """The report as HTML. The colour is laid over the page's own, be it light or dark."""
-    rows = report.splitlines()
+    rows = report.split("\n")  # a line of source may hold other line ends
     width = max(map(len, rows), default=0)
     coloured = []
     cell = slice(0, 0)  # where the table at hand has the share of the time
@@ -25,7 +25,7 @@ def with_heat(report: str) -> str:
 
 
 def _row(text: str, share: str, width: int) -> str:
-    heat = float(share) / 100 if share[:1].isdigit() else 0.0
+    heat = float(share) / 100 if share.replace(".", "", 1).isdecimal() else 0.0
     if heat < 0.005:
         return html.escape(text)
     style = f"background:rgba(255,96,0,{heat * 0.55:.2f})"

@@ -25,7 +25,11 @@ def functions_of(target: "Any") -> "Iterator[FunctionType]":
     """
     if isinstance(target, (classmethod, staticmethod, MethodType)):
         target = target.__func__
-    while hasattr(target, "__wrapped__") and not isinstance(target, type):
+    seen: set[int] = set()
+    while "__wrapped__" in getattr(target, "__dict__", ()) and not isinstance(target, type):
+        if id(target) in seen:
+            break
+        seen.add(id(target))
         target = target.__wrapped__
     if isinstance(target, FunctionType):
         yield target
@@ -143,9 +147,11 @@ def _is_program(module: CodeType) -> bool:
     arguments = sys.orig_argv[1:]
     for index, argument in enumerate(arguments):
         if argument == "-m":
-            return _is_module(module.co_filename, arguments[index + 1].split("."))
+            parts = arguments[index + 1].split(".")
+            return any(_is_module(module.co_filename, p) for p in (parts, [*parts, "__main__"]))
         if argument == "-c":
             return module.co_filename == "<string>"
         if not argument.startswith("-"):
-            return os.path.abspath(argument) == os.path.abspath(module.co_filename)
+            places = (argument, os.path.join(argument, "__main__.py"))  # of a directory or a zip
+            return os.path.abspath(module.co_filename) in map(os.path.abspath, places)
     return False

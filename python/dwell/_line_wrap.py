@@ -4,11 +4,34 @@ while it is awake, so what runs between its steps is not profiled by it."""
 
 import functools
 import inspect
+import sys
+import types
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import MethodType
 from typing import Any
 
 from . import _core
+
+_CACHED = type(functools.lru_cache(len))
+_ITERABLE_COROUTINE = 0x100  # CO_ITERABLE_COROUTINE: of types.coroutine
+
+
+_WRAPPABLE = (
+    types.FunctionType,
+    MethodType,
+    classmethod,
+    staticmethod,
+    property,
+    functools.cached_property,
+    functools.partial,
+    functools.partialmethod,
+    _CACHED,
+)
+
+
+def can_wrap(target: object) -> bool:
+    """Whether it stays the kind of thing that it is when it is wrapped."""
+    return isinstance(target, _WRAPPABLE)
 
 
 def wrap(target: Any, profiler: _core.LineTracer) -> Any:
@@ -28,6 +51,8 @@ def wrap(target: Any, profiler: _core.LineTracer) -> Any:
         return wrapped
     if isinstance(target, (functools.partial, functools.partialmethod)):
         return type(target)(wrap(target.func, profiler), *target.args, **target.keywords)
+    if isinstance(target, _CACHED):
+        return functools.lru_cache(**target.cache_parameters())(wrap(target.__wrapped__, profiler))
     return _wrap_function(target, profiler)
 
 
@@ -40,7 +65,10 @@ def _wrap_function(function: Callable[..., Any], profiler: _core.LineTracer) -> 
         make = _generator
     else:
         make = _plain
-    return functools.wraps(function)(make(function, profiler))
+    wrapped: Callable[..., Any] = functools.wraps(function)(make(function, profiler))
+    if make is _generator and function.__code__.co_flags & _ITERABLE_COROUTINE:
+        wrapped = types.coroutine(wrapped)
+    return wrapped
 
 
 def _plain(function: Callable[..., Any], profiler: _core.LineTracer) -> Callable[..., Any]:
@@ -64,14 +92,14 @@ def _coroutine(function: Callable[..., Any], profiler: _core.LineTracer) -> Call
 
 
 class _Awake:
-    """A coroutine that is profiled step by step."""
+    """A coroutine, or what else can be awaited, that is profiled step by step."""
 
     def __init__(self, coroutine: Any, profiler: _core.LineTracer) -> None:
         self._coroutine = coroutine
         self._profiler = profiler
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        return (yield from _steps(self._coroutine, self._profiler))
+        return (yield from _steps(self._coroutine.__await__(), self._profiler))
 
 
 def _generator(function: Callable[..., Any], profiler: _core.LineTracer) -> Callable[..., Any]:
@@ -93,7 +121,8 @@ def _steps(inner: Any, profiler: _core.LineTracer) -> Generator[Any, Any, Any]:
         finally:
             profiler.disable_by_count()
         try:
-            step, argument = inner.send, (yield item)
+            argument = yield item
+            step, item = inner.send, None  # which would live on while the next one is made
         except GeneratorExit:
             with _Enabled(profiler):
                 inner.close()
@@ -113,23 +142,34 @@ class _Enabled:
         self._profiler.disable_by_count()
 
 
+def _unknown_to_the_loop(asend: Callable[[None], Any]) -> Any:
+    """The first step of an async generator that the event loop does not close at its end: it
+    closes the one around it, which closes this one."""
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return asend(None)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+
+
 def _async_generator(
     function: Callable[..., Any], profiler: _core.LineTracer
 ) -> Callable[..., Any]:
     async def profiled(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner = function(*args, **kwargs)
-        step, argument = inner.asend, None
+        step = _unknown_to_the_loop(inner.asend)
         while True:
             try:
-                item = await _Awake(step(argument), profiler)
+                item = await _Awake(step, profiler)
             except StopAsyncIteration:
                 return
             try:
-                step, argument = inner.asend, (yield item)
+                step = inner.asend((yield item))
             except GeneratorExit:
                 await _Awake(inner.aclose(), profiler)
                 raise
             except BaseException as error:
-                step, argument = inner.athrow, error
+                step = inner.athrow(error)
 
     return profiled

@@ -49,9 +49,9 @@ def _is_in_scope(space: str, place: str, policy: ScopingPolicy) -> bool:
 
 
 def _kind(member: Any) -> str:
-    return {type: "class", ModuleType: "module"}.get(
-        type if isinstance(member, type) else type(member), "func"
-    )
+    if isinstance(member, type):
+        return "class"
+    return "module" if isinstance(member, ModuleType) else "func"
 
 
 def members_in_scope(space: Any, policy: Any) -> Iterator[tuple[str, Any]]:

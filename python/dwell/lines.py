@@ -11,7 +11,7 @@ from typing import Any, TextIO, TypeVar
 from . import _core
 from ._line_stats import LineStats, load_stats
 from ._line_targets import functions_of
-from ._line_wrap import wrap
+from ._line_wrap import can_wrap, wrap
 from ._scoping import ScopingPolicy, members_in_scope
 
 __all__ = ["LineProfiler", "LineStats", "ScopingPolicy", "load_stats"]
@@ -113,7 +113,7 @@ class LineProfiler(_core.LineTracer):
                 added += self._add_namespace(member, policy, wraps, seen)
                 continue
             added += self.add_callable(member)
-            if wraps and any(True for _ in functions_of(member)):
+            if wraps and can_wrap(member) and any(True for _ in functions_of(member)):
                 setattr(space, name, wrap(member, self))
         return added
 

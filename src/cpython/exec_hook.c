@@ -5,11 +5,12 @@
 #include <string.h>
 
 static PyObject *function;
+static PyInterpreterState *home; /* of the function: others may not touch it */
 
 static int on_audit(const char *event, PyObject *arguments, void *unused)
 {
     (void)unused;
-    if (!function || strcmp(event, "exec") != 0)
+    if (!function || strcmp(event, "exec") != 0 || PyInterpreterState_Get() != home)
         return 0;
     PyObject *code = PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, 0) : Py_None;
     PyObject *type, *value, *traceback;
@@ -25,6 +26,7 @@ int dw_py_exec_hook(PyObject *wanted)
 {
     static bool installed;
     Py_XSETREF(function, wanted == Py_None ? NULL : Py_NewRef(wanted));
+    home = PyInterpreterState_Get();
     if (installed || !function)
         return 0;
     installed = !PySys_AddAuditHook(on_audit, NULL);

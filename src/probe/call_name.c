@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * C functions by the names that cProfile gives them. Only built-in representations
- * are asked for, so no code of the user runs. */
+ * C functions by the names that cProfile gives them. No code of the user runs for it. */
 #include "probe/calls.h"
+
+/* What repr() says of a method descriptor. Not by asking for it: repr() looks for signals, and
+ * the exception of one would be lost here. */
+static PyObject *descriptor_name(PyObject *descriptor)
+{
+    return PyUnicode_FromFormat("<method '%U' of '%s' objects>", PyDescr_NAME(descriptor),
+                                PyDescr_TYPE(descriptor)->tp_name);
+}
 
 /* "<method 'append' of 'list' objects>", when the type of self has it as such a method. */
 static PyObject *method_name(PyObject *self, const char *name)
@@ -12,14 +19,14 @@ static PyObject *method_name(PyObject *self, const char *name)
     if (!found ||
         (!Py_IS_TYPE(found, &PyMethodDescr_Type) && !Py_IS_TYPE(found, &PyClassMethodDescr_Type)))
         return NULL;
-    return PyObject_Repr(found);
+    return descriptor_name(found);
 }
 
 PyObject *dw_call_c_name(PyObject *callable, PyObject *self)
 {
     (void)self;
     if (!PyCFunction_Check(callable))
-        return PyObject_Repr(callable);
+        return descriptor_name(callable);
     PyCFunctionObject *function = (PyCFunctionObject *)callable;
     const char *name = function->m_ml->ml_name;
     PyObject *bound_to = PyCFunction_GET_SELF(callable); /* borrowed; NULL for static methods */

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+#define LINES_MAX                                                                                  \
+    (1u << 20) /* of a function: those that generated code may have beyond it are lost */
+
 static Py_ssize_t extra_index = -1; /* of the first function, in code objects */
 
 int dw_line_codes_init(void)
@@ -75,12 +78,23 @@ static struct dw_line_code *new_function(struct dw_line_profile *profile, PyCode
     return function;
 }
 
+static void free_code(struct dw_line_code *function)
+{
+    for (uint32_t i = 0; function->lines && i < function->line_count; i++) {
+        for (struct dw_line_edge *edge = function->lines[i].edges, *next; edge; edge = next) {
+            next = edge->next;
+            free(edge);
+        }
+    }
+    Py_DECREF(function->code);
+    free(function->lines);
+    free(function);
+}
+
 static int keep(struct dw_line_profile *profile, struct dw_line_code *function)
 {
     if (link_function(function)) {
-        Py_DECREF(function->code);
-        free(function->lines);
-        free(function);
+        free_code(function);
         return -1;
     }
     profile->functions[profile->function_count++] = function;
@@ -130,7 +144,8 @@ static int widen_by_inner(PyCodeObject *code, void *context)
 static void mark_own(void *context, uint32_t line)
 {
     struct dw_line_code *function = context;
-    function->lines[line - function->first_line].has_code = true;
+    if (line - function->first_line < function->line_count)
+        function->lines[line - function->first_line].has_code = true;
 }
 
 static int make_lines(struct dw_line_code *function)
@@ -143,6 +158,8 @@ static int make_lines(struct dw_line_code *function)
         return 0; /* it has no line at all */
     function->first_line = extent.first;
     function->line_count = extent.last - extent.first + 1;
+    if (function->line_count > LINES_MAX)
+        function->line_count = LINES_MAX;
     function->lines = calloc(function->line_count, sizeof *function->lines);
     if (function->lines)
         return dw_py_code_lines(function->code, mark_own, function);
@@ -158,6 +175,8 @@ struct inner_lines {
 static void mark_inner(void *context, uint32_t line)
 {
     struct inner_lines *inner = context;
+    if (line - inner->outermost->first_line >= inner->outermost->line_count)
+        return;
     struct dw_line_count *count = &inner->outermost->lines[line - inner->outermost->first_line];
     count->has_inner_code = true;
     inner->any |= !count->has_code;
@@ -191,7 +210,14 @@ int dw_line_code_add(struct dw_line_profile *profile, PyCodeObject *code)
     struct dw_line_code *function = known ? known : new_function(profile, code, watch);
     if (!function)
         return -1;
-    if (make_lines(function) || (!known && keep(profile, function)))
+    if (known)
+        dw_lines_end_all(profile); /* its open calls know nothing of lines */
+    if (make_lines(function)) {
+        if (!known)
+            free_code(function);
+        return -1;
+    }
+    if (!known && keep(profile, function))
         return -1;
     if (known) {
         known->watch = watch;
@@ -205,8 +231,12 @@ int dw_line_code_add(struct dw_line_profile *profile, PyCodeObject *code)
 
 int dw_line_code_meet(struct dw_line_profile *profile, PyCodeObject *code)
 {
+    bool collects = PyGC_Disable();
     struct dw_line_code *function = new_function(profile, code, DW_WATCH_ENDS);
-    return function ? keep(profile, function) : -1;
+    int error = function ? keep(profile, function) : -1;
+    if (collects)
+        PyGC_Enable();
+    return error;
 }
 
 /* Another profile may want more of the same code. */
@@ -235,10 +265,13 @@ int dw_line_codes_watch(struct dw_line_profile *profile)
 
 void dw_line_code_unwatch(struct dw_line_code *function)
 {
+    bool collects = PyGC_Disable();
     function->is_watched = false;
     function->profile->watched_count = 0;
     if (watch_code(function->code))
         PyErr_Clear();
+    if (collects)
+        PyGC_Enable();
 }
 
 PyCodeObject *dw_line_callable_code(PyObject *callable)
@@ -257,7 +290,8 @@ static const void *callee_key(PyObject *callable)
                               : NULL;
     if (method)
         return method;
-    return PyType_Check(callable) ? (const void *)callable : (const void *)Py_TYPE(callable);
+    /* A class that is called is one thing, its instances that are called another. */
+    return PyType_Check(callable) ? (const char *)callable : (const char *)Py_TYPE(callable) + 1;
 }
 
 static bool same_callee(const void *callees, uint32_t id, const void *key)
@@ -280,6 +314,18 @@ static PyObject *callee_name(PyObject *callable)
                                 type->tp_name);
 }
 
+/* What keeps the key what it is: the type or module of a method definition, or a type. Never an
+ * object of the user's, which would live longer than it does without us. */
+static PyObject *callee_owner(PyObject *callable)
+{
+    PyObject *self = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : NULL;
+    if (self)
+        return PyModule_Check(self) || PyType_Check(self) ? self : (PyObject *)Py_TYPE(self);
+    bool lasts = PyType_Check(callable) || Py_IS_TYPE(callable, &PyMethodDescr_Type) ||
+                 PyCFunction_Check(callable);
+    return lasts ? callable : (PyObject *)Py_TYPE(callable);
+}
+
 static const struct dw_line_callee *new_callee(struct dw_line_profile *profile, PyObject *callable,
                                                const void *key)
 {
@@ -291,8 +337,7 @@ static const struct dw_line_callee *new_callee(struct dw_line_profile *profile, 
         PyErr_Clear();
         return NULL;
     }
-    /* A method definition lives as long as its type or module does, which the callable holds. */
-    PyObject *owner = key == Py_TYPE(callable) ? (PyObject *)Py_TYPE(callable) : callable;
+    PyObject *owner = callee_owner(callable);
     *callee = (struct dw_line_callee){.key = key, .owner = Py_NewRef(owner), .name = name};
     profile->callees[profile->callee_count] = callee;
     dw_map_add(&profile->callee_index, dw_hash_mix((uint64_t)(uintptr_t)key), profile->callee_count,
@@ -306,18 +351,13 @@ const struct dw_line_callee *dw_line_callee_of(struct dw_line_profile *profile, 
     const void *key = callee_key(callable);
     uint32_t found = dw_map_find(&profile->callee_index, dw_hash_mix((uint64_t)(uintptr_t)key),
                                  same_callee, profile->callees, key);
-    return found != DW_MAP_NONE ? profile->callees[found] : new_callee(profile, callable, key);
-}
-
-static void free_lines(struct dw_line_code *function)
-{
-    for (uint32_t i = 0; function->lines && i < function->line_count; i++) {
-        for (struct dw_line_edge *edge = function->lines[i].edges, *next; edge; edge = next) {
-            next = edge->next;
-            free(edge);
-        }
-    }
-    free(function->lines);
+    if (found != DW_MAP_NONE)
+        return profile->callees[found];
+    bool collects = PyGC_Disable();
+    const struct dw_line_callee *callee = new_callee(profile, callable, key);
+    if (collects)
+        PyGC_Enable();
+    return callee;
 }
 
 void dw_line_codes_release(struct dw_line_profile *profile)
@@ -326,9 +366,7 @@ void dw_line_codes_release(struct dw_line_profile *profile)
         struct dw_line_code *function = profile->functions[i];
         dw_line_code_unwatch(function);
         unlink_function(function);
-        Py_DECREF(function->code);
-        free_lines(function);
-        free(function);
+        free_code(function);
     }
     for (uint32_t i = 0; i < profile->callee_count; i++) {
         Py_DECREF(profile->callees[i]->owner);

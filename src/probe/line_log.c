@@ -146,7 +146,7 @@ static int new_log(const char *path, struct dw_line_log **result)
     return error;
 }
 
-/* [signal-safe] Only the thread that forks is in the child, and only its numbers are its own. */
+/* [signal-safe] */
 static void after_fork_in_child(void)
 {
     if (recorded)
@@ -169,9 +169,12 @@ int dw_line_log_start(struct dw_line_profile *profile, const char *path)
 
 static bool has_hits(const struct dw_line_profile *profile)
 {
-    for (uint32_t i = 0; i < profile->function_count; i++)
-        if (profile->functions[i]->calls)
-            return true;
+    for (uint32_t i = 0; i < profile->function_count; i++) {
+        const struct dw_line_code *function = profile->functions[i];
+        for (uint32_t line = 0; function->lines && line < function->line_count; line++)
+            if (function->lines[line].hits)
+                return true;
+    }
     return false;
 }
 

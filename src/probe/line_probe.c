@@ -7,12 +7,13 @@
 #include "base/grow.h"
 #include "cpython/line_events.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define STRAYS_MAX 256 /* events that a function may send for nothing before it is told not to */
 
 static uint64_t last_serial;
-static uint32_t profiles_on;
+static struct dw_line_profile *first_on; /* of the profiles that are on */
 /* The thread's track, valid for the enabling that `here_serial` names. */
 static __thread struct dw_line_track *here __attribute__((tls_model("initial-exec")));
 static __thread uint64_t here_serial __attribute__((tls_model("initial-exec")));
@@ -212,7 +213,7 @@ static void drop(struct dw_line_track *track)
     struct dw_line_activation *open = &track->stack[track->depth--];
     if (open->function)
         open->function->outermost->open--;
-    if (!open->outer)
+    if (!open->outer || track->stack[open->outer].frozen != open->frozen)
         free(open->frozen);
 }
 
@@ -242,7 +243,7 @@ static struct dw_line_activation *find_open(struct dw_line_track *track,
 /* An event of a function whose profile is off. */
 static void stray(struct dw_line_code *function)
 {
-    if (++function->strays > STRAYS_MAX)
+    if (function->is_watched && ++function->strays > STRAYS_MAX)
         dw_line_code_unwatch(function);
 }
 
@@ -392,7 +393,8 @@ void dw_lines_on_call(PyCodeObject *code, PyObject *callable)
     }
     FOR_EACH_FUNCTION(function, track, code)
     {
-        if (!track->depth || top_of(track)->function != function)
+        bool asks = function->watch & DW_WATCH_CALLS;
+        if (!asks || !track->depth || top_of(track)->function != function)
             continue;
         const struct dw_line_callee *callee = dw_line_callee_of(function->profile, callable);
         if (!callee)
@@ -415,6 +417,16 @@ void dw_lines_on_c_return(PyCodeObject *code, PyObject *callable)
     }
 }
 
+/* [signal-safe] The other threads are not in a forked child, and their calls never end. */
+static void forget_other_threads(void)
+{
+    unsigned long thread = PyThread_get_thread_ident();
+    for (struct dw_line_profile *profile = first_on; profile; profile = profile->next_on)
+        for (uint32_t i = 0; i < profile->track_count; i++)
+            while (profile->tracks[i]->thread != thread && profile->tracks[i]->depth)
+                drop(profile->tracks[i]);
+}
+
 int dw_lines_enable(struct dw_line_profile *profile)
 {
     if (profile->enable_count) {
@@ -424,15 +436,18 @@ int dw_lines_enable(struct dw_line_profile *profile)
     if (dw_line_events_enable(profile->with_callees))
         return -1;
     if (dw_line_codes_watch(profile)) {
-        if (!profiles_on)
+        if (!first_on)
             dw_line_events_disable();
         return -1;
     }
+    if (!last_serial)
+        pthread_atfork(NULL, NULL, forget_other_threads);
     if (!profile->first_clock.tick)
         profile->first_clock = dw_clock_pair_now();
     profile->enable_count = 1;
     profile->serial = ++last_serial;
-    profiles_on++;
+    profile->next_on = first_on;
+    first_on = profile;
     return 0;
 }
 
@@ -470,7 +485,7 @@ void dw_lines_settle(struct dw_line_profile *profile)
         settle_track(profile->tracks[i], now);
 }
 
-static void end_all(struct dw_line_profile *profile)
+void dw_lines_end_all(struct dw_line_profile *profile)
 {
     uint64_t now = dw_tick();
     for (uint32_t i = 0; i < profile->track_count; i++)
@@ -482,10 +497,14 @@ void dw_lines_disable(struct dw_line_profile *profile)
 {
     if (!profile->enable_count || --profile->enable_count)
         return;
-    end_all(profile);
+    dw_lines_end_all(profile);
     profile->serial = 0;
     profile->last_clock = dw_clock_pair_now();
-    if (!--profiles_on)
+    struct dw_line_profile **link = &first_on;
+    while (*link != profile)
+        link = &(*link)->next_on;
+    *link = profile->next_on;
+    if (!first_on)
         dw_line_events_disable();
 }
 
@@ -498,10 +517,6 @@ static void reset_line(struct dw_line_count *line)
 
 void dw_lines_forked(struct dw_line_profile *profile)
 {
-    for (uint32_t i = 0; i < profile->track_count; i++)
-        while (profile->tracks[i]->thread != PyThread_get_thread_ident() &&
-               profile->tracks[i]->depth)
-            pop(profile->tracks[i], dw_tick());
     dw_lines_settle(profile);
     for (uint32_t i = 0; i < profile->function_count; i++) {
         struct dw_line_code *function = profile->functions[i];

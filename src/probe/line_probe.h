@@ -74,6 +74,7 @@ struct dw_line_track {
 struct dw_line_profile {
     uint64_t serial; /* of this enabling, unique in the process; 0: off */
     uint32_t enable_count;
+    struct dw_line_profile *next_on; /* while it is on */
     bool with_callees;
     struct dw_line_code **functions;
     uint32_t function_count, function_capacity;
@@ -114,9 +115,11 @@ int dw_lines_enable(struct dw_line_profile *profile);
 void dw_lines_disable(struct dw_line_profile *profile);
 /* Adds what is still open to the numbers, as of now. */
 void dw_lines_settle(struct dw_line_profile *profile);
+/* Ends every call that is open, in all threads, as of now. */
+void dw_lines_end_all(struct dw_line_profile *profile);
 /* What is open counts from now on: the time since it was settled was ours. */
 void dw_lines_restart(struct dw_line_profile *profile);
-/* [signal-safe] In a forked child: only this thread is left, and nothing counted yet. */
+/* [signal-safe] In a forked child: nothing has counted yet. */
 void dw_lines_forked(struct dw_line_profile *profile);
 void dw_lines_release(struct dw_line_profile *profile);
 /* Nanoseconds of a tick, as well as it is known; it does not change while the profile is off. */

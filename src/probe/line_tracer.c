@@ -164,8 +164,11 @@ static PyObject *tracer_enable_count(PyObject *self, void *unused)
 static void tracer_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
+    PyObject *error, *value, *traceback;
+    PyErr_Fetch(&error, &value, &traceback);
     dw_line_log_stop(profile_of(self));
     dw_lines_release(profile_of(self));
+    PyErr_Restore(error, value, traceback);
     type->tp_free(self);
     Py_DECREF(type);
 }

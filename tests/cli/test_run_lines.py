@@ -185,6 +185,50 @@ def test_forked_children(run_dwell, tmp_path, how) -> None:
     assert lines_in(run_dwell, children[0]) == {"work": {4: 101, 5: 100}}
 
 
+def test_a_child_that_goes_on_inside_an_open_function(run_dwell, tmp_path) -> None:
+    source = (
+        "import os\n"
+        "@profile\n"
+        "def main():\n"
+        "    if os.fork() == 0:\n"
+        "        for _ in range(5):\n"
+        "            pass\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+        "main()\n"
+    )
+    (tmp_path / "forks.py").write_text(source)
+    run_dwell("run", "--lines", "-q", "-o", "run.dwell", "forks.py")
+    (child,) = tmp_path.glob("run.*.dwell")
+    assert lines_in(run_dwell, child)["main"][5] == 6
+
+
+def test_directories_and_packages_are_programs_too(run_dwell, tmp_path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("def work():\n    return 1\n\nwork()\n")
+    expected = {"work": {2: 1}}
+    assert record(run_dwell, tmp_path, "-f", "work", "-m", "package") == expected
+    assert record(run_dwell, tmp_path, "-f", "work", "package") == expected
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="sub-interpreters have no module yet")
+def test_programs_with_sub_interpreters(run_dwell, tmp_path) -> None:
+    name = "concurrent.interpreters" if sys.version_info >= (3, 14) else "_interpreters"
+    source = (
+        f"import {name} as interpreters\n"
+        "def work():\n    return 1\n"
+        "for _ in range(5):\n"
+        "    made = interpreters.create()\n"
+        "    run = getattr(made, 'exec', None) or (lambda s: interpreters.exec(made, s))\n"
+        "    run('import json; import string')\n"
+        "work()\n"
+    )
+    (tmp_path / "many.py").write_text(source)
+    assert record(run_dwell, tmp_path, "-f", "work", "many.py") == {"work": {3: 1}}
+
+
 ENDLESS = """\
 import time
 @profile
