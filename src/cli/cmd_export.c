@@ -22,6 +22,7 @@ static const char help[] =
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
     "  dwell export run.dwell --to speedscope              for www.speedscope.app\n"
+    "  dwell export run.dwell --to svg -o run.svg          a flame graph\n"
     "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n"
     "  dwell export run.dwell --to svg-graph -o run.svg    the call graph\n"
     "  dwell export run.dwell --to pstats -o run.pstats    for pstats, snakeviz, gprof2dot\n"

@@ -9,6 +9,7 @@
     LENS(csv)                                                                                      \
     LENS(json)                                                                                     \
     LENS(html)                                                                                     \
+    LENS(svg)                                                                                      \
     LENS(chrome)                                                                                   \
     LENS(speedscope)                                                                               \
     LENS(collapsed)                                                                                \
