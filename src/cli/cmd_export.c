@@ -26,6 +26,7 @@ static const char help[] =
     "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n"
     "  dwell export run.dwell --to svg-graph -o run.svg    the call graph\n"
     "  dwell export run.dwell --to pstats -o run.pstats    for pstats, snakeviz, gprof2dot\n"
+    "  dwell export run.dwell --to pprof -o run.pb.gz      for pprof, Pyroscope, Parca\n"
     "  dwell export run.dwell --to callgrind               for KCachegrind\n";
 
 /* No lens of its own, because it needs another program: what `dot` makes of the dot lens. */

@@ -13,6 +13,7 @@
     LENS(chrome)                                                                                   \
     LENS(speedscope)                                                                               \
     LENS(collapsed)                                                                                \
+    LENS(pprof)                                                                                    \
     LENS(pstats)                                                                                   \
     LENS(callgrind)                                                                                \
     LENS(dot)
