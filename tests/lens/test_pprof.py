@@ -189,11 +189,24 @@ def test_regions_deep_and_of_any_name(export):
     assert sum(values[0] for stack, values, _ in decoded.samples if stack[0][0] == "deep") == 2001
 
 
+def test_processes_are_told_apart(export, run_dwell, tmp_path):
+    export(PROGRAM, "--calls").rename(tmp_path / "first.pb.gz")
+    (tmp_path / "x.dwell").rename(tmp_path / "first.dwell")
+    second = Decoded(export(PROGRAM, "--calls"))
+    run_dwell("export", "first.dwell", "x.dwell", "--to", "pprof", "-o", "both.pb.gz")
+    first, both = (Decoded(tmp_path / f"{name}.pb.gz") for name in ("first", "both"))
+    times = Counter()
+    for _, values, labels in both.samples:
+        times[labels["process id"]] += values[1]
+        assert labels["host"]
+    totals = [sum(values[1] for _, values, _ in one.samples) for one in (first, second)]
+    assert sorted(times.values()) == sorted(totals)
+    assert sum(comment.startswith("argv: ") for comment in both.comments) == 2
+
+
 def pprof(*arguments):
-    done = subprocess.run(
-        [PPROF, "-symbolize=none", *arguments], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run([PPROF, *arguments], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 

@@ -293,9 +293,9 @@ static size_t count_lines(const char *text, size_t size)
 
 static size_t count_of(const char *text, const char *part)
 {
-    size_t count = 0;
-    for (; (text = strstr(text, part)); text += strlen(part))
-        count++;
+    size_t count = 0, size = strlen(part);
+    for (; *text; text++)
+        count += !strncmp(text, part, size);
     return count;
 }
 

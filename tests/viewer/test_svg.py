@@ -113,6 +113,17 @@ def test_colours_do_not_depend_on_the_directory(tmp_path, export, run_dwell):
     assert {name: here[name] for name in shared} == {name: there[name] for name in shared}
 
 
+def test_it_is_xml_whatever_the_names(tmp_path, run_dwell):
+    region = "</svg>&\"'\x01\n\ufffe\udcff]]>"
+    source = f"import dwell\nwith dwell.region({region!r}):\n    sum(range(2_000_000))\n"
+    (tmp_path / "x.py").write_text(source)
+    run_dwell("run", "-q", "-o", "x.dwell", "x.py")
+    run_dwell("export", "x.dwell", "--to", "svg", "-o", "x.svg")
+    boxes = boxes_of(xml.etree.ElementTree.parse(tmp_path / "x.svg"))
+    titles = [box.findtext(f"{SVG}title") for box in boxes]
+    assert any(title.startswith("</svg>&\"'\\x01\\n") for title in titles)
+
+
 def test_a_tree_for_each_thread(export):
     tree = xml.etree.ElementTree.parse(export("x.svg", "--by", "thread"))
     trees = [each for each in tree.iter(f"{SVG}svg") if each.get("class") == "tree"]
