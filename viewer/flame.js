@@ -126,7 +126,8 @@ function mark() {
   let count = 0;
   for (const { boxes } of trees) {
     const hits = boxes.filter((item) => matchesText(item.name));
-    for (const item of boxes) item.box.classList.toggle("hit", hits.includes(item));
+    const isHit = new Set(hits);
+    for (const item of boxes) item.box.classList.toggle("hit", isHit.has(item));
     if (boxes === trees[0].boxes) share = covered(hits);
     count += hits.length;
   }

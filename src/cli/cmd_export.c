@@ -22,9 +22,11 @@ static const char help[] =
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
     "  dwell export run.dwell --to speedscope              for www.speedscope.app\n"
+    "  dwell export run.dwell --to svg -o run.svg          a flame graph\n"
     "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n"
     "  dwell export run.dwell --to svg-graph -o run.svg    the call graph\n"
     "  dwell export run.dwell --to pstats -o run.pstats    for pstats, snakeviz, gprof2dot\n"
+    "  dwell export run.dwell --to pprof -o run.pb.gz      for pprof, Pyroscope, Parca\n"
     "  dwell export run.dwell --to callgrind               for KCachegrind\n";
 
 /* No lens of its own, because it needs another program: what `dot` makes of the dot lens. */

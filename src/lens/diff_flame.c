@@ -123,8 +123,9 @@ static void put_name(struct dw_out *out, const void *context, uint32_t box)
         put_place(out, &drawing->diff->places.places[drawing->diff->tree.nodes[node].place]);
 }
 
-static void put_time(struct dw_out *out, const struct drawing *drawing, double ns)
+static void put_time(struct dw_out *out, const void *context, double ns)
 {
+    const struct drawing *drawing = context;
     double whole = dw_diff_whole(drawing->diff);
     if (drawing->diff->options.normalise)
         dw_out_printf(out, "%.2f %%", whole > 0 ? 100 * ns / whole : 0);
@@ -180,6 +181,7 @@ static int draw(struct drawing *drawing, struct dw_out *out)
                                    .context = drawing,
                                    .put_name = put_name,
                                    .put_details = put_details,
+                                   .put_weight = put_time,
                                    .heading = (const char *)heading.buffer.data,
                                    .lines = (const char *)lines.buffer.data,
                                    .keys = keys,

@@ -9,9 +9,11 @@
     LENS(csv)                                                                                      \
     LENS(json)                                                                                     \
     LENS(html)                                                                                     \
+    LENS(svg)                                                                                      \
     LENS(chrome)                                                                                   \
     LENS(speedscope)                                                                               \
     LENS(collapsed)                                                                                \
+    LENS(pprof)                                                                                    \
     LENS(pstats)                                                                                   \
     LENS(callgrind)                                                                                \
     LENS(dot)

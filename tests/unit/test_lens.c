@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,6 +291,88 @@ static size_t count_lines(const char *text, size_t size)
     return lines;
 }
 
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0, size = strlen(part);
+    for (; *text; text++)
+        count += !strncmp(text, part, size);
+    return count;
+}
+
+static void check_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("it has no: %s", part);
+}
+
+static void test_svg(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    char *text = fixture_show(profile, "svg", NULL, NULL);
+    check_has(text, "\">11.00 ms in 2 threads; widths are times with what is inside</text>");
+    check_has(text, "x=\"0.0000%\" y=\"96\" width=\"63.6364%\" height=\"17\"><title>load\n"
+                    "7.000 ms, 63.64 %\nown time 4.000 ms, 36.36 %\ncount 3</title>");
+    check_has(text, "y=\"114\" width=\"27.2727%\" height=\"17\"><title>parse\n");
+    assert_int_equal(count_of(text, "class=\"box "), 3);
+    assert_null(strstr(text, "too narrow"));
+    free(text);
+    text = fixture_show(profile, "svg", &(struct dw_lens_options){.by = DW_BY_THREAD}, NULL);
+    check_has(text, "<title>worker\n5.000 ms, 33.33 %");
+    assert_int_equal(count_of(text, "class=\"tree\""), 2);
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void test_svg_merges_what_is_too_narrow(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
+    dw_path_id outer = fixture_path(profile, "wide");
+    char name[32];
+    fixture_entry(profile, thread, outer, 300 * MS);
+    for (unsigned i = 0; i < 200000; i++) {
+        snprintf(name, sizeof name, "narrow %u", i);
+        dw_path_id path = fixture_child(profile, outer, DW_FRAME_REGION, name, strlen(name));
+        fixture_entry(profile, thread, path, 1000);
+    }
+    size_t size;
+    char *text = fixture_show(profile, "svg", NULL, &size);
+    assert_true(size < 20000);
+    check_has(text, ">200000 boxes are too narrow or too deep to be drawn; grey ones stand");
+    check_has(text,
+              "<svg class=\"box rest\" x=\"0.0000%\" y=\"114\" width=\"66.6667%\" "
+              "height=\"17\"><title>200000 more that are not drawn\n200.0 ms, 66.67 %</title>");
+    free(text);
+    dw_profile_free(profile);
+}
+
+/* 1000 chains of 100 regions: all of them are wide enough, and too many for a browser. */
+static void test_svg_has_a_bounded_size(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
+    for (unsigned i = 0; i < 1000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "chain %u", i);
+        dw_path_id path = fixture_child(profile, DW_PATH_ROOT, DW_FRAME_REGION, name, strlen(name));
+        for (unsigned depth = 1; depth < 100; depth++)
+            path = fixture_child(profile, path, DW_FRAME_REGION, "link", 4);
+        fixture_entry(profile, thread, path, MS);
+    }
+    size_t size;
+    char *text = fixture_show(profile, "svg", NULL, &size);
+    assert_true(size < 8000000);
+    assert_int_equal(count_of(text, "class=\"box hue"), 12000);
+    assert_int_equal(count_of(text, "class=\"box rest"), 1000);
+    check_has(text, "<title>88 more that are not drawn\n1.000 ms, 0.10 %</title>");
+    check_has(text, ">88000 boxes are too narrow");
+    free(text);
+    dw_profile_free(profile);
+}
+
 static void test_hostile_names(void **state)
 {
     (void)state;
@@ -368,6 +451,9 @@ int main(void)
         cmocka_unit_test(test_speedscope_evented),
         cmocka_unit_test(test_speedscope_sampled),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_svg),
+        cmocka_unit_test(test_svg_merges_what_is_too_narrow),
+        cmocka_unit_test(test_svg_has_a_bounded_size),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_deep_path),
         cmocka_unit_test(test_empty_profile),

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Messages of Protocol Buffers, as much of the encoding as writing them takes. A message is
+ * built in a buffer, and is put into another as its bytes; packed numbers likewise, with
+ * dw_buffer_put. */
+#ifndef DW_BASE_PROTOBUF_H
+#define DW_BASE_PROTOBUF_H
+
+#include "base/buffer.h"
+
+/* Bytes that a field's number and the size of what it holds take at most. */
+#define DW_PROTOBUF_HEAD_MAX 20
+
+/* An integer or a bool; 0 is left out, as a reader assumes it. */
+void dw_protobuf_put_number(struct dw_buffer *message, uint32_t field, uint64_t value);
+/* A string, a message or packed numbers, also when there are none. */
+void dw_protobuf_put_bytes(struct dw_buffer *message, uint32_t field, const void *bytes,
+                           size_t size);
+/* What stands before the bytes of such a field; returns its size. */
+size_t dw_protobuf_head(uint8_t head[DW_PROTOBUF_HEAD_MAX], uint32_t field, size_t size);
+
+#endif
