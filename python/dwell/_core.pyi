@@ -46,7 +46,7 @@ def summarize_runs(
 def compare_runs(
     a: Sequence[float],
     b: Sequence[float],
-    group: int,
+    groups: tuple[int, int],
     is_paired: bool,
     confidence: float,
     a_name: str,

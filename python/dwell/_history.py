@@ -5,6 +5,7 @@ import html
 import json
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -75,7 +76,7 @@ def add(file: str, name: str, timing: Timing, revision: str, machine: dict[str, 
         time.time(),
         _commit_time(revision),
         revision,
-        timing.properties.get("python") or machine.get("python", ""),
+        timing.properties.get("python") or sys.version.split()[0],
         timing.loops,
         json.dumps(timing.runs_ns),
         timing.group,
@@ -110,14 +111,13 @@ def entries(file: str, name: str) -> list[Entry]:
 
 
 def _change(before: Timing, after: Timing) -> str:
-    """How a timing differs from the one before it, if that can be told."""
-    found = _core.compare_runs(
-        before.timings, after.timings, min(before.group, after.group), False, CONFIDENCE, "", ""
-    )
-    if found["outcome"] not in ("faster", "slower"):
+    """How a timing differs from the one before it, if that can be told: not from the runs of one
+    process, which may differ from those of the next for no reason in the code."""
+    if not before.group or not after.group:
         return ""
-    ratio = max(found["ratio"], 1 / found["ratio"])
-    return f"{ratio:.2f}x {found['outcome']}"
+    groups = (before.group, after.group)
+    found = _core.compare_runs(before.timings, after.timings, groups, False, CONFIDENCE, "", "")
+    return str(found["change"])
 
 
 def _changes(timings: list[Timing]) -> list[str]:

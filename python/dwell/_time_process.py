@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .comparison import DESIGN, agreed, schedule
+from .comparison import agreed, new_session, schedule
 from .timing import Timed, Timing, with_progress
 
 RUNS = 5
@@ -32,6 +32,7 @@ class Alternative(NamedTuple):
     directory: str | None = None  # to run in, and first on sys.path
     environment: dict[str, str] | None = None
     revision: str = ""
+    moved: tuple[str, str] | None = None  # a repository, and the tree that stands in for it
 
 
 def _packed(code: Timed, name: str) -> str | dict[str, str]:
@@ -59,6 +60,7 @@ def _request(alternative: Alternative, **others: Any) -> dict[str, Any]:
         "stmt": _packed(alternative.stmt, alternative.name),
         "setup": _packed(alternative.setup, "setup"),
         "path": None if is_ours or alternative.directory else sys.path,
+        "moved": alternative.moved,
         **others,
     }
 
@@ -112,16 +114,21 @@ def time_in_processes(
         request["loops"] = loops
     answers: list[list[dict[str, Any]]] = [[] for _ in alternatives]
     seconds = processes * len(alternatives) * (runs + 1) * min_time
-    for at in with_progress(schedule(len(alternatives), processes), seconds):
+    session = new_session()
+    for at in with_progress(schedule(len(alternatives), processes, session), seconds):
         answers[at].append(_ask(alternatives[at], requests[at]))
     return [
-        _timing(alternative, answer, runs, confidence)
+        _timing(alternative, answer, runs, confidence, session)
         for alternative, answer in zip(alternatives, answers, strict=True)
     ]
 
 
 def _timing(
-    alternative: Alternative, answers: list[dict[str, Any]], runs: int, confidence: float
+    alternative: Alternative,
+    answers: list[dict[str, Any]],
+    runs: int,
+    confidence: float,
+    session: str,
 ) -> Timing:
     first = answers[0]
 
@@ -142,7 +149,7 @@ def _timing(
         confidence=confidence,
         properties={
             **({"rev": alternative.revision} if alternative.revision else {}),
-            "design": DESIGN,
+            "session": session,
             "group": str(runs),
             "python": first["python"],
             "implementation": first["implementation"],

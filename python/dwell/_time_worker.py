@@ -7,6 +7,7 @@ that is measured need not have dwell.
 """
 
 import gc
+import os
 import sys
 import time
 from itertools import repeat
@@ -158,22 +159,53 @@ def _answer(request: "dict[str, Any]") -> "dict[str, Any]":
     }
 
 
+def _is_in(path: str, directory: str) -> bool:
+    return os.path.realpath(path).startswith(directory + os.sep)
+
+
+def _is_installed(path: str) -> bool:
+    """An environment may be in the repository, but it is not of a revision."""
+    return any(_is_in(path, os.path.realpath(prefix)) for prefix in (sys.prefix, sys.base_prefix))
+
+
+def _move(paths: "list[str]", root: str, tree: str) -> "list[str]":
+    """Places in the repository, as an editable install names them, in the revision's tree."""
+    return [
+        os.path.join(tree, os.path.relpath(os.path.realpath(path), root))
+        if path and _is_in(path, root) and not _is_installed(path)
+        else path
+        for path in paths
+    ]
+
+
+def _check_modules(root: str, tree: str) -> None:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or not isinstance(file, str) or _is_in(file, tree):
+            continue
+        if _is_in(file, root) and not _is_installed(file):
+            raise ImportError(f"{name} was imported from {file}, which is not of the revision")
+
+
 def main() -> None:
     """What the code prints goes to standard error: standard output is for the answer."""
     import json
-    import os
 
     request = json.load(sys.stdin)
     if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
         del sys.path[0]
     sys.path[:] = request["path"] or ["", *sys.path]
+    if request.get("moved"):
+        sys.path[:] = _move(sys.path, *request["moved"])
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
         result = _answer(request)
+        if request.get("moved"):
+            _check_modules(*request["moved"])
     except KeyboardInterrupt:  # who started us got it too, and says what is to be said
         os._exit(130)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         result = {"error": f"{type(error).__name__}: {error}"}
     json.dump(result, answer)
     answer.close()

@@ -24,6 +24,7 @@ class Checkout(NamedTuple):
     commit: str
     directory: str
     environment: dict[str, str]
+    moved: tuple[str, str] | None = None  # the repository, and the tree that stands in for it
 
 
 def _git(*arguments: str) -> str:
@@ -33,7 +34,7 @@ def _git(*arguments: str) -> str:
         raise WorktreeError(f"git: {error.strerror}") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise WorktreeError(f"git {arguments[0]}: {lines[-1]}")
+        raise WorktreeError(f"git: {lines[-1]}")
     return done.stdout.strip()
 
 
@@ -65,7 +66,8 @@ def _add(revision: str, commit: str, root: str, tree: str) -> Checkout:
     _git("-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", tree, commit)
     inner = os.path.join(tree, _git("rev-parse", "--show-prefix"))
     directory = inner if os.path.isdir(inner) else tree
-    return Checkout(revision, commit, directory, _environment(root, tree))
+    moved = (root, os.path.realpath(tree))
+    return Checkout(revision, commit, directory, _environment(root, tree), moved)
 
 
 def _here(root: str) -> Checkout:
@@ -73,11 +75,14 @@ def _here(root: str) -> Checkout:
 
 
 def _remove(parent: str) -> None:
-    """Another Ctrl-C must not leave half of them behind."""
+    """Another Ctrl-C must not leave half of them behind. Only our own trees: `git worktree prune`
+    would also forget those of the user that are away for the moment."""
     ignored = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
+    for tree in os.listdir(parent):
+        command = ["git", "worktree", "remove", "--force", os.path.join(parent, tree)]
+        subprocess.run(command, capture_output=True)
     shutil.rmtree(parent, ignore_errors=True)
-    subprocess.run(["git", "worktree", "prune"], capture_output=True)
     for number, handler in zip(ignored, before, strict=True):
         signal.signal(number, handler)
 

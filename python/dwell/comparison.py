@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """dwell.compare(): which of several pieces of code is faster, by how much, and how sure that is."""
 
+import os
 from typing import Any, NamedTuple
 
 from . import _core
@@ -20,7 +21,6 @@ from .timing import (
 
 _REPEAT_MIN, _REPEAT_MAX = 10, 40
 _BUDGET_SECONDS = 10.0
-DESIGN = "ABBA"
 
 
 class Difference(NamedTuple):
@@ -30,6 +30,7 @@ class Difference(NamedTuple):
     ci: tuple[float, float]
     bootstrap_ci: tuple[float, float]
     p_value: float
+    mann_whitney_p: float
     cliffs_delta: float
     outcome: str
     verdict: str
@@ -39,10 +40,11 @@ class Comparison:
     """Several timings, made side by side, and what sets each apart from the first.
 
     `ratio` is the second one's time to the first one's, `ci` its confidence interval,
-    `bootstrap_ci` that of the ratio of the medians by resampling, `p_value` Mann and Whitney's
-    (two-sided), `cliffs_delta` the chance that a run of the second takes longer less the chance
-    that it takes less, `outcome` one of "faster", "slower", "same" and "unknown", and `verdict`
-    a sentence. `differences` has these for all but the first.
+    `bootstrap_ci` that of the ratio of the medians by resampling, `p_value` that of the test whose
+    interval `ci` is, `mann_whitney_p` Mann and Whitney's (both two-sided), `cliffs_delta` the
+    chance that a run of the second takes longer less the chance that it takes less, `outcome`
+    one of "faster", "slower", "same" and "unknown", and `verdict` a sentence. `differences` has
+    these for all but the first.
     """
 
     def __init__(self, timings: list[Timing], confidence: float = CONFIDENCE) -> None:
@@ -54,7 +56,8 @@ class Comparison:
         ]
         first = self.differences[0]
         self.ratio, self.ci, self.bootstrap_ci = first.ratio, first.ci, first.bootstrap_ci
-        self.p_value, self.cliffs_delta = first.p_value, first.cliffs_delta
+        self.p_value, self.mann_whitney_p = first.p_value, first.mann_whitney_p
+        self.cliffs_delta = first.cliffs_delta
         self.outcome, self.verdict = first.outcome, first.verdict
 
     @property
@@ -94,35 +97,45 @@ def letters(index: int) -> str:
 def _difference(
     first: Timing, other: Timing, first_name: str, other_name: str, confidence: float
 ) -> Difference:
-    is_paired = first.properties.get("design") == DESIGN == other.properties.get("design")
+    session = first.properties.get("session")
+    are_neighbours = bool(session) and session == other.properties.get("session")
 
     def compared(is_paired: bool) -> dict[str, Any]:
         return _core.compare_runs(
             first.timings,
             other.timings,
-            first.group,
+            (first.group, other.group),
             is_paired,
             confidence,
             first_name,
             other_name,
         )
 
-    found = compared(is_paired and first.repeat == other.repeat)
+    found = compared(are_neighbours and first.repeat == other.repeat)
     return Difference(
         found["ratio"],
         found["interval"],
         compared(is_paired=False)["interval"],
         found["p"],
+        found["mann_whitney_p"],
         found["delta"],
         found["outcome"],
         found["verdict"],
     )
 
 
-def schedule(count: int, rounds: int) -> list[int]:
-    """Which of `count` is next: there and back again, so that what drifts strikes all alike."""
-    there = list(range(count))
-    return [index for turn in range(rounds) for index in (there if turn % 2 == 0 else there[::-1])]
+def new_session() -> str:
+    """A name for runs that take turns, and the seed of their order."""
+    return os.urandom(8).hex()
+
+
+def schedule(count: int, rounds: int, session: str) -> list[int]:
+    """Which of `count` is next. Each round has all of them, in an order left to chance: what
+    drifts, or comes in waves as long as a round, then favours none."""
+    import random
+
+    chance = random.Random(session)
+    return [index for _ in range(rounds) for index in chance.sample(range(count), count)]
 
 
 def _fitting_repeat(run_seconds: float) -> int:
@@ -151,7 +164,7 @@ def compare(
     processes: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Comparison:
-    """Times callables or statements in turn (ABBA) and tells each from the first.
+    """Times callables or statements in turn and tells each from the first.
 
     The arguments are those of timeit(). Without `repeat` there are 40 runs of each, fewer (but
     10) when they are long. With `processes` each piece of code is run in so many fresh
@@ -203,9 +216,10 @@ def _take_turns(
     runs: list[list[int]] = [[] for _ in codes]
     for code in codes:
         code.start_over()
-    for at in with_progress(schedule(len(codes), rounds), rounds * round_seconds):
+    session = new_session()
+    for at in with_progress(schedule(len(codes), rounds, session), rounds * round_seconds):
         runs[at].append(max(codes[at].run(loops[at], gc) - empty[at], 0))
     return [
-        timing_of(code, name, each, spent, nothing, confidence, {"design": DESIGN})
+        timing_of(code, name, each, spent, nothing, confidence, {"session": session})
         for code, name, each, spent, nothing in zip(codes, names, loops, runs, empty, strict=True)
     ]

@@ -38,7 +38,7 @@ class Timing:
         peak_rss: int = 0,
         gc_runs: int = 0,
         overhead: float = 0.0,
-        group: int = 1,
+        group: int = 0,
         confidence: float = CONFIDENCE,
         properties: dict[str, str] | None = None,
     ) -> None:

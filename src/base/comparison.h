@@ -11,7 +11,7 @@
 struct dw_series {
     const double *values; /* in the order in which they were measured */
     size_t count;         /* at least 1 */
-    size_t group;         /* consecutive values that make one unit; 0 is 1 */
+    size_t group;         /* consecutive values that make one unit, those of a process; or 0 */
 };
 
 /* The median of each group, to be freed; a last group that is not full counts too. */
@@ -21,13 +21,16 @@ struct dw_comparison {
     double ratio;                /* of b to a */
     struct dw_interval interval; /* of the ratio; 0 to INFINITY when there are too few units */
     double confidence;
-    double p, delta; /* Mann-Whitney and Cliff's, see rank_test.h */
-    size_t units;    /* of the smaller series */
+    double p;                           /* of pairs by signed ranks, else mann_whitney_p */
+    double mann_whitney_p, delta;       /* and Cliff's, see rank_test.h */
+    size_t units[2];                    /* of a and of b */
+    bool has_processes[2], has_zero[2]; /* a group; a unit that took no time at all */
     bool is_paired;
 };
 
-/* Paired: units of the same number were measured side by side, as ABBA, so that what drifts
- * strikes both. Otherwise nothing can take a drift out. 0 or DW_ERR_MEMORY. */
+/* Paired: units of the same number were measured side by side, in an order that chance decided,
+ * so that what drifts favours neither; there must be as many of both. Otherwise nothing can take
+ * a drift out. Without a unit above 0 there is no ratio: it is NAN. 0 or DW_ERR_MEMORY. */
 int dw_comparison_make(const struct dw_series *a, const struct dw_series *b, bool is_paired,
                        double confidence, struct dw_comparison *comparison);
 
@@ -35,6 +38,8 @@ enum dw_verdict { DW_VERDICT_UNKNOWN, DW_VERDICT_SAME, DW_VERDICT_FASTER, DW_VER
 
 /* Of b, taking the values as times. */
 enum dw_verdict dw_comparison_verdict(const struct dw_comparison *comparison);
+/* "1.32x slower"; nothing unless the verdict is one of the two. */
+void dw_comparison_put_change(struct dw_out *out, const struct dw_comparison *comparison);
 /* The verdict as one sentence without a full stop. */
 void dw_comparison_put(struct dw_out *out, const struct dw_comparison *comparison, const char *a,
                        const char *b);

@@ -102,17 +102,35 @@ int dw_stat_rank_test(const double *a, size_t a_count, const double *b, size_t b
     return error;
 }
 
+/* The chance of each rank sum, for up to EXACT_DIFFERENCES_MAX differences. */
+struct rank_sums {
+    double chance[EXACT_DIFFERENCES_MAX * (EXACT_DIFFERENCES_MAX + 1) / 2 + 1];
+    size_t most;
+};
+
+static void count_rank_sums(size_t count, struct rank_sums *sums)
+{
+    *sums = (struct rank_sums){.chance = {1}, .most = count * (count + 1) / 2};
+    double *chance = sums->chance;
+    for (size_t rank = 1; rank <= count; rank++)
+        for (size_t w = sums->most + 1; w-- > 0;)
+            chance[w] = (chance[w] + (w >= rank ? chance[w - rank] : 0)) / 2;
+}
+
 /* The largest k for which the chance that the rank sum is below k stays within `tail`. */
 static size_t exact_rank(size_t count, double tail)
 {
-    double chance[EXACT_DIFFERENCES_MAX * (EXACT_DIFFERENCES_MAX + 1) / 2 + 1] = {1};
-    size_t most = count * (count + 1) / 2, k = 0;
-    for (size_t rank = 1; rank <= count; rank++)
-        for (size_t w = most + 1; w-- > 0;)
-            chance[w] = (chance[w] + (w >= rank ? chance[w - rank] : 0)) / 2;
-    for (double sum = chance[0]; sum <= tail && k < most; sum += chance[k])
+    struct rank_sums sums;
+    size_t k = 0;
+    count_rank_sums(count, &sums);
+    for (double sum = sums.chance[0]; sum <= tail && k < sums.most; sum += sums.chance[k])
         k++;
     return k;
+}
+
+static double rank_sum_width(double n)
+{
+    return sqrt(n * (n + 1) * (2 * n + 1) / 24);
 }
 
 static size_t signed_rank(size_t count, double confidence)
@@ -120,12 +138,38 @@ static size_t signed_rank(size_t count, double confidence)
     if (count <= EXACT_DIFFERENCES_MAX)
         return exact_rank(count, (1 - confidence) / 2);
     double n = (double)count, middle = n * (n + 1) / 4;
-    double k = middle - dw_stat_normal_width(confidence) * sqrt(n * (n + 1) * (2 * n + 1) / 24);
+    double k = middle - dw_stat_normal_width(confidence) * rank_sum_width(n);
     return k > 0 ? (size_t)k : 0;
 }
 
+/* The chance of a rank sum of at most `sum` or at least as far on the other side. */
+static double signed_rank_p(size_t count, size_t sum)
+{
+    double n = (double)count, upto = 0;
+    if (count > EXACT_DIFFERENCES_MAX) {
+        double off = n * (n + 1) / 4 - (double)(sum + 1);
+        return off > 0 ? dw_stat_normal_tails(off / rank_sum_width(n)) : 1;
+    }
+    struct rank_sums sums;
+    count_rank_sums(count, &sums);
+    for (size_t w = 0; w <= sum && w <= sums.most; w++)
+        upto += sums.chance[w];
+    return fmin(1, 2 * upto);
+}
+
+/* The rank sum of the rarer sign is the number of means on its side. Those of 0 count on both. */
+static size_t smaller_rank_sum(const double *means, size_t count)
+{
+    size_t not_above = 0, not_below = 0;
+    for (size_t i = 0; i < count; i++) {
+        not_above += means[i] <= 0;
+        not_below += means[i] >= 0;
+    }
+    return not_above < not_below ? not_above : not_below;
+}
+
 int dw_stat_centre(const double *differences, size_t count, double confidence,
-                   struct dw_estimate *estimate)
+                   struct dw_estimate *estimate, double *p)
 {
     size_t pairs = count * (count + 1) / 2, made = 0;
     double *means = malloc(pairs * sizeof *means);
@@ -139,6 +183,7 @@ int dw_stat_centre(const double *differences, size_t count, double confidence,
     estimate->value = dw_stat_quantile(means, pairs, 0.5);
     estimate->interval = k ? (struct dw_interval){means[k - 1], means[pairs - k]}
                            : (struct dw_interval){-INFINITY, INFINITY};
+    *p = signed_rank_p(count, smaller_rank_sum(means, pairs));
     free(means);
     return 0;
 }

@@ -85,7 +85,7 @@ static void bound_median(const double *sorted, size_t count, double confidence,
             break;
     }
     summary->median_interval = (struct dw_interval){sorted[first], sorted[count - 1 - first]};
-    summary->interval_confidence = 1 - 2 * tail;
+    summary->interval_confidence = count > 1 ? 1 - 2 * tail : 0;
     summary->is_bounded = summary->interval_confidence >= confidence;
 }
 

@@ -12,6 +12,7 @@
 #define TREND_P_MAX 0.01
 #define TREND_MIN 0.01
 #define SLOWEST_TO_FASTEST 4
+#define OUTLIER_UNITS_MIN 7 /* of fewer, the median deviation is that of two or three */
 
 static void put_minutes(struct dw_out *out, double seconds)
 {
@@ -78,20 +79,32 @@ int dw_timing_summarize(const double *values_ns, const struct dw_timing_facts *f
     free(units);
     if (error)
         return error;
-    summary->median = of_units.median;
-    summary->median_interval = of_units.median_interval;
-    summary->interval_confidence = of_units.interval_confidence;
-    summary->is_bounded = of_units.is_bounded;
+    of_units.mean = summary->mean;
+    of_units.stdev = summary->stdev;
+    of_units.min = summary->min;
+    of_units.max = summary->max;
+    *summary = of_units;
     return 0;
+}
+
+/* Runs, or the processes that made them. */
+static size_t count_units(const struct dw_timing_facts *facts)
+{
+    return facts->group ? (facts->runs + facts->group - 1) / facts->group : facts->runs;
+}
+
+static const char *name_units(const struct dw_timing_facts *facts)
+{
+    return facts->group ? "processes" : "runs";
 }
 
 static void put_few(struct dw_out *out, const struct dw_timing_facts *facts)
 {
-    size_t group = facts->group > 1 ? facts->group : 1, count = (facts->runs + group - 1) / group;
-    const char *one = group > 1 ? "process" : "run", *more = group > 1 ? "processes" : "runs";
+    size_t count = count_units(facts);
+    const char *one = facts->group ? "process" : "run";
     dw_out_printf(out,
                   "%zu %s cannot bound the median with %g %% confidence: repeat it more often\n",
-                  count, count == 1 ? one : more, facts->confidence * 100);
+                  count, count == 1 ? one : name_units(facts), facts->confidence * 100);
 }
 
 static void put_short(struct dw_out *out, const struct dw_summary *summary, double loops)
@@ -101,12 +114,12 @@ static void put_short(struct dw_out *out, const struct dw_summary *summary, doub
     dw_out_text(out, ", too short to measure well: use more loops\n");
 }
 
-static void put_trend(struct dw_out *out, const struct dw_summary *summary)
+static void put_trend(struct dw_out *out, const struct dw_summary *summary, const char *units)
 {
     dw_out_printf(out,
-                  "the runs drift: the last third took %.1f %% %s than the first; the machine or "
+                  "the %s drift: the last third took %.1f %% %s than the first; the machine or "
                   "the program changes meanwhile\n",
-                  fabs(summary->trend) * 100, summary->trend > 0 ? "longer" : "less");
+                  units, fabs(summary->trend) * 100, summary->trend > 0 ? "longer" : "less");
 }
 
 static void put_spread(struct dw_out *out, const struct dw_summary *summary)
@@ -121,18 +134,19 @@ static void put_spread(struct dw_out *out, const struct dw_summary *summary)
 void dw_timing_put_warnings(struct dw_out *out, const struct dw_summary *summary,
                             const struct dw_timing_facts *facts)
 {
+    const char *units = name_units(facts);
     if (!summary->is_bounded)
         put_few(out, facts);
     if (summary->median * facts->loops < RUN_NS_MIN)
         put_short(out, summary, facts->loops);
     if (summary->trend_p < TREND_P_MAX && fabs(summary->trend) > TREND_MIN)
-        put_trend(out, summary);
+        put_trend(out, summary, units);
     if (summary->is_bimodal)
-        dw_out_text(out, "the runs fall into two groups: the mean and the median describe "
-                         "neither\n");
-    if (summary->max > SLOWEST_TO_FASTEST * summary->min)
+        dw_out_printf(
+            out, "the %s fall into two groups: the mean and the median describe neither\n", units);
+    if (summary->min > 0 && summary->max > SLOWEST_TO_FASTEST * summary->min)
         put_spread(out, summary);
-    if (summary->outliers)
-        dw_out_printf(out, "%zu of %zu runs %s far from the others\n", summary->outliers,
-                      facts->runs, summary->outliers == 1 ? "is" : "are");
+    if (summary->outliers && count_units(facts) >= OUTLIER_UNITS_MIN)
+        dw_out_printf(out, "%zu of %zu %s %s far from the others\n", summary->outliers,
+                      count_units(facts), units, summary->outliers == 1 ? "is" : "are");
 }

@@ -17,12 +17,12 @@ int dw_timing_values(const struct dw_timing *timing, double **values_ns);
 struct dw_timing_facts {
     size_t runs; /* at least 1 */
     double loops;
-    size_t group; /* runs of each process, 1 when all are of one */
+    size_t group; /* runs of each process, 0 when one made them all */
     double confidence;
 };
 
-/* Of all runs; but the median and its interval are those of the processes' medians, when there
- * are several processes: runs of one are not independent. */
+/* Of all runs; but when there are several processes, all but the mean, its deviation and the
+ * extremes is of the processes' medians: runs of one are not independent. */
 int dw_timing_summarize(const double *values_ns, const struct dw_timing_facts *facts,
                         struct dw_summary *summary);
 

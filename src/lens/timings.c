@@ -39,7 +39,7 @@ static size_t group_of(const struct dw_profile *profile, const struct dw_timing 
 {
     struct dw_string text = dw_profile_timing_property(profile, timing, "group");
     unsigned long group = strtoul(text.bytes, NULL, 10);
-    return group >= 1 && group <= timing->run_count ? group : 1;
+    return group <= timing->run_count ? group : 0;
 }
 
 static void release_views(struct view *views, uint32_t count)
@@ -75,13 +75,13 @@ static int make_views(const struct dw_profile *profile, struct view **result)
     return error;
 }
 
-/* Runs of the same number were made side by side when one process made both that way. */
+/* Runs of the same number were made side by side when both are of one session. */
 static bool are_paired(const struct dw_profile *profile, const struct view *a, const struct view *b)
 {
-    struct dw_string design = dw_profile_timing_property(profile, a->timing, "design");
-    struct dw_string other = dw_profile_timing_property(profile, b->timing, "design");
-    return design.size && !strcmp(design.bytes, other.bytes) &&
-           a->timing->process == b->timing->process && a->facts.runs == b->facts.runs;
+    struct dw_string session = dw_profile_timing_property(profile, a->timing, "session");
+    struct dw_string other = dw_profile_timing_property(profile, b->timing, "session");
+    return session.size && !strcmp(session.bytes, other.bytes) && a->facts.runs == b->facts.runs &&
+           a->facts.group == b->facts.group;
 }
 
 static int compare(const struct dw_profile *profile, const struct view *a, const struct view *b,
@@ -125,12 +125,27 @@ static void put_row(struct dw_out *out, struct dw_out *cell, const struct dw_pro
     dw_out_printf(out, "%-2s ", view->letters);
     dw_out_printable(out, name.bytes, name.size);
     dw_out_repeat(out, ' ', used < width ? width - used : 0);
-    const double times[] = {view->summary.median, view->summary.median_interval.low,
-                            view->summary.median_interval.high, view->summary.mean,
-                            view->summary.stdev};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        put_time(out, cell, times[i], 10);
+    const struct dw_summary *summary = &view->summary;
+    put_time(out, cell, summary->median, 10);
+    if (summary->interval_confidence > 0) {
+        put_time(out, cell, summary->median_interval.low, 10);
+        put_time(out, cell, summary->median_interval.high, 10);
+    } else {
+        dw_out_printf(out, "%10s%10s", "-", "-");
+    }
+    put_time(out, cell, summary->mean, 10);
+    put_time(out, cell, summary->stdev, 10);
     dw_out_printf(out, "%6zu%10.0f\n", view->facts.runs, view->facts.loops);
+}
+
+/* What all intervals have; few runs have less than what was asked for, and one has none. */
+static double least_confidence(const struct dw_profile *profile, const struct view *views)
+{
+    double least = CONFIDENCE;
+    for (uint32_t i = 0; i < profile->timing_count; i++)
+        if (views[i].summary.interval_confidence > 0)
+            least = fmin(least, views[i].summary.interval_confidence);
+    return least;
 }
 
 static void put_rows(struct dw_out *out, const struct dw_profile *profile, const struct view *views)
@@ -142,8 +157,8 @@ static void put_rows(struct dw_out *out, const struct dw_profile *profile, const
                   "to", "mean", "stdev", "runs", "loops");
     for (uint32_t i = 0; i < profile->timing_count && !out->error; i++)
         put_row(out, &cell, profile, &views[i], width);
-    dw_out_printf(out, "from, to: the confidence interval of the median, of at least %g %%\n",
-                  CONFIDENCE * 100);
+    dw_out_printf(out, "from, to: the confidence interval of the median, of at least %.3g %%\n",
+                  least_confidence(profile, views) * 100);
     dw_out_close(&cell);
 }
 
@@ -156,7 +171,7 @@ static int put_comparisons(struct dw_out *out, const struct dw_profile *profile,
         if (error)
             return error;
         dw_comparison_put(out, &comparison, views[0].letters, views[i].letters);
-        dw_out_text(out, comparison.is_paired ? "\n" : "; not measured side by side\n");
+        dw_out_char(out, '\n');
     }
     return 0;
 }
@@ -253,9 +268,9 @@ static int put_json_comparison(struct dw_out *out, const struct dw_profile *prof
     put_json_end(out, "ratio_low", comparison.interval.low);
     put_json_end(out, "ratio_high", comparison.interval.high);
     dw_out_printf(out,
-                  ", \"confidence\": %g, \"mann_whitney_p\": %.6g, \"cliffs_delta\": %.6g, "
-                  "\"verdict\": \"",
-                  comparison.confidence, comparison.p, comparison.delta);
+                  ", \"confidence\": %g, \"p\": %.6g, \"mann_whitney_p\": %.6g, "
+                  "\"cliffs_delta\": %.6g, \"verdict\": \"",
+                  comparison.confidence, comparison.p, comparison.mann_whitney_p, comparison.delta);
     dw_comparison_put(out, &comparison, views[0].letters, views[index].letters);
     dw_out_text(out, "\"}");
     return 0;

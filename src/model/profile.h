@@ -64,7 +64,7 @@ struct dw_source {
 struct dw_timing {
     uint32_t process; /* index into the profile's processes */
     dw_string_id name;
-    struct dw_property *properties; /* design, group, python, rev, ...: docs/format.md */
+    struct dw_property *properties; /* session, group, python, rev, ...: docs/format.md */
     uint32_t property_count, property_capacity;
     uint64_t loops;
     uint64_t *runs_ns; /* in the order in which they were measured */

@@ -94,34 +94,37 @@ static PyObject *comparison_dict(const struct dw_comparison *comparison, const c
     };
     struct dw_out out;
     dw_out_init_memory(&out);
+    dw_comparison_put_change(&out, comparison);
+    PyObject *change = take_text(&out);
+    dw_out_init_memory(&out);
     dw_comparison_put(&out, comparison, a, b);
-    PyObject *text = take_text(&out);
-    if (!text)
-        return NULL;
-    return Py_BuildValue("{s:d,s:(dd),s:d,s:d,s:n,s:s,s:N}", "ratio", comparison->ratio, "interval",
-                         comparison->interval.low, comparison->interval.high, "p", comparison->p,
-                         "delta", comparison->delta, "units", (Py_ssize_t)comparison->units,
-                         "outcome", words[dw_comparison_verdict(comparison)], "verdict", text);
+    PyObject *verdict = take_text(&out);
+    /* An N that is NULL makes it fail, and the others are released. */
+    return Py_BuildValue("{s:d,s:(dd),s:d,s:d,s:d,s:s,s:N,s:N}", "ratio", comparison->ratio,
+                         "interval", comparison->interval.low, comparison->interval.high, "p",
+                         comparison->p, "mann_whitney_p", comparison->mann_whitney_p, "delta",
+                         comparison->delta, "outcome", words[dw_comparison_verdict(comparison)],
+                         "change", change, "verdict", verdict);
 }
 
-/* compare_runs(a, b, group, is_paired, confidence, name of a, name of b) */
+/* compare_runs(a, b, (group of a, group of b), is_paired, confidence, name of a, name of b) */
 static PyObject *compare_runs(PyObject *module, PyObject *arguments)
 {
     PyObject *a, *b, *result = NULL;
-    Py_ssize_t group;
+    Py_ssize_t a_group, b_group;
     int is_paired, error = 0;
     double confidence;
     const char *a_name, *b_name;
     size_t a_count, b_count;
     struct dw_comparison comparison;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OOnpdss", &a, &b, &group, &is_paired, &confidence, &a_name,
-                          &b_name))
+    if (!PyArg_ParseTuple(arguments, "OO(nn)pdss", &a, &b, &a_group, &b_group, &is_paired,
+                          &confidence, &a_name, &b_name))
         return NULL;
     double *of_a = read_numbers(a, &a_count), *of_b = of_a ? read_numbers(b, &b_count) : NULL;
     if (of_a && of_b) {
-        struct dw_series first = {of_a, a_count, (size_t)group};
-        struct dw_series second = {of_b, b_count, (size_t)group};
+        struct dw_series first = {of_a, a_count, (size_t)a_group};
+        struct dw_series second = {of_b, b_count, (size_t)b_group};
         error = dw_comparison_make(&first, &second, is_paired, confidence, &comparison);
         result = error ? dw_raise_error(error, NULL) : comparison_dict(&comparison, a_name, b_name);
     }

@@ -223,7 +223,7 @@ void fixture_timing(struct dw_profile *profile, const char *name, uint32_t runs,
     require(!DW_GROW(timing.properties, timing.property_count, timing.property_capacity),
             "property");
     timing.properties[timing.property_count++] =
-        (struct dw_property){intern(profile, "design", 6), intern(profile, "ABBA", 4)};
+        (struct dw_property){intern(profile, "session", 7), intern(profile, "5e55", 4)};
     for (uint64_t i = 0; i < runs; i++) {
         require(!DW_GROW(timing.runs_ns, timing.run_count, timing.run_capacity), "run");
         timing.runs_ns[timing.run_count++] = around_ns + i * 7 % runs * 1000;

@@ -48,7 +48,7 @@ static void test_come_back(void **state)
     assert_int_equal(loaded->timing_count, 2);
     const struct dw_timing *timing = &loaded->timings[1];
     assert_string_equal(dw_profile_string(loaded, timing->name).bytes, "fib\n2");
-    assert_string_equal(dw_profile_timing_property(loaded, timing, "design").bytes, "ABBA");
+    assert_string_equal(dw_profile_timing_property(loaded, timing, "session").bytes, "5e55");
     assert_int_equal(dw_profile_timing_property(loaded, timing, "other").size, 0);
     assert_int_equal(timing->loops, 1000);
     assert_int_equal(timing->run_count, 20);
@@ -108,9 +108,37 @@ static void test_table(void **state)
               "B is 2.00x slower than A (95 % CI 2.00–2.00)\n");
     free(text);
     assert_true(dw_timings_are_all(profile));
-    profile->timings[1].properties[0].value = 0;
-    text = table(profile);
+    dw_profile_free(profile);
+}
+
+/* As many runs of another session, though of the same process, are no pairs. */
+static void test_pairs_are_of_one_session(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = two_timings();
+    profile->timings[1].properties[0].value = profile->timings[1].name;
+    char *text = table(profile);
     assert_non_null(strstr(text, "(95 % CI 2.00–2.00); not measured side by side\n"));
+    free(text);
+    text = fixture_show(profile, "json", NULL, NULL);
+    assert_non_null(strstr(text, "\"paired\": false"));
+    assert_non_null(strstr(text, "not measured side by side\"}"));
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void test_few_runs_claim_no_more_than_they_have(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = two_timings();
+    profile->timings[0].run_count = 3;
+    char *text = table(profile);
+    assert_non_null(strstr(text, "of the median, of at least 75 %\n"));
+    free(text);
+    profile->timings[0].run_count = 1;
+    text = table(profile);
+    assert_non_null(strstr(text, "A  fib(1)     20 µs         -         -     20 µs"));
+    assert_non_null(strstr(text, "of the median, of at least 95 %\n"));
     free(text);
     dw_profile_free(profile);
 }
@@ -171,6 +199,66 @@ static void test_interval_is_that_of_processes(void **state)
     dw_out_close(&out);
 }
 
+static char *warnings_of(const double *values, const struct dw_timing_facts *facts)
+{
+    struct dw_summary summary;
+    struct dw_out out;
+    assert_int_equal(dw_timing_summarize(values, facts, &summary), 0);
+    dw_out_init_memory(&out);
+    dw_timing_put_warnings(&out, &summary, facts);
+    dw_out_char(&out, 0);
+    char *text = strndup((const char *)out.buffer.data, out.buffer.size);
+    dw_out_close(&out);
+    return text;
+}
+
+/* Every process gets slower while it runs; none is slower than another. */
+static void test_doubts_are_about_processes(void **state)
+{
+    (void)state;
+    double values[50];
+    for (size_t i = 0; i < 50; i++)
+        values[i] = 1e6 + (double)(i % 5 * 200000) + (double)(i / 5 * 7 % 10 * 1000);
+    struct dw_timing_facts facts = {.runs = 50, .loops = 10, .group = 5, .confidence = 0.95};
+    char *text = warnings_of(values, &facts);
+    assert_string_equal(text, "");
+    free(text);
+    for (size_t i = 0; i < 5; i++)
+        values[i] *= 2;
+    text = warnings_of(values, &facts);
+    assert_string_equal(text, "1 of 10 processes is far from the others\n");
+    free(text);
+    for (size_t i = 0; i < 50; i++)
+        values[i] = 1e6 + (double)(i / 5 * 10000);
+    text = warnings_of(values, &facts);
+    assert_non_null(strstr(text, "the processes drift: the last third took 6.9 % longer"));
+    free(text);
+}
+
+static void test_outliers_need_others(void **state)
+{
+    (void)state;
+    const double values[] = {1000003, 1100000, 1000001, 1000004, 1000000, 1000002, 1000003};
+    struct dw_timing_facts facts = {.runs = 7, .loops = 10, .confidence = 0.95};
+    char *text = warnings_of(values, &facts);
+    assert_string_equal(text, "1 of 7 runs is far from the others\n");
+    free(text);
+    facts.runs = 6;
+    text = warnings_of(values, &facts);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static void test_no_time_at_all_has_no_multiple(void **state)
+{
+    (void)state;
+    const double values[] = {0, 0, 1, 0, 2, 0, 0};
+    struct dw_timing_facts facts = {.runs = 7, .loops = 10, .confidence = 0.95};
+    char *text = warnings_of(values, &facts);
+    assert_string_equal(text, "a run takes only 0 ns, too short to measure well: use more loops\n");
+    free(text);
+}
+
 static void test_times(void **state)
 {
     (void)state;
@@ -197,9 +285,14 @@ int main(void)
         cmocka_unit_test(test_merge_keeps_them),
         cmocka_unit_test(test_nonsense_is_damage),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_pairs_are_of_one_session),
+        cmocka_unit_test(test_few_runs_claim_no_more_than_they_have),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_warnings_in_the_table),
         cmocka_unit_test(test_interval_is_that_of_processes),
+        cmocka_unit_test(test_doubts_are_about_processes),
+        cmocka_unit_test(test_outliers_need_others),
+        cmocka_unit_test(test_no_time_at_all_has_no_multiple),
         cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
