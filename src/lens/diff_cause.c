@@ -17,6 +17,13 @@ static bool is_noise(const struct dw_diff *diff, double change)
     return fabs(change) < fmax(diff->options.threshold * dw_diff_whole(diff), NOTHING_NS);
 }
 
+/* Whether there are changes that would be causes if they took longer. */
+static bool is_too_little(const struct dw_diff *diff)
+{
+    double largest = diff->count ? fabs(diff->rows[diff->by_change[0]].change) : 0;
+    return largest > 0 && largest >= diff->options.threshold * dw_diff_whole(diff);
+}
+
 uint32_t dw_diff_causes(const struct dw_diff *diff, uint32_t rows[DW_DIFF_CAUSES_MAX])
 {
     double total = diff->options.normalise ? 0 : dw_diff_total_change(diff), explained = 0;
@@ -310,6 +317,7 @@ int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff)
         fabs(total - explained_by(diff, rows, count)) > UNEXPLAINED * fabs(total))
         dw_out_text(out, ", the rest in many places");
     if (!count)
-        dw_out_text(out, "no change worth naming");
+        dw_out_text(out, is_too_little(diff) ? "too little time to judge (less than 0.1 ms)"
+                                             : "no change worth naming");
     return out->error;
 }

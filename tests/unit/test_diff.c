@@ -227,6 +227,28 @@ static void test_changes_that_cancel_out(void **state)
     dw_profile_free(profiles[DW_NEW]);
 }
 
+/* Times that two runs of anything differ by. */
+static void test_what_is_too_short_is_not_judged(void **state)
+{
+    (void)state;
+    static const char little[] = "total +81.8 us: too little time to judge (less than 0.1 ms)";
+    const uint64_t each[] = {18700, 100500, 1018700, 1020700};
+    struct dw_profile *profiles[4];
+    for (unsigned i = 0; i < 4; i++) {
+        profiles[i] = fixture_new();
+        dw_frame_id f = fixture_function(profiles[i], "x.py", 1, "f");
+        call(profiles[i], thread_of(profiles[i]), DW_PATH_ROOT, f, 1, each[i]);
+    }
+    struct dw_diff diff = make(profiles[0], profiles[1], &by_function);
+    check_sentence(&diff, little);
+    dw_diff_release(&diff);
+    diff = make(profiles[2], profiles[3], &by_function);
+    check_sentence(&diff, "total +0.0020 ms: no change worth naming");
+    dw_diff_release(&diff);
+    for (unsigned i = 0; i < 4; i++)
+        dw_profile_free(profiles[i]);
+}
+
 /* Reasons that point in opposite directions are both said. */
 static void test_more_calls_that_are_faster(void **state)
 {
@@ -453,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_time_in_callees_with_lines_is_theirs),
         cmocka_unit_test(test_the_cause_of_more_calls_is_above),
         cmocka_unit_test(test_changes_that_cancel_out),
+        cmocka_unit_test(test_what_is_too_short_is_not_judged),
         cmocka_unit_test(test_more_calls_that_are_faster),
         cmocka_unit_test(test_the_reason_is_of_the_path_that_is_named),
         cmocka_unit_test(test_another_caller_is_no_reason),
