@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "lens/diff.h"
 #include "lens/functions.h"
+#include "lens/timings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -179,6 +180,7 @@ static const char *contents_of(const struct dw_profile *profile)
     return dw_functions_are_in(profile)         ? "calls"
            : dw_diff_has(profile, DW_DIFF_LINE) ? "lines"
            : dw_diff_has(profile, DW_DIFF_PATH) ? "regions"
+           : dw_timings_are_all(profile)        ? "timings"
                                                 : "nothing";
 }
 
@@ -192,6 +194,9 @@ static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **f
         return dw_cli_usage("%s holds %s and %s holds %s: record both in the same way, or say with "
                             "--by what to compare",
                             files[DW_OLD], old, files[DW_NEW], new);
+    if (!strcmp(old, "timings"))
+        return dw_cli_usage("%s and %s hold timings; 'dwell report OLD NEW' compares them",
+                            files[DW_OLD], files[DW_NEW]);
     if (!strcmp(old, "nothing"))
         return dw_cli_usage("%s and %s hold nothing to compare", files[DW_OLD], files[DW_NEW]);
     *by = !strcmp(old, "calls")   ? DW_DIFF_FUNCTION

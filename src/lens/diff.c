@@ -7,12 +7,14 @@
 
 #include <math.h>
 
+/* The root is a region where nothing else could be around it: in a recording of regions. */
 static bool has_regions(const struct dw_profile *profile)
 {
+    bool of_calls = dw_functions_are_in(profile);
     for (uint32_t t = 0; t < profile->thread_count; t++)
         for (uint32_t i = 0; i < profile->threads[t].metric_count; i++) {
             uint32_t kind = dw_profile_frame(profile, profile->threads[t].metrics[i].path)->kind;
-            if (kind == DW_FRAME_ROOT || kind == DW_FRAME_REGION)
+            if (kind == DW_FRAME_REGION || (kind == DW_FRAME_ROOT && !of_calls))
                 return true;
         }
     return false;
