@@ -30,7 +30,8 @@ static const char help[] =
     "old\n"
     "  -o, --output OUT where to; OUT.svg and OUT.json choose the format too\n"
     "  --fail-if 'slower P%'   exit status 1 if the total got slower by more; also 'slower 20ms'\n"
-    "  --of NAME        let --fail-if look at the time of this function or region instead\n"
+    "  --of NAME        let --fail-if look at the time of this function or region instead; with\n"
+    "                   --normalise, at its share, and there must be one\n"
     "\n"
     "Exit status: 0, 1 when --fail-if says so, 2 for trouble.\n"
     "\n"
@@ -172,6 +173,9 @@ static int parse_words(struct request *request)
         status = parse_allowance(request->fail_if, &request->allowance);
     if (!status && request->of && !request->fail_if)
         status = dw_cli_usage("--of goes with --fail-if");
+    if (!status && options->normalise && request->fail_if && !request->of)
+        status = dw_cli_usage("--normalise makes the totals equal: say with --of NAME whose share "
+                              "--fail-if looks at");
     return status;
 }
 

@@ -272,6 +272,8 @@ def test_failing_when_it_is_slower(record, run_dwell):
     assert status(old, new, "--fail-if", "slower 100%", "--of", "decode") == 1
     assert status(old, old, "--fail-if", "slower 0%", "--of", "render") == 0
     assert status(old, new, "--fail-if", "slower 5%", "--of", "nobody") == 2
+    assert status(old, new, "--fail-if", "slower 5%", "--of", "checksum", "--normalise") == 1
+    assert status(old, new, "--fail-if", "slower 5%", "--of", "render", "--normalise") == 0
     done = run_dwell("diff", old, new, "--fail-if", "slower 50%", "--of", "decode")
     assert done.stderr.startswith("dwell: decode is ")
     assert done.stdout.startswith("total +")
@@ -289,6 +291,7 @@ def test_bad_usage(record, run_dwell):
         ([log, log, "--fail-if", "faster 5%"], "slower 5%"),
         ([log, log, "--fail-if", "slower 5 moons"], "slower 5%"),
         ([log, log, "--of", "main"], "--fail-if"),
+        ([log, log, "--normalise", "--fail-if", "slower 5%"], "--of NAME"),
         ([log, log, "-o", log], "would overwrite"),
         ([log, "nothing.dwell"], "nothing.dwell"),
     ]:
