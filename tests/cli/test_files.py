@@ -129,7 +129,7 @@ def test_a_lens_that_needs_a_timeline_says_so(run_dwell):
     )
 
 
-LENSES = ["table", "tree", "speedscope", "collapsed", "pstats", "callgrind", "dot", "svg-graph"]
+LENSES = ["table", "tree", "svg", "pprof", "speedscope", "collapsed", "pstats", "callgrind", "dot", "svg-graph"]
 
 
 def refusal(run_dwell, *arguments):
