@@ -129,7 +129,18 @@ def test_a_lens_that_needs_a_timeline_says_so(run_dwell):
     )
 
 
-LENSES = ["table", "tree", "svg", "pprof", "speedscope", "collapsed", "pstats", "callgrind", "dot", "svg-graph"]
+LENSES = [
+    "table",
+    "tree",
+    "svg",
+    "pprof",
+    "speedscope",
+    "collapsed",
+    "pstats",
+    "callgrind",
+    "dot",
+    "svg-graph",
+]
 
 
 def refusal(run_dwell, *arguments):
@@ -141,7 +152,9 @@ def refusal(run_dwell, *arguments):
 
 def test_timings_are_not_shown_as_an_empty_recording(run_dwell):
     run_dwell("time", "-r", "2", "-n", "1", "-o", "x.dwell", "pass")
-    says = "dwell: x.dwell: holds timings, no calls or regions; see them with 'dwell report x.dwell'"
+    says = (
+        "dwell: x.dwell: holds timings, no calls or regions; see them with 'dwell report x.dwell'"
+    )
     for lens in [*LENSES, "csv", "html", "chrome", "lines"]:
         assert refusal(run_dwell, "export", "x.dwell", "--to", lens).startswith(says), lens
     for options in (["--by", "function"], ["--format", "tree"], ["--format", "csv"]):
