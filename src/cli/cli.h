@@ -99,6 +99,9 @@ const char *dw_line_words_given(const struct dw_line_words *words);
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
 struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status);
+/* 0, or the status after saying that the lens shows nothing of what the profile holds. */
+int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
+                          const struct dw_lens_options *options, const char *file);
 
 /* Where a command writes: stdout, or a file that appears under its name only when it is whole. */
 struct dw_output {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "lens/diff.h"
 #include "lens/functions.h"
+#include "lens/timings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ static const char help[] =
     "old\n"
     "  -o, --output OUT where to; OUT.svg and OUT.json choose the format too\n"
     "  --fail-if 'slower P%'   exit status 1 if the total got slower by more; also 'slower 20ms'\n"
-    "  --of NAME        let --fail-if look at the time of this function or region instead\n"
+    "  --of NAME        let --fail-if look at the time of this function or region instead; with\n"
+    "                   --normalise, at its share, and there must be one\n"
     "\n"
     "Exit status: 0, 1 when --fail-if says so, 2 for trouble.\n"
     "\n"
@@ -171,6 +173,9 @@ static int parse_words(struct request *request)
         status = parse_allowance(request->fail_if, &request->allowance);
     if (!status && request->of && !request->fail_if)
         status = dw_cli_usage("--of goes with --fail-if");
+    if (!status && options->normalise && request->fail_if && !request->of)
+        status = dw_cli_usage("--normalise makes the totals equal: say with --of NAME whose share "
+                              "--fail-if looks at");
     return status;
 }
 
@@ -179,6 +184,7 @@ static const char *contents_of(const struct dw_profile *profile)
     return dw_functions_are_in(profile)         ? "calls"
            : dw_diff_has(profile, DW_DIFF_LINE) ? "lines"
            : dw_diff_has(profile, DW_DIFF_PATH) ? "regions"
+           : dw_timings_are_all(profile)        ? "timings"
                                                 : "nothing";
 }
 
@@ -192,6 +198,9 @@ static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **f
         return dw_cli_usage("%s holds %s and %s holds %s: record both in the same way, or say with "
                             "--by what to compare",
                             files[DW_OLD], old, files[DW_NEW], new);
+    if (!strcmp(old, "timings"))
+        return dw_cli_usage("%s and %s hold timings; 'dwell report OLD NEW' compares them",
+                            files[DW_OLD], files[DW_NEW]);
     if (!strcmp(old, "nothing"))
         return dw_cli_usage("%s and %s hold nothing to compare", files[DW_OLD], files[DW_NEW]);
     *by = !strcmp(old, "calls")   ? DW_DIFF_FUNCTION

@@ -72,7 +72,9 @@ static int export_to(char **files, int count, const struct dw_lens *lens,
     struct dw_profile *profile = dw_cli_load(files, count, flags, &status);
     if (!profile)
         return status;
-    int written = lens == &svg_graph ? dw_cli_draw(profile, files[0], path)
+    int written = dw_cli_check_contents(profile, lens, options, files[0]);
+    if (!written)
+        written = lens == &svg_graph ? dw_cli_draw(profile, files[0], path)
                                      : dw_cli_write(profile, lens, options, files[0], path);
     dw_profile_free(profile);
     return written ? written : status;

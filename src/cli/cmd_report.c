@@ -72,7 +72,8 @@ static int report_rows(const struct dw_profile *profile, const struct request *r
     if (given)
         return dw_cli_usage("--%s goes with a recording of calls%s, and %s holds none", given,
                             own ? "" : " or lines", file);
-    return dw_cli_write(profile, request->lens, &options->lens, file, NULL);
+    int status = dw_cli_check_contents(profile, request->lens, &options->lens, file);
+    return status ? status : dw_cli_write(profile, request->lens, &options->lens, file, NULL);
 }
 
 static int report_functions(const struct dw_profile *profile, const struct request *request,
@@ -140,7 +141,7 @@ static bool is_by_line(const struct dw_profile *profile, const struct request *r
     const struct dw_report_words *words = &request->words;
     if (words->by)
         return !strcmp(words->by, "line");
-    return dw_line_words_given(&request->lines) || (dw_lines_are_all(profile) && !words->columns);
+    return dw_line_words_given(&request->lines) || dw_lines_are_all(profile);
 }
 
 static bool is_by_function(const struct dw_profile *profile, const struct request *request)

@@ -14,6 +14,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static const char help[] =
 struct run {
     const char *out;
     const char *python;
-    bool timeline, cpu, calls, signatures, lines, callees, quiet;
+    bool timeline, cpu, calls, signatures, lines, callees, quiet, help;
     struct dw_out functions; /* of -f, one a line */
     char **program;          /* NULL-terminated: script, -m module or -c code, and arguments */
 };
@@ -159,21 +160,26 @@ static void print_report(const struct run *run, const char *out_file,
     dw_out_close(&out);
 }
 
-static void report(const struct run *run, const char *python, const char *out_file, time_t since)
+/* A program that failed before anything was recorded has said what there is to say. */
+static bool is_in_vain(const struct dw_profile *profile, bool failed)
 {
-    struct stat log;
+    return failed && !dw_lines_are_in(profile) && !dw_functions_are_in(profile) &&
+           !has_regions(profile);
+}
+
+static void report(const struct run *run, const char *out_file, time_t since, bool failed)
+{
     struct dw_profile *profile;
-    if (stat(out_file, &log)) {
-        fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
-        return;
-    }
     if (run->quiet || dw_profile_new(&profile))
         return;
     int error = dw_log_read_file(out_file, 0, profile);
+    uint32_t children = error ? 0 : read_children(out_file, since, profile);
     if (error)
         dw_cli_error(out_file, error);
-    else
-        print_report(run, out_file, profile, read_children(out_file, since, profile));
+    else if (!is_in_vain(profile, failed))
+        print_report(run, out_file, profile, children);
+    else if (!run->out && !children)
+        unlink(out_file);
     dw_profile_free(profile);
 }
 
@@ -183,6 +189,19 @@ static void remove_old(const char *path)
     struct stat status;
     if (!lstat(path, &status) && S_ISREG(status.st_mode))
         unlink(path);
+}
+
+static bool can_write(const char *path)
+{
+    struct stat status;
+    if (!stat(path, &status))
+        return !S_ISDIR(status.st_mode) && !access(path, W_OK);
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return false;
+    close(file);
+    unlink(path);
+    return true;
 }
 
 static const char *probe_of(const struct run *run)
@@ -215,64 +234,102 @@ static int start(const struct run *run)
     set_functions(run);
     free(wanted);
     remove_old(out_file);
+    bool is_writable = can_write(out_file); /* if not, the interpreter says so */
     time_t since = time(NULL);
     int status = dw_child_run(python, run->program);
     if (status < 0) {
         dw_cli_error(python, DW_ERR_IO);
         return 127;
     }
-    report(run, python, out_file, since);
+    if (is_writable && access(out_file, F_OK))
+        fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
+    else if (is_writable)
+        report(run, out_file, since, status != 0);
     return dw_child_exit(status);
 }
 
-/* Our options end at the first word that is not one of them: the rest is the program's. */
-int dw_cmd_run(int argc, char **argv)
+static bool take_flag(struct run *run, const char *word)
 {
-    struct run run = {0};
+    if (!strcmp(word, "--timeline"))
+        run->timeline = true;
+    else if (!strcmp(word, "--cpu"))
+        run->cpu = true;
+    else if (!strcmp(word, "--calls"))
+        run->calls = true;
+    else if (!strcmp(word, "--signatures"))
+        run->calls = run->signatures = true;
+    else if (!strcmp(word, "--lines"))
+        run->lines = true;
+    else if (!strcmp(word, "--callees"))
+        run->lines = run->callees = true;
+    else if (!strcmp(word, "--quiet") || !strcmp(word, "-q"))
+        run->quiet = true;
+    else
+        return !strcmp(word, "--regions");
+    return true;
+}
+
+/* What the value of an option is, or NULL when it is none that has one. */
+static const char *value_of(const char *word)
+{
+    return !strcmp(word, "-f")         ? "a function"
+           : !strcmp(word, "-o")       ? "a file"
+           : !strcmp(word, "--python") ? "an interpreter"
+                                       : NULL;
+}
+
+static void take_value(struct run *run, const char *word, const char *value)
+{
+    if (!strcmp(word, "-o")) {
+        run->out = value;
+    } else if (!strcmp(word, "--python")) {
+        run->python = value;
+    } else {
+        run->lines = true;
+        dw_out_printf(&run->functions, "%s\n", value);
+    }
+}
+
+/* Our options end at the first word that is not one of them: the rest is the program's. Returns
+ * 0, or the status after saying what is wrong. */
+static int parse(struct run *run, int argc, char **argv)
+{
     int at = 1;
-    dw_out_init_memory(&run.functions);
     for (; at < argc; at++) {
-        const char *word = argv[at];
-        if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
-            fputs(help, stdout);
+        const char *needed = value_of(argv[at]);
+        run->help = !strcmp(argv[at], "--help") || !strcmp(argv[at], "-h");
+        if (run->help)
             return 0;
-        } else if (!strcmp(word, "--timeline")) {
-            run.timeline = true;
-        } else if (!strcmp(word, "--cpu")) {
-            run.cpu = true;
-        } else if (!strcmp(word, "--calls")) {
-            run.calls = true;
-        } else if (!strcmp(word, "--signatures")) {
-            run.calls = run.signatures = true;
-        } else if (!strcmp(word, "--lines")) {
-            run.lines = true;
-        } else if (!strcmp(word, "--callees")) {
-            run.lines = run.callees = true;
-        } else if (!strcmp(word, "-f") && at + 1 < argc) {
-            run.lines = true;
-            dw_out_printf(&run.functions, "%s\n", argv[++at]);
-        } else if (!strcmp(word, "--quiet") || !strcmp(word, "-q")) {
-            run.quiet = true;
-        } else if (!strcmp(word, "--regions")) {
-            continue;
-        } else if (!strcmp(word, "-o") && at + 1 < argc) {
-            run.out = argv[++at];
-        } else if (!strcmp(word, "--python") && at + 1 < argc) {
-            run.python = argv[++at];
-        } else {
+        if (needed && at + 1 == argc)
+            return dw_cli_usage("%s needs %s; see 'dwell run --help'", argv[at], needed);
+        if (!needed && !take_flag(run, argv[at]))
             break;
+        if (needed) {
+            take_value(run, argv[at], argv[at + 1]);
+            at++;
         }
     }
     if (at < argc && !strcmp(argv[at], "--"))
         at++;
-    run.program = argv + at;
+    run->program = argv + at;
     if (at == argc)
         return dw_cli_usage("run needs a program: 'dwell run script.py'");
     if (argv[at][0] == '-' && strcmp(argv[at], "-m") && strcmp(argv[at], "-c"))
         return dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
-    if (run.lines && run.calls)
+    if (run->lines && run->calls)
         return dw_cli_usage("--lines and --calls cannot be recorded in one run yet; run it twice");
-    int status = start(&run);
+    return 0;
+}
+
+int dw_cmd_run(int argc, char **argv)
+{
+    struct run run = {0};
+    dw_out_init_memory(&run.functions);
+    int status = parse(&run, argc, argv);
+    if (run.help)
+        fputs(help, stdout);
+    else if (!status)
+        status = start(&run);
     dw_out_close(&run.functions);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "lens/timings.h"
 #include "log/reader.h"
 
 #include <stdio.h>
@@ -55,4 +56,22 @@ struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *sta
         return profile;
     dw_profile_free(profile);
     return NULL;
+}
+
+/* Columns are those of calls and regions. A recording in which no region was entered is fine. */
+int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
+                          const struct dw_lens_options *options, const char *file)
+{
+    bool shows_lines = lens->shows_lines && !options->columns;
+    if (dw_timings_are_all(profile) && !lens->shows_timings)
+        dw_cli_usage("%s: holds timings, no calls or regions; see them with 'dwell report %s' or "
+                     "'dwell export --to json'",
+                     file, file);
+    else if (dw_lines_are_all(profile) && !shows_lines)
+        dw_cli_usage("%s: holds lines, no calls or regions; see them with 'dwell report %s' or "
+                     "'dwell export' --to lines, html, csv or json",
+                     file, file);
+    else
+        return 0;
+    return DW_EXIT_TROUBLE;
 }

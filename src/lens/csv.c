@@ -60,5 +60,6 @@ const struct dw_lens dw_lens_csv = {
     .name = "csv",
     .summary = "comma-separated values",
     .extension = ".csv",
+    .shows_lines = true,
     .write = write_csv,
 };

@@ -7,12 +7,14 @@
 
 #include <math.h>
 
+/* The root is a region where nothing else could be around it: in a recording of regions. */
 static bool has_regions(const struct dw_profile *profile)
 {
+    bool of_calls = dw_functions_are_in(profile);
     for (uint32_t t = 0; t < profile->thread_count; t++)
         for (uint32_t i = 0; i < profile->threads[t].metric_count; i++) {
             uint32_t kind = dw_profile_frame(profile, profile->threads[t].metrics[i].path)->kind;
-            if (kind == DW_FRAME_ROOT || kind == DW_FRAME_REGION)
+            if (kind == DW_FRAME_REGION || (kind == DW_FRAME_ROOT && !of_calls))
                 return true;
         }
     return false;
@@ -151,7 +153,7 @@ static void find_scale(struct dw_diff *diff)
     diff->scale = can ? (double)diff->totals[DW_NEW] / (double)diff->totals[DW_OLD] : 1;
 }
 
-static void compare(const struct dw_diff *diff, struct dw_diff_row *row)
+void dw_diff_compare(const struct dw_diff *diff, struct dw_diff_row *row)
 {
     const struct dw_diff_sums *old = &row->at[DW_OLD], *new = &row->at[DW_NEW];
     double calls = (double)old->count * diff->scale, self = dw_diff_self(diff, row, DW_OLD);
@@ -229,7 +231,7 @@ static int compare_indices(const void *left, const void *right, void *context)
 static int rank(struct dw_diff *diff)
 {
     for (uint32_t i = 0; i < diff->count; i++)
-        compare(diff, &diff->rows[i]);
+        dw_diff_compare(diff, &diff->rows[i]);
     diff->by_change = malloc((diff->count + 1u) * sizeof *diff->by_change);
     if (!diff->by_change)
         return DW_ERR_MEMORY;

@@ -71,6 +71,8 @@ void dw_diff_release(struct dw_diff *diff);
 int dw_diff_add_lines(struct dw_diff *diff);
 /* A new row of zeros, or NULL; valid until the next. */
 struct dw_diff_row *dw_diff_add_row(struct dw_diff *diff, uint32_t place, uint32_t node);
+/* Sets the changes of the row by the sums of its sides. */
+void dw_diff_compare(const struct dw_diff *diff, struct dw_diff_row *row);
 
 /* Own time of a side, in nanoseconds on the scale of the new profile. */
 static inline double dw_diff_self(const struct dw_diff *diff, const struct dw_diff_row *row,

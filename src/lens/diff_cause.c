@@ -10,10 +10,18 @@
 #define SMALLEST_SHARE 0.3  /* the same of shares: what one gains the others lose */
 #define PARTLY (1.0 / 3)    /* of a row's change: less of it is no reason */
 #define ALIKE 0.1           /* two ratios that differ less are the same */
+#define MOST 0.5            /* of a row's change: a path that makes more is why it changed */
 
 static bool is_noise(const struct dw_diff *diff, double change)
 {
     return fabs(change) < fmax(diff->options.threshold * dw_diff_whole(diff), NOTHING_NS);
+}
+
+/* Whether there are changes that would be causes if they took longer. */
+static bool is_too_little(const struct dw_diff *diff)
+{
+    double largest = diff->count ? fabs(diff->rows[diff->by_change[0]].change) : 0;
+    return largest > 0 && largest >= diff->options.threshold * dw_diff_whole(diff);
 }
 
 uint32_t dw_diff_causes(const struct dw_diff *diff, uint32_t rows[DW_DIFF_CAUSES_MAX])
@@ -111,6 +119,28 @@ static void put_because(struct dw_out *out, const struct dw_diff *diff,
     dw_out_text(out, !appeared ? " is" : place->is_in[DW_NEW] ? " is new" : " is gone");
 }
 
+static double more_calls(const struct dw_diff *diff, const struct dw_diff_sums at[DW_SIDES])
+{
+    return (double)at[DW_NEW].count - diff->scale * (double)at[DW_OLD].count;
+}
+
+/* What the reason is looked for in: the path that is named, when it makes most of the change, since
+ * calls from elsewhere have nothing to do with it then. Unless these are the same calls: what only
+ * has another caller now did not change because of that. */
+static struct dw_diff_row what_changed(const struct dw_diff *diff, const struct dw_diff_row *row)
+{
+    struct dw_diff_row path = *row;
+    if (diff->options.by != DW_DIFF_FUNCTION || row->node == DW_DIFF_NONE)
+        return *row;
+    const struct dw_diff_node *node = &diff->tree.nodes[row->node];
+    memcpy(path.at, node->at, sizeof path.at);
+    memcpy(path.is_in, node->is_in, sizeof path.is_in);
+    dw_diff_compare(diff, &path);
+    bool is_most = fabs(row->change - path.change) < (1 - MOST) * fabs(row->change);
+    bool has_moved = fabs(more_calls(diff, row->at)) < MOST * fabs(more_calls(diff, path.at));
+    return is_most && !has_moved ? path : *row;
+}
+
 static void put_changed(struct dw_out *out, const struct dw_diff *diff,
                         const struct dw_diff_row *row)
 {
@@ -146,12 +176,13 @@ static void put_shares(struct dw_out *out, const struct dw_diff *diff,
 void dw_diff_put_reason(struct dw_out *out, const struct dw_diff *diff,
                         const struct dw_diff_row *row)
 {
-    bool was = row->is_in[DW_OLD] && row->at[DW_OLD].count;
-    bool is = row->is_in[DW_NEW] && row->at[DW_NEW].count;
+    const struct dw_diff_row of = what_changed(diff, row);
+    bool was = of.is_in[DW_OLD] && of.at[DW_OLD].count;
+    bool is = of.is_in[DW_NEW] && of.at[DW_NEW].count;
     if (was && is && diff->options.normalise) {
         put_shares(out, diff, row);
     } else if (was && is) {
-        put_changed(out, diff, row);
+        put_changed(out, diff, &of);
     } else {
         bool appeared = is || !was;
         const struct dw_diff_place *place = &diff->places.places[row->place];
@@ -286,6 +317,7 @@ int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff)
         fabs(total - explained_by(diff, rows, count)) > UNEXPLAINED * fabs(total))
         dw_out_text(out, ", the rest in many places");
     if (!count)
-        dw_out_text(out, "no change worth naming");
+        dw_out_text(out, is_too_little(diff) ? "too little time to judge (less than 0.1 ms)"
+                                             : "no change worth naming");
     return out->error;
 }

@@ -226,7 +226,8 @@ static void put_rest(struct layout *layout, uint32_t box, double top)
     double width = layout->rest[box];
     open_box(out, &(struct shape){"rest", layout->left[box] + layout->used[box] - width, width,
                                   top + ROW * (layout->depth[box] + 1.0)});
-    dw_out_printf(out, "%u more that are not drawn\n", layout->hidden[box]);
+    dw_out_printf(out, "%u more that %s not drawn\n", layout->hidden[box],
+                  layout->hidden[box] == 1 ? "is" : "are");
     dw_buffer_clear(&layout->text.buffer);
     layout->flame->put_weight(&layout->text, layout->flame->context, width * layout->whole);
     put_lines(out, (const char *)layout->text.buffer.data, layout->text.buffer.size);
@@ -319,11 +320,13 @@ static void put_keys(struct dw_out *out, const struct dw_flame *flame, double to
 
 static void put_left_out(struct layout *layout, double top)
 {
+    bool is_one = layout->left_out == 1;
     if (layout->left_out)
         dw_out_printf(layout->out,
-                      "<text class=\"line\" x=\"%d\" y=\"%.0f\">%u boxes are too narrow or too "
-                      "deep to be drawn; grey ones stand for them</text>\n",
-                      MARGIN, top, layout->left_out);
+                      "<text class=\"line\" x=\"%d\" y=\"%.0f\">%u %s too narrow or too deep to be "
+                      "drawn%s</text>\n",
+                      MARGIN, top, layout->left_out, is_one ? "box is" : "boxes are",
+                      is_one ? "" : "; grey ones stand for them");
 }
 
 static void put_picture(struct layout *layout, uint32_t *root, uint32_t *rows)

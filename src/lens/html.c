@@ -308,5 +308,6 @@ const struct dw_lens dw_lens_html = {
     .name = "html",
     .summary = "one page for the browser, with everything in it",
     .extension = ".html",
+    .shows_lines = true,
     .write = write_html,
 };

@@ -315,5 +315,7 @@ const struct dw_lens dw_lens_json = {
     .name = "json",
     .summary = "the report as one JSON document",
     .extension = ".json",
+    .shows_lines = true,
+    .shows_timings = true,
     .write = write_json,
 };

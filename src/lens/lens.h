@@ -33,6 +33,8 @@ struct dw_lens {
     const char *extension; /* of files that hold it; NULL when it is for people to read */
     bool needs_events;     /* the profile must be read with DW_READ_EVENTS */
     bool binary;           /* the output is no text */
+    bool shows_lines;      /* and not only calls and regions */
+    bool shows_timings;    /* the same */
     /* 0 or an error; trouble with the output itself is sticky in `out`. */
     int (*write)(const struct dw_profile *profile, const struct dw_lens_options *options,
                  struct dw_out *out);

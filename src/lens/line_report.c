@@ -225,5 +225,6 @@ static int write_lines(const struct dw_profile *profile, const struct dw_lens_op
 const struct dw_lens dw_lens_lines = {
     .name = "lines",
     .summary = "the source with what was measured on its lines",
+    .shows_lines = true,
     .write = write_lines,
 };

@@ -127,7 +127,7 @@ def test_a_swapped_diff_is_the_mirrored_verdict(record, data):
     assert data(appeared, old)["causes"][0]["reason"] == "gone"
 
 
-@pytest.mark.parametrize("by", ["function", "path", "region"])
+@pytest.mark.parametrize("by", ["function", "path"])
 def test_the_same_file_twice_is_no_change(record, diff, data, by):
     log = record("same", PROGRAM)
     assert diff(log, log, "--by", by).splitlines()[0] == "total +0.00 ms: no change worth naming"
@@ -138,7 +138,7 @@ def test_the_same_file_twice_is_no_change(record, diff, data, by):
 
 def test_rows_add_up_to_the_change(record, data):
     old, new = record("old", PROGRAM), record("new", SLOWER)
-    for by in ("function", "path", "region"):
+    for by in ("function", "path"):
         document = data(old, new, "--by", by)
         changes = sum(row["change_ns"] for row in document["rows"])
         assert changes == document["change_ns"]
@@ -272,6 +272,8 @@ def test_failing_when_it_is_slower(record, run_dwell):
     assert status(old, new, "--fail-if", "slower 100%", "--of", "decode") == 1
     assert status(old, old, "--fail-if", "slower 0%", "--of", "render") == 0
     assert status(old, new, "--fail-if", "slower 5%", "--of", "nobody") == 2
+    assert status(old, new, "--fail-if", "slower 5%", "--of", "checksum", "--normalise") == 1
+    assert status(old, new, "--fail-if", "slower 5%", "--of", "render", "--normalise") == 0
     done = run_dwell("diff", old, new, "--fail-if", "slower 50%", "--of", "decode")
     assert done.stderr.startswith("dwell: decode is ")
     assert done.stdout.startswith("total +")
@@ -289,6 +291,7 @@ def test_bad_usage(record, run_dwell):
         ([log, log, "--fail-if", "faster 5%"], "slower 5%"),
         ([log, log, "--fail-if", "slower 5 moons"], "slower 5%"),
         ([log, log, "--of", "main"], "--fail-if"),
+        ([log, log, "--normalise", "--fail-if", "slower 5%"], "--of NAME"),
         ([log, log, "-o", log], "would overwrite"),
         ([log, "nothing.dwell"], "nothing.dwell"),
     ]:
@@ -306,6 +309,25 @@ def test_calls_and_regions_do_not_compare(record, run_dwell):
     assert "regions.dwell holds regions" in done.stderr
     assert run_dwell("diff", calls, regions, "--by", "function").returncode == 2
     assert run_dwell("diff", regions, regions, "--by", "function").returncode == 0
+
+
+def test_regions_are_not_in_a_recording_of_calls(record, run_dwell, diff):
+    calls, none = record("calls", PROGRAM), record("none", PROGRAM, calls=False)
+    done = run_dwell("diff", calls, calls, "--by", "region")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--by region needs regions, and {calls} holds none" in done.stderr
+    assert "no change worth naming" in diff(none, none)  # none entered: <main> is all there is
+
+
+def test_timings_are_compared_elsewhere(tmp_path, run_dwell):
+    for name in ("old", "new"):
+        run_dwell("time", "-r", "2", "-n", "1", "-o", f"{name}.dwell", "pass")
+    done = run_dwell("diff", "old.dwell", "new.dwell")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "dwell: old.dwell and new.dwell hold timings; 'dwell report OLD NEW' compares them\n"
+    )
+    assert run_dwell("report", "old.dwell", "new.dwell").returncode == 0
 
 
 LINES = """

@@ -127,3 +127,61 @@ def test_a_lens_that_needs_a_timeline_says_so(run_dwell):
     assert done.stderr == (
         "dwell: x.dwell: holds no timeline; record it with 'dwell run --timeline'\n"
     )
+
+
+LENSES = [
+    "table",
+    "tree",
+    "svg",
+    "pprof",
+    "speedscope",
+    "collapsed",
+    "pstats",
+    "callgrind",
+    "dot",
+    "svg-graph",
+]
+
+
+def refusal(run_dwell, *arguments):
+    done = run_dwell(*arguments)
+    assert (done.returncode, done.stdout) == (1, ""), arguments
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_timings_are_not_shown_as_an_empty_recording(run_dwell):
+    run_dwell("time", "-r", "2", "-n", "1", "-o", "x.dwell", "pass")
+    says = (
+        "dwell: x.dwell: holds timings, no calls or regions; see them with 'dwell report x.dwell'"
+    )
+    for lens in [*LENSES, "csv", "html", "chrome", "lines"]:
+        assert refusal(run_dwell, "export", "x.dwell", "--to", lens).startswith(says), lens
+    for options in (["--by", "function"], ["--format", "tree"], ["--format", "csv"]):
+        assert refusal(run_dwell, "report", "x.dwell", *options).startswith(says), options
+    assert '"timings"' in run_dwell("export", "x.dwell", "--to", "json").stdout
+    assert "pass" in run_dwell("report", "x.dwell").stdout
+
+
+def test_lines_are_not_shown_as_an_empty_recording(run_dwell):
+    code = "@profile\ndef f():\n    return 1\nf()"
+    run_dwell("run", "-q", "--lines", "-o", "x.dwell", "-c", code)
+    says = "dwell: x.dwell: holds lines, no calls or regions; see them with 'dwell report x.dwell'"
+    for lens in [*LENSES, "chrome"]:
+        assert refusal(run_dwell, "export", "x.dwell", "--to", lens).startswith(says), lens
+    for command in (
+        ["report", "x.dwell", "--by", "function"],
+        ["report", "x.dwell", "--by", "region", "--format", "tree"],
+        ["export", "x.dwell", "--to", "csv", "--columns", "name"],
+    ):
+        assert refusal(run_dwell, *command).startswith(says), command
+    for lens in ("lines", "html", "csv", "json"):
+        assert run_dwell("export", "x.dwell", "--to", lens).returncode == 0
+
+
+def test_a_recording_in_which_no_region_was_entered_is_fine(run_dwell):
+    run_dwell("run", "-q", "-o", "x.dwell", "-c", "pass")
+    for lens in [*LENSES[:-1], "csv", "html", "json"]:  # the last needs Graphviz
+        done = run_dwell("export", "x.dwell", "--to", lens, "-o", "out")
+        assert (done.returncode, done.stderr) == (0, "")
+    assert "<main>" in run_dwell("report", "x.dwell").stdout

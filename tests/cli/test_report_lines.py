@@ -123,6 +123,7 @@ def test_data(log: LineLog, run_dwell: Callable) -> None:
         (["--callers"], "--callers goes with --by function"),
         (["--format", "tree"], "--format tree does not go with --by line"),
         (["--by", "line", "--columns", "name"], "--columns does not go with --by line"),
+        (["--columns", "name"], "--columns does not go with --by line"),
     ],
 )
 def test_bad_usage(log: LineLog, run_dwell: Callable, arguments: list[str], complaint: str) -> None:

@@ -281,7 +281,38 @@ def test_a_file_that_cannot_grow_costs_only_its_tail(tmp_path, run_dwell):
 def test_a_log_that_cannot_be_made(tmp_path, run_dwell):
     done = run_dwell("run", "-o", "no/such/dir/x.dwell", "-c", "print('runs')")
     assert (done.returncode, done.stdout) == (0, "runs\n")
-    assert "no/such/dir/x.dwell: No such file or directory; nothing is recorded" in done.stderr
+    assert done.stderr == (
+        f"dwell: {tmp_path}/no/such/dir/x.dwell: No such file or directory; nothing is recorded\n"
+    )
+    done = run_dwell("run", "-o", tmp_path, "-c", "pass")
+    assert done.stderr == f"dwell: {tmp_path}: Is a directory; nothing is recorded\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--calls"], ["--lines"]])
+def test_a_program_that_fails_at_once_has_the_last_word(tmp_path, run_dwell, options):
+    plain = subprocess.run(
+        [sys.executable, "nosuch.py"], capture_output=True, text=True, cwd=tmp_path
+    )
+    options = ["--python", sys.executable, *options]
+    done = run_dwell("run", *options, "nosuch.py")
+    assert done.returncode == plain.returncode != 0
+    assert done.stderr == plain.stderr
+    assert list(tmp_path.iterdir()) == []
+    done = run_dwell("run", *options, "-o", "x.dwell", "nosuch.py")
+    assert done.stderr == plain.stderr
+    assert run_dwell("check", "x.dwell").returncode == 0  # a file that was asked for is made
+
+
+def test_what_a_program_recorded_before_it_failed_is_reported(run_dwell):
+    done = run_dwell("run", "-c", "import dwell\nwith dwell.region('a'):\n    1 / 0\n")
+    assert done.returncode == 1
+    assert ". a" in done.stderr and "recorded in" in done.stderr
+
+
+def test_a_python_without_dwell_is_told(tmp_path, run_dwell):
+    done = run_dwell("run", "--python", "/bin/echo", "x.py")
+    assert done.stdout == "x.py\n"
+    assert done.stderr == "dwell: nothing was recorded: is dwell installed for /bin/echo?\n"
 
 
 @pytest.mark.parametrize(
@@ -289,6 +320,9 @@ def test_a_log_that_cannot_be_made(tmp_path, run_dwell):
     [
         (["run"], "run needs a program"),
         (["run", "--nope", "x.py"], "no option '--nope'"),
+        (["run", "--lines", "-f"], "-f needs a function"),
+        (["run", "-o"], "-o needs a file"),
+        (["run", "--python"], "--python needs an interpreter"),
         (["run", "--python", "/no/python", "-c", "1"], "/no/python: No such file or directory"),
     ],
 )

@@ -227,6 +227,28 @@ static void test_changes_that_cancel_out(void **state)
     dw_profile_free(profiles[DW_NEW]);
 }
 
+/* Times that two runs of anything differ by. */
+static void test_what_is_too_short_is_not_judged(void **state)
+{
+    (void)state;
+    static const char little[] = "total +81.8 us: too little time to judge (less than 0.1 ms)";
+    const uint64_t each[] = {18700, 100500, 1018700, 1020700};
+    struct dw_profile *profiles[4];
+    for (unsigned i = 0; i < 4; i++) {
+        profiles[i] = fixture_new();
+        dw_frame_id f = fixture_function(profiles[i], "x.py", 1, "f");
+        call(profiles[i], thread_of(profiles[i]), DW_PATH_ROOT, f, 1, each[i]);
+    }
+    struct dw_diff diff = make(profiles[0], profiles[1], &by_function);
+    check_sentence(&diff, little);
+    dw_diff_release(&diff);
+    diff = make(profiles[2], profiles[3], &by_function);
+    check_sentence(&diff, "total +0.0020 ms: no change worth naming");
+    dw_diff_release(&diff);
+    for (unsigned i = 0; i < 4; i++)
+        dw_profile_free(profiles[i]);
+}
+
 /* Reasons that point in opposite directions are both said. */
 static void test_more_calls_that_are_faster(void **state)
 {
@@ -245,6 +267,58 @@ static void test_more_calls_that_are_faster(void **state)
     dw_diff_release(&diff);
     dw_profile_free(profiles[DW_OLD]);
     dw_profile_free(profiles[DW_NEW]);
+}
+
+/* main calls sum itself, and once, for long, through `caller`. */
+static struct dw_profile *summer(const char *caller, unsigned calls, uint64_t each, uint64_t own)
+{
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = thread_of(profile);
+    dw_frame_id main = fixture_function(profile, "x.py", 9, "main");
+    dw_frame_id sum = fixture_function(profile, "x.py", 1, "sum");
+    dw_path_id top = call(profile, thread, DW_PATH_ROOT, main, 1, 100 * MS);
+    call(profile, thread, top, sum, 1000, own);
+    if (!caller)
+        return profile;
+    dw_frame_id between = fixture_function(profile, "x.py", 5, caller);
+    dw_path_id middle = call(profile, thread, top, between, 1, calls * each);
+    call(profile, thread, middle, sum, calls, each);
+    return profile;
+}
+
+static void check_summers(struct dw_profile *old, struct dw_profile *new, const char *reason)
+{
+    struct dw_diff diff = make(old, new, &by_function);
+    struct dw_out out;
+    dw_out_init_memory(&out);
+    for (uint32_t i = 0; i < diff.count; i++)
+        if (!strcmp(diff.places.places[diff.rows[i].place].name.bytes, "sum"))
+            dw_diff_put_reason(&out, &diff, &diff.rows[i]);
+    dw_out_char(&out, '\0');
+    assert_string_equal((char *)out.buffer.data, reason);
+    dw_out_close(&out);
+    dw_diff_release(&diff);
+    dw_profile_free(old);
+    dw_profile_free(new);
+}
+
+static void test_the_reason_is_of_the_path_that_is_named(void **state)
+{
+    (void)state;
+    const uint64_t us = 1000;
+    check_summers(summer("once", 1, 12 * MS, us), summer(NULL, 0, 0, us),
+                  "no longer called, because once is gone");
+    check_summers(summer(NULL, 0, 0, us), summer("once", 1, 12 * MS, us),
+                  "newly called, because once is new");
+    check_summers(summer("f", 10, MS, us), summer("f", 40, MS, us), "called 4x more often");
+    check_summers(summer("f", 10, MS, us), summer("f", 10, 3 * MS, us), "each call 3x slower");
+}
+
+/* The same calls by way of another function: that is not why they take longer. */
+static void test_another_caller_is_no_reason(void **state)
+{
+    (void)state;
+    check_summers(summer("f", 10, MS, 1), summer("g", 10, 8 * MS, 1), "each call 8x slower");
 }
 
 static bool are_one_place(const struct dw_diff_places *places, dw_frame_id old, dw_frame_id new)
@@ -401,7 +475,10 @@ int main(void)
         cmocka_unit_test(test_time_in_callees_with_lines_is_theirs),
         cmocka_unit_test(test_the_cause_of_more_calls_is_above),
         cmocka_unit_test(test_changes_that_cancel_out),
+        cmocka_unit_test(test_what_is_too_short_is_not_judged),
         cmocka_unit_test(test_more_calls_that_are_faster),
+        cmocka_unit_test(test_the_reason_is_of_the_path_that_is_named),
+        cmocka_unit_test(test_another_caller_is_no_reason),
         cmocka_unit_test(test_files_by_the_end_of_their_path),
         cmocka_unit_test(test_lines_tell_equal_names_apart),
         cmocka_unit_test(test_names_that_do_not_last),

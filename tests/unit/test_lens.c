@@ -348,6 +348,22 @@ static void test_svg_merges_what_is_too_narrow(void **state)
     dw_profile_free(profile);
 }
 
+static void test_svg_of_one_box_too_many(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
+    dw_path_id path = DW_PATH_ROOT;
+    for (unsigned depth = 0; depth < 500; depth++)
+        path = fixture_child(profile, path, DW_FRAME_REGION, "link", 4);
+    fixture_entry(profile, thread, path, MS);
+    char *text = fixture_show(profile, "svg", NULL, NULL);
+    check_has(text, "<title>1 more that is not drawn\n");
+    check_has(text, ">1 box is too narrow or too deep to be drawn</text>");
+    free(text);
+    dw_profile_free(profile);
+}
+
 /* 1000 chains of 100 regions: all of them are wide enough, and too many for a browser. */
 static void test_svg_has_a_bounded_size(void **state)
 {
@@ -453,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_svg),
         cmocka_unit_test(test_svg_merges_what_is_too_narrow),
+        cmocka_unit_test(test_svg_of_one_box_too_many),
         cmocka_unit_test(test_svg_has_a_bounded_size),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_deep_path),
