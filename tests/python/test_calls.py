@@ -80,7 +80,7 @@ def test_times_of_long_functions_are_those_of_cprofile():
     ours, theirs = stats_of(ours), stats_of(theirs)
     for name, truth in (("one", 0.05), ("two", 0.03), ("spin", 0.05)):
         assert ours[name][3] == pytest.approx(theirs[name][3], rel=0.2)
-        assert ours[name][3] == pytest.approx(truth, rel=0.2)
+        assert truth * 0.99 < ours[name][3] < truth * 2  # a busy machine adds to it
 
 
 def test_recursion_counts_and_times_once():

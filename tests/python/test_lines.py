@@ -942,9 +942,13 @@ def test_a_signal_is_not_lost() -> None:
     def work() -> None:
         signal.raise_signal(signal.SIGINT) or [].append(1)
 
-    for profiler in (LineProfiler(work, callees=True), dwell.Profile()):
-        with pytest.raises(KeyboardInterrupt), profiler:
-            work()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
+    try:
+        for profiler in (LineProfiler(work, callees=True), dwell.Profile()):
+            with pytest.raises(KeyboardInterrupt), profiler:
+                work()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_last_reference_goes_while_a_name_is_made() -> None:
