@@ -18,7 +18,7 @@
 int dw_series_units(const struct dw_series *series, double **result, size_t *count)
 {
     size_t group = series->group ? series->group : 1, made = 0;
-    double *units = malloc(((series->count + group - 1) / group + 1) * sizeof *units);
+    double *units = calloc((series->count + group - 1) / group + 1, sizeof *units);
     double *values = malloc(group * sizeof *values);
     for (size_t i = 0; units && values && i < series->count; i += group) {
         size_t size = series->count - i < group ? series->count - i : group;
