@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from . import _core
@@ -17,8 +18,9 @@ from ._machine import git
 from .timing import CONFIDENCE, Timing, format_time
 
 FILE_NAME = ".dwell-history.sqlite"
+_APPLICATION_ID = 0x6477_656C  # "dwel"
 _VERSION = 1
-_TABLE = """CREATE TABLE IF NOT EXISTS timing (
+_TABLE = """CREATE TABLE timing (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
     saved REAL NOT NULL,      -- seconds since 1970
@@ -27,7 +29,7 @@ _TABLE = """CREATE TABLE IF NOT EXISTS timing (
     python TEXT NOT NULL,
     loops INTEGER NOT NULL,
     runs_ns TEXT NOT NULL,    -- a JSON list
-    run_group INTEGER NOT NULL,
+    run_group INTEGER NOT NULL,  -- runs of each process, 0 when one made them all
     machine TEXT NOT NULL     -- a JSON object
 )"""
 
@@ -48,18 +50,41 @@ def default_file() -> str:
     return os.path.join(git("rev-parse", "--show-toplevel") or os.getcwd(), FILE_NAME)
 
 
+def _is_ours(connection: sqlite3.Connection, file: str) -> bool:
+    """False when nothing is in it yet."""
+
+    def one(query: str) -> int:
+        return int(connection.execute(query).fetchone()[0])
+
+    if one("PRAGMA application_id") == _APPLICATION_ID:
+        if one("PRAGMA user_version") > _VERSION:
+            raise HistoryError(f"{file}: written by a newer dwell")
+        return True
+    if one("PRAGMA application_id") or one("SELECT count(*) FROM sqlite_master"):
+        raise HistoryError(f"{file}: a database of another program")
+    return False
+
+
 @contextmanager
-def _opened(file: str) -> Iterator[sqlite3.Connection]:
+def _opened(file: str, mode: str) -> Iterator[sqlite3.Connection]:
+    """`mode` is ro or rwc, as SQLite has them."""
+    address = f"{Path(file).absolute().as_uri()}?mode={mode}"
     try:
-        with closing(sqlite3.connect(file)) as connection, connection:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > _VERSION:
-                raise HistoryError(f"{file}: written by a newer dwell")
-            connection.execute(_TABLE)
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        with closing(sqlite3.connect(address, uri=True)) as connection, connection:
+            if not _is_ours(connection, file) and mode != "ro":
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {_VERSION}")
+                connection.execute(_TABLE)
             yield connection
     except sqlite3.Error as error:
         raise HistoryError(f"{file}: {error}") from None
+
+
+def check(file: str) -> None:
+    """Raises HistoryError unless timings can be added to what is there, if anything is."""
+    if os.path.exists(file):
+        with _opened(file, "ro"):
+            pass
 
 
 def _commit_time(revision: str) -> float | None:
@@ -82,7 +107,7 @@ def add(file: str, name: str, timing: Timing, revision: str, machine: dict[str, 
         timing.group,
         json.dumps(machine),
     )
-    with _opened(file) as connection:
+    with _opened(file, "rwc") as connection:
         connection.execute(
             "INSERT INTO timing (name, saved, committed, revision, python, loops, runs_ns,"
             " run_group, machine) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -94,7 +119,7 @@ def entries(file: str, name: str) -> list[Entry]:
     """The timings of that name, in the order of their commits."""
     if not os.path.exists(file):
         raise HistoryError(f"{file}: no such file; 'dwell time --save {name} STMT' makes it")
-    with _opened(file) as connection:
+    with _opened(file, "ro") as connection:
         rows = connection.execute(
             "SELECT coalesce(committed, saved), revision, python, loops, runs_ns, run_group"
             " FROM timing WHERE name = ? ORDER BY 1, id",
@@ -111,12 +136,16 @@ def entries(file: str, name: str) -> list[Entry]:
 
 
 def _change(before: Timing, after: Timing) -> str:
-    """How a timing differs from the one before it, if that can be told: not from the runs of one
-    process, which may differ from those of the next for no reason in the code."""
+    """How a timing differs from the one before it, if that can be told.
+
+    The runs of a single process cannot: what sets it apart from the next one, as its memory
+    layout, is in all of them.
+    """
     if not before.group or not after.group:
         return ""
-    groups = (before.group, after.group)
-    found = _core.compare_runs(before.timings, after.timings, groups, False, CONFIDENCE, "", "")
+    found = _core.compare_runs(
+        before.timings, after.timings, (before.group, after.group), False, CONFIDENCE, "", ""
+    )
     return str(found["change"])
 
 
@@ -130,7 +159,7 @@ def _changes(timings: list[Timing]) -> list[str]:
 def _bounds(timings: list[Timing]) -> tuple[float, float]:
     low, high = min(t.ci[0] for t in timings), max(t.ci[1] for t in timings)
     margin = (high - low) * 0.05 or high * 0.05
-    return low - margin, high + margin
+    return max(low - margin, 0.0), high + margin or 1e-9
 
 
 def _strip(timing: Timing, bounds: tuple[float, float], width: int) -> str:
@@ -147,19 +176,30 @@ def _strip(timing: Timing, bounds: tuple[float, float], width: int) -> str:
     return "".join(cells)
 
 
+_STRIP_MIN = 16  # below it, the ends of the axis run into each other
+
+
 def plot(found: list[Entry], width: int) -> str:
     """The history as lines for a terminal."""
     timings = [entry.timing for entry in found]
     bounds = _bounds(timings)
-    strip = max(width - 60, 20)
-    lines = [
+    changes = _changes(timings)
+    heads = [
         f"{_day(entry.when)}  {entry.revision[:13]:13}  "
         f"{entry.python:8} {format_time(entry.timing.median):>8}  "
-        f"{_strip(entry.timing, bounds, strip)}  {change}".rstrip()
-        for entry, change in zip(found, _changes(timings), strict=True)
+        for entry in found
+    ]
+    strip = width - max(map(len, heads)) - max(map(len, changes)) - 2
+    if strip < _STRIP_MIN:
+        return "\n".join(
+            (head + change).rstrip() for head, change in zip(heads, changes, strict=True)
+        )
+    lines = [
+        f"{head}{_strip(entry.timing, bounds, strip)}  {change}".rstrip()
+        for head, entry, change in zip(heads, found, changes, strict=True)
     ]
     low, high = format_time(bounds[0]), format_time(bounds[1])
-    return "\n".join([*lines, " " * 46 + low + high.rjust(strip - len(low))])
+    return "\n".join([*lines, " " * len(heads[0]) + low + high.rjust(strip - len(low))])
 
 
 _SVG_WIDTH, _SVG_HEIGHT, _SVG_LEFT, _SVG_TOP = 800, 300, 80, 40
@@ -199,11 +239,17 @@ def svg(name: str, found: list[Entry]) -> str:
         ends = y(entry.timing.ci[0]), y(entry.timing.ci[1])
         parts.append(_svg_point(entry, x, height, ends, change))
     for at in sorted({0, len(found) // 2, len(found) - 1}):
+        anchor = "end" if 0 < at == len(found) - 1 else "middle"
         parts.append(
-            f'<text x="{points[at][0]:.1f}" y="{bottom + 24}" text-anchor="middle">'
-            f"{html.escape(found[at].revision[:9] or _day(found[at].when))}</text>"
+            f'<text x="{points[at][0]:.1f}" y="{bottom + 24}" text-anchor="{anchor}">'
+            f"{html.escape(_short_revision(found[at]))}</text>"
         )
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _short_revision(entry: Entry) -> str:
+    mark = "+" if entry.revision.endswith("+") else ""
+    return entry.revision.rstrip("+")[:9] + mark or _day(entry.when)
 
 
 def _day(when: float) -> str:

@@ -2,7 +2,7 @@
 """`dwell time`: times statements, and compares them, interpreters or revisions."""
 
 import argparse
-import errno
+import io
 import json
 import math
 import os
@@ -10,13 +10,14 @@ import re
 import shutil
 import signal
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 from . import _history, _machine
 from ._time_process import RUNS, Alternative, TimingError, time_in_processes
 from ._worktree import Checkout, WorktreeError, checkouts
-from .comparison import Comparison, compare, letters
+from .comparison import Comparison, Difference, compare, letters
 from .timing import CONFIDENCE, Timing, format_time, name_of, save, timeit
 
 _PROCESSES = 10
@@ -25,12 +26,15 @@ _FAILED, _TROUBLE = 1, 2
 
 _EPILOG = """\
 Two or more statements, interpreters or revisions are compared, each with the first. They are
-run in turns, in an order left to chance, so that a machine that slows down slows all of them.
-The ratio has a confidence interval; when it includes 1, no difference could be seen.
+run in turns, in an order that chance decides, so that a machine that slows down slows all of
+them. The ratio has a confidence interval; when it includes 1, no difference could be seen.
 
 --fail-if 'slower 5%' (or 'slower 1.05x') makes the exit status 1 only when the whole interval
-lies beyond, so noise alone seldom fails a build (one in 40 comparisons at 95 %, for code that
-is slower by just that much). Trouble, such as code that cannot be run, gives 2.
+lies beyond, so noise alone does not fail a build: code that is just that much slower fails in
+one of 40 comparisons with --confidence 95, in one of 200 with 99, and equal code more rarely.
+
+Exit status: 0, 1 when --fail-if says so, 2 for trouble, as when the code cannot be run or
+--fail-if cannot be decided.
 
 examples:
   dwell time -r 20 '"-".join(str(n) for n in range(100))'
@@ -119,11 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--fail-if", type=_limit, metavar="LIMIT", help="exit with 1 if surely beyond, see below")
     add("--json", action="store_true", help="print everything as JSON")
     add("-o", "--output", metavar="FILE", help="keep the runs in a log, for 'dwell report'")
-    add(
-        "--save",
-        metavar="NAME",
-        help="keep them in the history under this name; implies --processes",
-    )
+    add("--save", metavar="NAME", help="keep them in the history, of fresh processes")
     add("--history", metavar="NAME", help="show the history of that name")
     add("--svg", metavar="FILE", help="draw the history into a file")
     add("--history-file", metavar="FILE", help=f"(default: {_history.FILE_NAME} of the repository)")
@@ -208,7 +208,31 @@ def _time_here(options: argparse.Namespace) -> list[Timing]:
 
 
 def _is_apart(options: argparse.Namespace) -> bool:
+    """What is kept must be comparable with what another process does on another day."""
     return bool(options.processes or options.python or options.rev or options.save)
+
+
+def _history_file(options: argparse.Namespace) -> str:
+    return str(options.history_file or _history.default_file())
+
+
+def _check_writable(file: str) -> None:
+    """Raises OSError now rather than when everything is measured."""
+    is_new = not os.path.lexists(file)
+    if not is_new and not os.path.isfile(file) and not os.path.isdir(file):
+        return  # a pipe would take the first close for the end
+    with open(file, "ab"):
+        pass
+    if is_new:
+        os.unlink(file)
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    if options.output:
+        _check_writable(options.output)
+    if options.save:
+        _check_writable(_history_file(options))
+        _history.check(_history_file(options))
 
 
 def _keep(options: argparse.Namespace, timings: list[Timing]) -> None:
@@ -217,7 +241,7 @@ def _keep(options: argparse.Namespace, timings: list[Timing]) -> None:
         save(timings, options.output)
     if not options.save:
         return
-    file = options.history_file or _history.default_file()
+    file = _history_file(options)
     machine = _machine.describe()
     several = len(timings) > max(len(options.rev), 1)
     for timing in timings:
@@ -236,23 +260,36 @@ def _known(interval: tuple[float, float]) -> tuple[float, float] | None:
     return interval if math.isfinite(interval[1]) else None
 
 
+def _difference_json(index: int, difference: Difference) -> dict[str, Any]:
+    return {
+        "first": 0,
+        "second": index,
+        **difference._asdict(),
+        "ratio": difference.ratio if math.isfinite(difference.ratio) else None,
+        "ci": _known(difference.ci),
+        "bootstrap_ci": _known(difference.bootstrap_ci),
+    }
+
+
 def _print_json(timings: list[Timing], comparison: Comparison | None) -> None:
     differences = comparison.differences if comparison else []
     document = {
         "timings": [_timing_json(timing) for timing in timings],
         "comparisons": [
-            {
-                "first": 0,
-                "second": index,
-                **difference._asdict(),
-                "ci": _known(difference.ci),
-                "bootstrap_ci": _known(difference.bootstrap_ci),
-            }
-            for index, difference in enumerate(differences, 1)
+            _difference_json(index, difference) for index, difference in enumerate(differences, 1)
         ],
         "machine": _machine.describe(),
     }
     print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def _median_text(timing: Timing) -> str:
+    """One run has a median, but no interval."""
+    text = f"median {format_time(timing.median)}"
+    if not timing.ci_confidence:
+        return text
+    low, high = (format_time(end) for end in timing.ci)
+    return f"{text}, {timing.ci_confidence * 100:.3g} % CI {low} to {high}"
 
 
 def _print_text(timings: list[Timing], comparison: Comparison | None) -> None:
@@ -260,65 +297,53 @@ def _print_text(timings: list[Timing], comparison: Comparison | None) -> None:
         print(comparison)
         warnings = comparison.warnings
     else:
-        low, high = (format_time(end) for end in timings[0].ci)
         print(timings[0])
-        median = format_time(timings[0].median)
-        if timings[0].ci_confidence > 0:
-            print(f"median {median}, {timings[0].ci_confidence * 100:.3g} % CI {low} to {high}")
+        print(_median_text(timings[0]))
         warnings = timings[0].warnings
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def _failures(limit: Limit, comparison: Comparison) -> list[str]:
-    return [
-        letters(index)
-        for index, difference in enumerate(comparison.differences, 1)
-        if limit.is_beyond(difference.ci)
-    ]
+def _judge(limit: Limit, comparison: Comparison) -> int:
+    """The exit status; what cannot be decided must not look like a pass."""
+    status = 0
+    for index, difference in enumerate(comparison.differences, 1):
+        if limit.is_beyond(difference.ci):
+            print(f"dwell: {letters(index)} fails: {limit.text}", file=sys.stderr)
+            status = _FAILED
+    undecided = [each for each in comparison.differences if each.outcome == "unknown"]
+    for difference in undecided:
+        _complain(f"--fail-if cannot be decided: {difference.verdict}")
+    return _TROUBLE if undecided and not status else status
 
 
-def _check_writable(file: str) -> None:
-    """Before the runs, which would be lost."""
-    place = file if os.path.exists(file) else os.path.dirname(os.path.abspath(file))
-    if os.path.isdir(file) or not os.access(place, os.W_OK):
-        raise OSError(errno.EACCES, "cannot be written", file)
-
-
-def _print(options: argparse.Namespace, timings: list[Timing], comparison: Any) -> None:
-    """Whoever reads it may have seen enough."""
+@contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """Who reads our output may stop; what is kept and the exit status do not depend on it."""
     try:
-        (_print_json if options.json else _print_text)(timings, comparison)
+        yield
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _time(options: argparse.Namespace) -> int:
-    if options.output:
-        _check_writable(options.output)
-    if options.save:
-        _check_writable(options.history_file or _history.default_file())
+    _check_outputs(options)
     timings = _time_apart(options) if _is_apart(options) else _time_here(options)
     comparison = Comparison(timings, options.confidence) if len(timings) > 1 else None
     _keep(options, timings)
-    _print(options, timings, comparison)
-    differences = comparison.differences if options.fail_if and comparison else []
-    for difference in differences:
-        if difference.outcome == "unknown":
-            return _complain(f"--fail-if cannot judge: {difference.verdict}")
-    failed = _failures(options.fail_if, comparison) if options.fail_if and comparison else []
-    for name in failed:
-        print(f"dwell: {name} fails: {options.fail_if.text}", file=sys.stderr)
-    return _FAILED if failed else 0
+    with _quiet_pipe():
+        (_print_json if options.json else _print_text)(timings, comparison)
+    return _judge(options.fail_if, comparison) if options.fail_if and comparison else 0
 
 
 def _show_history(options: argparse.Namespace) -> int:
-    found = _history.entries(options.history_file or _history.default_file(), options.history)
+    found = _history.entries(_history_file(options), options.history)
     if options.svg:
         with open(options.svg, "w", encoding="utf-8") as out:
             out.write(_history.svg(options.history, found))
-    print(_history.plot(found, min(shutil.get_terminal_size((100, 24)).columns, 140)))
+    with _quiet_pipe():
+        print(_history.plot(found, shutil.get_terminal_size((100, 24)).columns))
     return 0
 
 
@@ -341,12 +366,17 @@ def _complain(sentence: str) -> int:
     return _TROUBLE
 
 
+def _described(error: Exception) -> str:
+    """In one line, also what was noted on it."""
+    return "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_intermixed_args(arguments)
     _check(parser, options)
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
@@ -360,8 +390,10 @@ def main(arguments: list[str] | None = None) -> int:
         _end_by(signal.SIGINT)
     except _Stopped as stopped:
         _end_by(stopped.args[0])
-    except (Exception, SystemExit) as error:  # of the statement
-        return _complain(f"{type(error).__name__}: {error}")
+    except SystemExit as error:  # of the statement, as the next
+        return _complain(f"the code ended the process: SystemExit: {error}")
+    except Exception as error:
+        return _complain(_described(error))
 
 
 if __name__ == "__main__":

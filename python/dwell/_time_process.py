@@ -32,7 +32,7 @@ class Alternative(NamedTuple):
     directory: str | None = None  # to run in, and first on sys.path
     environment: dict[str, str] | None = None
     revision: str = ""
-    moved: tuple[str, str] | None = None  # a repository, and the tree that stands in for it
+    moved: tuple[str, str] | None = None  # see Checkout
 
 
 def _packed(code: Timed, name: str) -> str | dict[str, str]:

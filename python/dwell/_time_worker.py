@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_FILE = "<timed>"
+_FILE, _STMT_FILE, _SETUP_FILE = "<timed>", "<statement>", "<setup>"
 _SURELY_LONG_NS = 500_000_000
 _LOOP = """
 def _dwell_loop(_dwell_count, _dwell_clock, _dwell_stmt, _dwell_setup):
@@ -33,12 +33,16 @@ def _nothing() -> None:
     pass
 
 
-def _body(source: str, before: str) -> "list[Any]":
-    """The statements of a source, refused where a function would accept them but a module not."""
+def _body(source: str, file: str) -> "list[Any]":
+    """The statements of a source, refused where a module or a function would refuse them."""
     import ast
 
-    compile(before + "\n" + source, _FILE, "exec")
-    return ast.parse(source, _FILE).body or ast.parse("pass").body
+    compile(source, file, "exec")
+    body = ast.parse(source, file).body or ast.parse("pass").body
+    alone: Any = ast.parse("def _dwell_body(): pass")
+    alone.body[0].body = body
+    compile(alone, file, "exec")
+    return body
 
 
 def _compiled(stmt: "Any", setup: "Any") -> "Any":
@@ -48,9 +52,9 @@ def _compiled(stmt: "Any", setup: "Any") -> "Any":
     tree = ast.parse(_LOOP, _FILE)
     function: Any = tree.body[0]
     if isinstance(stmt, str):
-        function.body[2].body = _body(stmt, setup if isinstance(setup, str) else "")
+        function.body[2].body = _body(stmt, _STMT_FILE)
     if isinstance(setup, str):
-        function.body[0:1] = _body(setup, "")
+        function.body[0:1] = _body(setup, _SETUP_FILE)
     return compile(ast.fix_missing_locations(tree), _FILE, "exec")
 
 
@@ -115,6 +119,12 @@ class Code:
                     return unit * factor, spent
             unit *= 10
 
+    def first_size(self, loops: int, min_time: float, collect: bool = False) -> "tuple[int, int]":
+        """The loops, chosen if they are 0, and the nanoseconds that they took at first."""
+        if loops:
+            return loops, self.run(loops, collect)
+        return self.calibrate(int(min_time * 1e9), collect)
+
     def start_over(self) -> None:
         """Forgets what it has cost."""
         self.user = self.system = 0.0
@@ -159,32 +169,46 @@ def _answer(request: "dict[str, Any]") -> "dict[str, Any]":
     }
 
 
-def _is_in(path: str, directory: str) -> bool:
-    return os.path.realpath(path).startswith(directory + os.sep)
+def _is_below(path: str, directory: str) -> bool:
+    return path.startswith(directory.rstrip("/") + "/")
 
 
-def _is_installed(path: str) -> bool:
-    """An environment may be in the repository, but it is not of a revision."""
-    return any(_is_in(path, os.path.realpath(prefix)) for prefix in (sys.prefix, sys.base_prefix))
+def _move_path(root: str, tree: str) -> None:
+    """Directories of the repository on sys.path, as an editable installation puts them there,
+    become those of the revision, if it has them."""
+    for at, entry in enumerate(sys.path):
+        real = os.path.realpath(entry)
+        moved = os.path.join(tree, os.path.relpath(real, root))
+        if entry and (real == root or _is_below(real, root)) and not _is_below(real, tree):
+            sys.path[at] = moved if os.path.isdir(moved) else entry
 
 
-def _move(paths: "list[str]", root: str, tree: str) -> "list[str]":
-    """Places in the repository, as an editable install names them, in the revision's tree."""
-    return [
-        os.path.join(tree, os.path.relpath(os.path.realpath(path), root))
-        if path and _is_in(path, root) and not _is_installed(path)
-        else path
-        for path in paths
-    ]
-
-
-def _check_modules(root: str, tree: str) -> None:
-    for name, module in list(sys.modules.items()):
+def _stray(root: str, tree: str) -> str:
+    """A sentence about a module of the repository that is not the revision's; nothing if there is
+    none. An environment inside of the repository belongs to the interpreter."""
+    prefixes = {os.path.realpath(prefix) for prefix in (sys.prefix, sys.base_prefix)}
+    ours = [tree, *(prefix for prefix in prefixes if _is_below(prefix, root))]
+    for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name == "__main__" or not isinstance(file, str) or _is_in(file, tree):
+        if name == "__main__" or not isinstance(file, str):
             continue
-        if _is_in(file, root) and not _is_installed(file):
-            raise ImportError(f"{name} was imported from {file}, which is not of the revision")
+        real = os.path.realpath(file)
+        if _is_below(real, root) and not any(_is_below(real, place) for place in ours):
+            return f"module {name} is that of {file}, not of the revision"
+    return ""
+
+
+def _guarded_answer(request: "dict[str, Any]") -> "dict[str, Any]":
+    """The answer, or why there is none."""
+    moved = request.get("moved")
+    try:
+        result = _answer(request)
+    except SystemExit as error:
+        return {"error": f"the code ended the process: SystemExit: {error}"}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    stray = _stray(*moved) if moved else ""
+    return {"error": stray} if stray else result
 
 
 def main() -> None:
@@ -196,17 +220,13 @@ def main() -> None:
         del sys.path[0]
     sys.path[:] = request["path"] or ["", *sys.path]
     if request.get("moved"):
-        sys.path[:] = _move(sys.path, *request["moved"])
+        _move_path(*request["moved"])
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
-        result = _answer(request)
-        if request.get("moved"):
-            _check_modules(*request["moved"])
+        result = _guarded_answer(request)
     except KeyboardInterrupt:  # who started us got it too, and says what is to be said
         os._exit(130)
-    except (Exception, SystemExit) as error:
-        result = {"error": f"{type(error).__name__}: {error}"}
     json.dump(result, answer)
     answer.close()
 

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 WORKING_TREE = "."
@@ -24,17 +25,19 @@ class Checkout(NamedTuple):
     commit: str
     directory: str
     environment: dict[str, str]
-    moved: tuple[str, str] | None = None  # the repository, and the tree that stands in for it
+    moved: tuple[str, str] | None  # the root of the repository, and the tree in its place
 
 
 def _git(*arguments: str) -> str:
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-c", "core.hooksPath=/dev/null", *arguments], capture_output=True, text=True
+        )
     except OSError as error:
         raise WorktreeError(f"git: {error.strerror}") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise WorktreeError(f"git: {lines[-1]}")
+        raise WorktreeError(f"git {arguments[0]}: {lines[-1]}")
     return done.stdout.strip()
 
 
@@ -63,26 +66,35 @@ def _environment(root: str, tree: str) -> dict[str, str]:
 
 
 def _add(revision: str, commit: str, root: str, tree: str) -> Checkout:
-    _git("-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", tree, commit)
+    _git("worktree", "add", "--quiet", "--detach", tree, commit)
     inner = os.path.join(tree, _git("rev-parse", "--show-prefix"))
     directory = inner if os.path.isdir(inner) else tree
-    moved = (root, os.path.realpath(tree))
-    return Checkout(revision, commit, directory, _environment(root, tree), moved)
+    return Checkout(revision, commit, directory, _environment(root, tree), (root, tree))
 
 
 def _here(root: str) -> Checkout:
-    return Checkout("working tree", "", os.getcwd(), _environment(root, root))
+    return Checkout("working tree", "", os.getcwd(), _environment(root, root), None)
+
+
+def _remove_entries(parent: str) -> None:
+    """What git still knows of trees in that directory. `git worktree prune` would do it too, but
+    also forget trees of others whose disk happens to be away."""
+    entries = Path(_git("rev-parse", "--git-common-dir"), "worktrees")
+    for file in entries.glob("*/gitdir"):
+        if Path(parent) in Path(file.read_text().strip()).parents:
+            shutil.rmtree(file.parent, ignore_errors=True)
 
 
 def _remove(parent: str) -> None:
-    """Another Ctrl-C must not leave half of them behind. Only our own trees: `git worktree prune`
-    would also forget those of the user that are away for the moment."""
+    """Another Ctrl-C must not leave half of them behind."""
     ignored = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
-    for tree in os.listdir(parent):
-        command = ["git", "worktree", "remove", "--force", os.path.join(parent, tree)]
-        subprocess.run(command, capture_output=True)
+    with suppress(WorktreeError, OSError):
+        for name in os.listdir(parent):
+            _git("worktree", "remove", "--force", os.path.join(parent, name))
     shutil.rmtree(parent, ignore_errors=True)
+    with suppress(WorktreeError, OSError):
+        _remove_entries(parent)
     for number, handler in zip(ignored, before, strict=True):
         signal.signal(number, handler)
 
@@ -92,7 +104,7 @@ def checkouts(revisions: list[str]) -> Iterator[list[Checkout]]:
     """A tree for each revision, in a temporary directory; `.` is the working tree as it is."""
     root = os.path.realpath(_git("rev-parse", "--show-toplevel"))
     commits = ["" if name == WORKING_TREE else _commit(name) for name in revisions]
-    parent = tempfile.mkdtemp(prefix="dwell-time-")
+    parent = os.path.realpath(tempfile.mkdtemp(prefix="dwell-time-"))
     try:
         yield [
             _add(name, commit, root, os.path.join(parent, str(number))) if commit else _here(root)

@@ -14,6 +14,7 @@ from .timing import (
     check_code,
     check_counts,
     name_of,
+    naming,
     save,
     timing_of,
     with_progress,
@@ -40,11 +41,11 @@ class Comparison:
     """Several timings, made side by side, and what sets each apart from the first.
 
     `ratio` is the second one's time to the first one's, `ci` its confidence interval,
-    `bootstrap_ci` that of the ratio of the medians by resampling, `p_value` that of the test whose
-    interval `ci` is, `mann_whitney_p` Mann and Whitney's (both two-sided), `cliffs_delta` the
-    chance that a run of the second takes longer less the chance that it takes less, `outcome`
-    one of "faster", "slower", "same" and "unknown", and `verdict` a sentence. `differences` has
-    these for all but the first.
+    `bootstrap_ci` that of the ratio of the medians by resampling. `p_value` (two-sided) is by
+    Wilcoxon's signed ranks, as `ci` is, for timings that compare() made side by side, and else
+    `mann_whitney_p`. `cliffs_delta` is the chance that a run of the second takes longer less the
+    chance that it takes less, `outcome` one of "faster", "slower", "same" and "unknown", and
+    `verdict` a sentence. `differences` has these for all but the first.
     """
 
     def __init__(self, timings: list[Timing], confidence: float = CONFIDENCE) -> None:
@@ -94,12 +95,19 @@ def letters(index: int) -> str:
     return (letters(before - 1) if before else "") + chr(ord("A") + at)
 
 
+def _are_paired(first: Timing, other: Timing) -> bool:
+    """Runs of the same number were made side by side."""
+    session = first.properties.get("session")
+    return (
+        bool(session)
+        and session == other.properties.get("session")
+        and (first.repeat, first.group) == (other.repeat, other.group)
+    )
+
+
 def _difference(
     first: Timing, other: Timing, first_name: str, other_name: str, confidence: float
 ) -> Difference:
-    session = first.properties.get("session")
-    are_neighbours = bool(session) and session == other.properties.get("session")
-
     def compared(is_paired: bool) -> dict[str, Any]:
         return _core.compare_runs(
             first.timings,
@@ -111,7 +119,7 @@ def _difference(
             other_name,
         )
 
-    found = compared(are_neighbours and first.repeat == other.repeat)
+    found = compared(_are_paired(first, other))
     return Difference(
         found["ratio"],
         found["interval"],
@@ -125,17 +133,21 @@ def _difference(
 
 
 def new_session() -> str:
-    """A name for runs that take turns, and the seed of their order."""
+    """A number that timings made side by side share. It also decides their order."""
     return os.urandom(8).hex()
 
 
 def schedule(count: int, rounds: int, session: str) -> list[int]:
-    """Which of `count` is next. Each round has all of them, in an order left to chance: what
-    drifts, or comes in waves as long as a round, then favours none."""
+    """Which of `count` is next: all of them in each round, in an order that chance decides.
+
+    Of equal code either is then as likely to be the slower one of its round, whatever the
+    machine does meanwhile; in a fixed order, as ABBA, noise that lasts for two runs favours the
+    same one in two rounds.
+    """
     import random
 
     chance = random.Random(session)
-    return [index for _ in range(rounds) for index in chance.sample(range(count), count)]
+    return [at for _ in range(rounds) for at in chance.sample(range(count), count)]
 
 
 def _fitting_repeat(run_seconds: float) -> int:
@@ -164,7 +176,7 @@ def compare(
     processes: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Comparison:
-    """Times callables or statements in turn and tells each from the first.
+    """Times callables or statements in turns and tells each from the first.
 
     The arguments are those of timeit(). Without `repeat` there are 40 runs of each, fewer (but
     10) when they are long. With `processes` each piece of code is run in so many fresh
@@ -175,7 +187,7 @@ def compare(
     for code in codes:
         check_code(code)
     check_code(setup, "setup")
-    check_counts(1 if repeat is None else repeat, number, confidence)
+    check_counts(1 if repeat is None else repeat, number, confidence, processes, min_time)
     if processes:
         from ._time_process import RUNS, Alternative, time_in_processes
 
@@ -188,7 +200,10 @@ def compare(
         return Comparison(timings, confidence)
     space = caller_globals(globals)
     names = [name_of(code) for code in codes]
-    compiled = [Code(code, setup, space) for code in codes]
+    compiled = []
+    for code, name in zip(codes, names, strict=True):
+        with naming(name):
+            compiled.append(Code(code, setup, space))
     timings = _take_turns(
         compiled, names, repeat, number, min_time, gc, subtract_overhead, confidence
     )
@@ -205,10 +220,10 @@ def _take_turns(
     subtract_overhead: bool,
     confidence: float,
 ) -> list[Timing]:
-    sizes = [
-        (number, code.run(number, gc)) if number else code.calibrate(int(min_time * 1e9), gc)
-        for code in codes
-    ]
+    sizes = []
+    for code, name in zip(codes, names, strict=True):
+        with naming(name):
+            sizes.append(code.first_size(number, min_time, gc))
     round_seconds = sum(spent for _, spent in sizes) * 1e-9
     rounds = repeat or _fitting_repeat(round_seconds)
     loops = agreed([each for each, _ in sizes])
@@ -218,7 +233,8 @@ def _take_turns(
         code.start_over()
     session = new_session()
     for at in with_progress(schedule(len(codes), rounds, session), rounds * round_seconds):
-        runs[at].append(max(codes[at].run(loops[at], gc) - empty[at], 0))
+        with naming(names[at]):
+            runs[at].append(max(codes[at].run(loops[at], gc) - empty[at], 0))
     return [
         timing_of(code, name, each, spent, nothing, confidence, {"session": session})
         for code, name, each, spent, nothing in zip(codes, names, loops, runs, empty, strict=True)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """dwell.timeit(): how long code takes, and how far that figure can be trusted."""
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from . import _core
@@ -21,9 +23,9 @@ class Timing:
     It has the attributes of IPython's TimeitResult. `average`, `stdev` (of the population),
     `best`, `worst` and `timings` are for one loop, as are `median`, `mad`, `iqr` and `ci`, the
     interval that holds the median with `ci_confidence`: at least `confidence`, with enough
-    runs. Of runs in several processes the medians count, one of each. `warnings` has a sentence
-    for each reason why the figures cannot be trusted; `outliers` is how many runs are far from
-    the others.
+    runs. Of runs in fresh processes, `group` in each, these are of the processes' medians; and so
+    is `outliers`, how many are far from the others. `group` is 0 when all runs were made in one
+    process. `warnings` has a sentence for each reason why the figures cannot be trusted.
     """
 
     def __init__(
@@ -118,6 +120,16 @@ def check_code(code: object, what: str = "the code to time") -> None:
         raise TypeError(f"{what} must be a string or a callable, not {type(code).__name__}")
 
 
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Notes on an exception which of several pieces of code it is of."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"while timing {name}")
+        raise
+
+
 def with_progress(steps: "list[_T]", seconds: float) -> "Iterable[_T]":
     """The steps, with a bar on standard error when they take long and somebody watches."""
     if seconds < _LONG_SECONDS or sys.stderr is None or not sys.stderr.isatty():
@@ -159,7 +171,7 @@ def timeit(
     """
     check_code(stmt)
     check_code(setup, "setup")
-    check_counts(repeat, number, confidence)
+    check_counts(repeat, number, confidence, processes, min_time)
     name = name or name_of(stmt)
     if processes:
         from ._time_process import Alternative, time_in_processes
@@ -171,9 +183,7 @@ def timeit(
             [alternative], processes, repeat, min_time, gc, subtract_overhead, confidence
         )[0]
     code = Code(stmt, setup, caller_globals(globals))
-    loops, spent = (
-        (number, code.run(number, gc)) if number else code.calibrate(int(min_time * 1e9), gc)
-    )
+    loops, spent = code.first_size(number, min_time, gc)
     code.start_over()
     empty = overhead_ns(loops) if subtract_overhead else 0
     runs = [
@@ -207,10 +217,16 @@ def timing_of(
     )
 
 
-def check_counts(repeat: int, number: int, confidence: float) -> None:
+def check_counts(
+    repeat: int, number: int, confidence: float, processes: int, min_time: float
+) -> None:
     if repeat < 1:
         raise ValueError(f"repeat must be at least 1, not {repeat}")
     if number < 0:
         raise ValueError(f"number must be at least 1, or 0 to choose one, not {number}")
     if not 0.5 <= confidence < 1:
         raise ValueError(f"confidence must be from 0.5 to below 1, not {confidence}")
+    if processes < 0:
+        raise ValueError(f"processes must be at least 1, or 0 for none, not {processes}")
+    if not 0 < min_time < math.inf:
+        raise ValueError(f"min_time must be a number of seconds above 0, not {min_time}")

@@ -35,11 +35,13 @@ int dw_series_units(const struct dw_series *series, double **result, size_t *cou
     return failed ? DW_ERR_MEMORY : 0;
 }
 
-static int log_units(const struct dw_series *series, double **units, size_t *count)
+static int log_units(const struct dw_series *series, double **units, size_t *count, bool *has_zero)
 {
     int error = dw_series_units(series, units, count);
-    for (size_t i = 0; !error && i < *count; i++)
+    for (size_t i = 0; !error && i < *count; i++) {
+        *has_zero = *has_zero || (*units)[i] <= 0;
         (*units)[i] = log((*units)[i]);
+    }
     return error;
 }
 
@@ -91,15 +93,6 @@ static int estimate_shift(const double *a, const double *b, struct dw_comparison
     return error;
 }
 
-/* The logarithm of no time at all. */
-static bool find_zero(const double *units, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (isinf(units[i]))
-            return true;
-    return false;
-}
-
 static int compare_units(const double *a, const double *b, struct dw_comparison *comparison)
 {
     struct dw_estimate shift = {NAN, {-INFINITY, INFINITY}};
@@ -110,8 +103,6 @@ static int compare_units(const double *a, const double *b, struct dw_comparison 
         return error;
     comparison->p = comparison->mann_whitney_p = test.p;
     comparison->delta = test.delta;
-    comparison->has_zero[0] = find_zero(a, units[0]);
-    comparison->has_zero[1] = find_zero(b, units[1]);
     if (!comparison->has_zero[0] && !comparison->has_zero[1])
         error = estimate_shift(a, b, comparison, &shift);
     comparison->ratio = exp(shift.value);
@@ -125,9 +116,9 @@ int dw_comparison_make(const struct dw_series *a, const struct dw_series *b, boo
     struct dw_comparison made = {.confidence = confidence,
                                  .has_processes = {a->group > 0, b->group > 0}};
     double *of_a = NULL, *of_b = NULL;
-    int error = log_units(a, &of_a, &made.units[0]);
+    int error = log_units(a, &of_a, &made.units[0], &made.has_zero[0]);
     if (!error)
-        error = log_units(b, &of_b, &made.units[1]);
+        error = log_units(b, &of_b, &made.units[1], &made.has_zero[1]);
     made.is_paired = is_paired && made.units[0] == made.units[1];
     if (!error)
         error = compare_units(of_a, of_b, &made);

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define EXIT_NOT_STARTED 127
+#define EXIT_TROUBLE 2 /* 1 is the verdict of --fail-if */
 
 /* -P: the directory that we are called in must not hide modules from the command itself. */
 int dw_cmd_time(int argc, char **argv)
@@ -19,8 +19,10 @@ int dw_cmd_time(int argc, char **argv)
     char found[PATH_MAX];
     const char *python = dw_python_find(found, sizeof found);
     char **arguments = calloc(count + (size_t)argc, sizeof *arguments);
-    if (!arguments)
-        return dw_cli_error(python, DW_ERR_MEMORY);
+    if (!arguments) {
+        dw_cli_error(python, DW_ERR_MEMORY);
+        return EXIT_TROUBLE;
+    }
     memcpy(arguments, before, sizeof before);
     memcpy(arguments + count, argv + 1, (size_t)(argc - 1) * sizeof *argv);
     int status = dw_child_run(python, arguments);
@@ -28,5 +30,5 @@ int dw_cmd_time(int argc, char **argv)
     if (status >= 0)
         return dw_child_exit(status);
     dw_cli_error(python, DW_ERR_IO);
-    return EXIT_NOT_STARTED;
+    return EXIT_TROUBLE;
 }

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -99,12 +101,80 @@ def test_fail_if(timed, limit, status):
     assert (f"dwell: B fails: {limit}\n" in done.stderr) == bool(status)
 
 
-def test_fail_if_asks_for_the_whole_interval(timed):
+def test_fail_if_that_cannot_be_decided_is_no_pass(timed):
     """Five runs show a large difference and prove nothing."""
     done = timed("sum(range(10))", "sum(range(2000))", "-r", "5", "--fail-if", "slower 5%")
     assert done.returncode == 2
     assert "too few runs to tell B from A" in done.stdout
-    assert "dwell: --fail-if cannot judge: too few runs" in done.stderr
+    assert done.stderr.endswith(
+        "dwell: --fail-if cannot be decided: "
+        "too few runs to tell B from A: 5 of each, and 6 are needed\n"
+    )
+    done = timed("1", "2", "--processes", "3", "-r", "1", "--fail-if", "slower 5%")
+    assert done.returncode == 2
+    assert "too few processes to tell B from A: 3 of each" in done.stderr
+
+
+def test_times_of_zero_are_not_compared(timed):
+    done = timed("pass", "pass", "-n", "1", "--subtract-overhead", "--fail-if", "slower 5%")
+    assert done.returncode == 2
+    assert "too short to be compared" in done.stdout
+    assert "inf" not in done.stdout + done.stderr
+    found = timed("pass", "pass", "-n", "1", "--subtract-overhead", "--json")
+    assert json.loads(found.stdout)["comparisons"][0]["ratio"] is None
+
+
+def test_one_run_has_no_interval(timed):
+    done = timed("-r", "1", "-n", "10", "pass")
+    assert re.fullmatch(r"median [\d.]+ [nµm]s", done.stdout.splitlines()[1])
+
+
+def test_p_is_of_the_test_that_decides(timed):
+    done = timed("sum(range(10))", "sum(range(2000))", "--json")
+    found = json.loads(done.stdout)["comparisons"][0]
+    assert (found["p_value"] <= 0.05) == (found["outcome"] != "same")
+    assert 0 < found["mann_whitney_p"] < 0.05
+    assert found["mann_whitney_p"] != found["p_value"]
+
+
+def test_runs_are_kept_though_nobody_reads_them(tmp_path, dwell_program):
+    """A reader that is gone already: what is kept is there, and the status is right."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(
+        [dwell_program, "time", "-n", "10", "pass", "-o", "x.dwell"],
+        cwd=tmp_path,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(theirs)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+    assert (tmp_path / "x.dwell").stat().st_size > 0
+
+
+def test_what_the_terminal_cannot_show_is_replaced(timed):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = timed("-n", "10", "pass", "-o", "x.dwell", env=environment)
+    assert done.returncode == 0, done.stderr
+    assert " ? " in done.stdout
+
+
+@pytest.mark.parametrize(
+    "options", [("-o", "no/x.dwell"), ("--save", "x", "--history-file", "no/h.sqlite")]
+)
+def test_what_cannot_be_written_is_said_before_measuring(tmp_path, timed, options):
+    done = timed(f"open({str(tmp_path / 'ran')!r}, 'w')", "-n", "1", *options)
+    assert done.returncode == 2
+    assert done.stderr == f"dwell: {options[-1]}: No such file or directory\n"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_nothing_is_left_where_nothing_could_be_measured(tmp_path, timed):
+    timed("1 / 0", "-o", "x.dwell")
+    timed("1 / 0", "--save", "x", "--history-file", "h.sqlite")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_json_has_no_infinity(timed):
@@ -143,13 +213,18 @@ def test_bad_usage(run_dwell, arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["-s", "from os import *", "1"], "SyntaxError: import * only allowed at module level"),
+        (["-s", "from os import *", "1"], "import * only allowed at module level (<setup>, line 1"),
+        (["-s", "x = 1\ny = 2", "x\n1 +"], "SyntaxError: invalid syntax (<statement>, line 2)\n"),
+        (["1", "1 / 0"], "dwell: ZeroDivisionError: division by zero; while timing 1 / 0\n"),
+        (["1", "1 +"], "(<statement>, line 1); while timing 1 +\n"),
+        (["exit(3)"], "dwell: the code ended the process: SystemExit: 3\n"),
+        (["--processes", "1", "exit(3)"], "exit(3): the code ended the process: SystemExit: 3\n"),
         (["1 / 0"], "dwell: ZeroDivisionError: division by zero\n"),
         (["--processes", "2", "1 / 0"], "dwell: 1 / 0: ZeroDivisionError: division by zero\n"),
         (["--python", "no/such", "1"], "dwell: no/such: No such file or directory\n"),
         (["--history", "x"], "no such file; 'dwell time --save x STMT' makes it\n"),
         (["--rev", "main", "1"], "not a git repository"),
-        (["-n", "1", "-o", "no/such/x.dwell", "1"], "no/such/x.dwell: cannot be written\n"),
+        (["-n", "1", "-o", "no/such/x.dwell", "1"], "no/such/x.dwell: No such file or directory\n"),
     ],
 )
 def test_trouble_is_one_line(run_dwell, arguments, sentence):
@@ -164,6 +239,7 @@ def test_help_explains(run_dwell):
     done = run_dwell("time", "--help")
     assert done.returncode == 0
     assert "whole interval" in done.stdout and "examples:" in done.stdout
+    assert "--confidence 95" in done.stdout and "2 for trouble" in done.stdout
     assert "  time " in run_dwell("--help").stdout
 
 
@@ -297,6 +373,83 @@ def test_trees_are_gone_after_an_error(repository, timed):
     assert is_clean(repository, before)
 
 
+ONCE = ("-n", "1", "-r", "1", "--processes", "1")
+
+
+def test_trees_of_others_stay_known_while_they_are_away(repository, timed, tmp_path_factory):
+    place = tmp_path_factory.mktemp("disk")
+    git(repository, "worktree", "add", "-q", "--detach", str(place / "mine"))
+    (place / "mine").rename(place / "away")
+    done = timed(*ONCE, "--rev", "HEAD", "--rev", "HEAD~1", "1")
+    assert done.returncode == 0, done.stderr
+    (place / "away").rename(place / "mine")
+    assert git(place / "mine", "rev-parse", "HEAD") == git(repository, "rev-parse", "HEAD")
+    assert len(git(repository, "worktree", "list").splitlines()) == 2
+
+
+def fake_git(directory, condition, reaction):
+    """A git that does as told when its arguments match, and else what git does."""
+    real = shutil.which("git")
+    directory.mkdir()
+    script = directory / "git"
+    script.write_text(f'#!/bin/sh\ncase "$*" in {condition}) {reaction};; esac\nexec {real} "$@"\n')
+    script.chmod(0o755)
+    return {**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}
+
+
+def test_trees_that_git_does_not_remove_are_gone_all_the_same(repository, timed):
+    before = leftovers()
+    environment = fake_git(repository / "bin", "*worktree*remove*", "exit 1")
+    assert timed(*ONCE, "--rev", "HEAD", "1", env=environment).returncode == 0
+    assert is_clean(repository, before)
+
+
+def test_errors_of_git_name_what_it_was_asked(repository, timed):
+    environment = fake_git(repository / "bin", "*worktree*add*", "echo no room >&2; exit 1")
+    done = timed(*ONCE, "--rev", "HEAD", "1", env=environment)
+    assert done.stderr == "dwell: git worktree: no room\n"
+
+
+def environment_with(directory, pth):
+    """A virtual environment whose only package is a line in a .pth file."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", directory], check=True)
+    (site,) = directory.glob("lib/python*/site-packages")
+    (site / "editable.pth").write_text(pth + "\n")
+    return directory / "bin" / "python"
+
+
+@pytest.mark.parametrize("place", ["inside", "outside"])
+def test_an_editable_installation_is_that_of_the_revision(
+    repository, timed, place, tmp_path_factory
+):
+    parent = repository if place == "inside" else tmp_path_factory.mktemp("venv")
+    python = environment_with(parent / "venv", str(repository / "src"))
+    done = timed(*REVISIONS, "--python", python, "--processes", "6", "-r", "2")
+    assert re.match(r"B is [\d.]+x slower than A", done.stdout.splitlines()[2]), done.stderr
+
+
+def test_an_editable_installation_of_the_root(repository, timed, tmp_path_factory):
+    python = environment_with(tmp_path_factory.mktemp("venv") / "venv", str(repository))
+    done = timed(
+        *("--rev", "HEAD~1", "--rev", "HEAD", "-s", "from src.package import f", "f()"),
+        *("--python", python, "--processes", "6", "-r", "2"),
+        cwd=repository / "src",
+    )
+    assert re.match(r"B is [\d.]+x slower than A", done.stdout.splitlines()[2]), done.stderr
+
+
+def test_modules_of_the_working_tree_are_refused(repository, timed, tmp_path_factory):
+    (repository / "build").mkdir()
+    (repository / "build" / "stray.py").write_text("")
+    python = environment_with(tmp_path_factory.mktemp("venv") / "venv", str(repository / "build"))
+    done = timed(*ONCE, "--rev", "HEAD", "--python", python, "-s", "import stray", "1")
+    assert done.returncode == 2
+    file = repository / "build" / "stray.py"
+    assert done.stderr.endswith(f": module stray is that of {file}, not of the revision\n")
+    done = timed(*ONCE, "--rev", ".", "--python", python, "-s", "import stray", "1")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_trees_are_gone_after_a_signal(repository, dwell_program, number):
     before = leftovers()
@@ -365,11 +518,84 @@ def test_history_of_several_statements_has_names_of_its_own(tmp_path, timed, run
     assert missing.stderr.endswith("no timings of 'ints'; there are: ints: 1, ints: 2\n")
 
 
+def test_what_is_saved_is_of_fresh_processes(tmp_path, timed):
+    timed("1", "--save", "x", "--history-file", "h.sqlite")
+    timed("1", "--save", "x", "--history-file", "h.sqlite", "--processes", "2", "-r", "3")
+    connection = sqlite3.connect(tmp_path / "h.sqlite")
+    rows = connection.execute("SELECT run_group, runs_ns, python FROM timing").fetchall()
+    assert [(group, len(json.loads(runs))) for group, runs, _ in rows] == [(5, 50), (3, 6)]
+    assert {python for _, _, python in rows} == {sys.version.split()[0]}
+
+
+def test_looking_at_a_history_writes_nothing(tmp_path, timed, run_dwell):
+    timed(*ONCE, "1", "--save", "x", "--history-file", "h #1?.sqlite")
+    file = tmp_path / "h #1?.sqlite"
+    before = file.read_bytes()
+    shown = run_dwell("time", "--history", "x", "--history-file", file.name)
+    assert shown.returncode == 0, shown.stderr
+    assert file.read_bytes() == before
+    (tmp_path / "empty.sqlite").touch()
+    run_dwell("time", "--history", "x", "--history-file", "empty.sqlite")
+    assert (tmp_path / "empty.sqlite").read_bytes() == b""
+
+
+@pytest.mark.parametrize("words", [("--save", "x", "1"), ("--history", "x")])
+def test_databases_of_others_are_refused(tmp_path, timed, words):
+    file = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE timing (id)")
+    before = file.read_bytes()
+    done = timed(*words, "--history-file", file.name)
+    assert done.returncode == 2
+    assert done.stderr == "dwell: other.sqlite: a database of another program\n"
+    assert file.read_bytes() == before
+
+
+def made_up_history(file, processes=True, spread_ns=1000):
+    """Three commits, the second of them much slower, and files changed after the last."""
+    from dwell import _history
+    from dwell.timing import Timing
+
+    for revision, around in (("a" * 12, 1e6), ("b" * 12, 2e6), ("c" * 12 + "+", 2e6)):
+        runs = [int(around) + at * 7 % 10 * spread_ns for at in range(20)]
+        timing = Timing("x", 1, runs, group=2 if processes else 0)
+        _history.add(str(file), "x", timing, revision, {})
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_only_processes_are_told_apart(tmp_path, run_dwell, processes):
+    made_up_history(tmp_path / "h.sqlite", processes)
+    shown = run_dwell("time", "--history", "x", "--history-file", "h.sqlite")
+    assert ("x slower" in shown.stdout) == processes
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_plots_fit_the_terminal(tmp_path, run_dwell, width):
+    made_up_history(tmp_path / "h.sqlite")
+    shown = run_dwell(
+        *("time", "--history", "x", "--history-file", "h.sqlite"),
+        env={**os.environ, "COLUMNS": str(width)},
+    )
+    widest = max(map(len, shown.stdout.splitlines()))
+    assert width - 3 <= widest <= width
+    assert ("●" in shown.stdout) == (width > 60)
+
+
+def test_labels_of_a_picture_are_whole(tmp_path, run_dwell):
+    made_up_history(tmp_path / "h.sqlite", spread_ns=3_000_000)
+    run_dwell("time", "--history", "x", "--history-file", "h.sqlite", "--svg", "x.svg")
+    texts = (
+        ElementTree.parse(tmp_path / "x.svg").getroot().findall("{http://www.w3.org/2000/svg}text")
+    )
+    assert (texts[-1].text, texts[-1].get("text-anchor")) == ("ccccccccc+", "end")
+    assert not any((text.text or "").startswith("-") for text in texts)
+
+
 def test_a_file_that_is_no_history_is_left_alone(tmp_path, timed):
     (tmp_path / "h.sqlite").write_text("this is no database, however long it may be" * 30)
     done = timed("1", "--save", "x", "--history-file", "h.sqlite")
     assert done.returncode == 2
-    assert done.stderr.endswith("dwell: h.sqlite: file is not a database\n")
+    assert done.stderr == "dwell: h.sqlite: file is not a database\n"
     assert (tmp_path / "h.sqlite").read_text().startswith("this is no database")
 
 
@@ -394,35 +620,3 @@ def test_the_worker_runs_on_old_pythons():
         [found[0], worker], input=json.dumps(request), capture_output=True, text=True, check=True
     )
     assert len(json.loads(done.stdout)["runs_ns"]) == 3
-
-
-def test_trees_of_the_user_that_are_away_are_left_alone(repository, timed, tmp_path):
-    tree, away = tmp_path / "mine", tmp_path / "away"
-    subprocess.run(["git", "worktree", "add", "-q", "--detach", tree], cwd=repository, check=True)
-    tree.rename(away)
-    assert timed("--rev", "HEAD", "--rev", ".", "--processes", "2", "pass").returncode == 0
-    away.rename(tree)
-    subprocess.run(["git", "status"], cwd=tree, check=True, capture_output=True)
-
-
-def test_an_editable_install_is_that_of_the_revision(repository, timed, tmp_path_factory):
-    """What `pip install -e` makes leads into the repository."""
-    site = tmp_path_factory.mktemp("site")
-    source = str(repository / "src")
-    (site / "sitecustomize.py").write_text(f"import sys\nsys.path.append({source!r})\n")
-    done = timed(*REVISIONS, env={**os.environ, "PYTHONPATH": str(site)})
-    assert done.returncode == 0, done.stderr
-    assert "x slower than A" in done.stdout
-
-
-def test_runs_are_kept_although_nobody_reads(timed, tmp_path, dwell_program):
-    command = f"{dwell_program} time --min-time 0.002 -o x.dwell 1 2>err | true"
-    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
-    assert (tmp_path / "x.dwell").exists()
-    assert "Broken pipe" not in (tmp_path / "err").read_text()
-
-
-def test_code_that_ends_the_interpreter(timed):
-    done = timed("exit(3)")
-    assert done.returncode == 2
-    assert done.stderr == "dwell: SystemExit: 3\n"

@@ -5,6 +5,7 @@ import functools
 import json
 import math
 import random
+from itertools import pairwise, permutations
 
 import pytest
 
@@ -72,15 +73,53 @@ def test_the_same_twice_shows_no_difference():
     assert comparison.verdict.endswith(" % could be seen between A and B (99.99 % CI)")
 
 
-def test_runs_take_turns():
+def test_runs_take_turns_in_random_order():
     order = []
-    dwell.compare(
-        lambda: order.append("A"), lambda: order.append("B"), number=1, repeat=4, min_time=1e-9
+    found = dwell.compare(
+        lambda: order.append(0), lambda: order.append(1), number=1, repeat=30, min_time=1e-9
     )
-    assert all(sorted(order[at : at + 2]) == ["A", "B"] for at in range(2, 10, 2))
-    rounds = schedule(3, 100, "x")
-    assert all(sorted(rounds[at : at + 3]) == [0, 1, 2] for at in range(0, 300, 3))
-    assert rounds == schedule(3, 100, "x") != schedule(3, 100, "y")
+    turns = order[2:]
+    assert turns == schedule(2, 30, found.timings[0].properties["session"])
+    rounds = [tuple(turns[at : at + 2]) for at in range(0, 60, 2)]
+    assert set(rounds) == {(0, 1), (1, 0)}
+
+
+def test_each_order_is_as_likely_and_none_follows_from_the_last():
+    turns = schedule(2, 4000, "seed")
+    firsts = turns[::2]
+    repeats = sum(one == next for one, next in pairwise(firsts))
+    assert sum(firsts) == pytest.approx(2000, abs=130)  # four standard deviations
+    assert repeats == pytest.approx(2000, abs=130)
+    assert set(zip(*[iter(schedule(3, 100, "seed"))] * 3, strict=True)) == set(
+        permutations(range(3))
+    )
+
+
+def test_runs_of_two_sessions_are_no_pairs():
+    one = dwell.compare("fib_dm(20)", "fib_dbu(20)", number=20, repeat=10)
+    other = dwell.compare("fib_dm(20)", "fib_dbu(20)", number=20, repeat=10)
+    mixed = dwell.Comparison([one.timings[0], other.timings[1]])
+    assert mixed.verdict.endswith("; not measured side by side")
+    assert mixed.p_value == mixed.mann_whitney_p
+    assert "side by side" not in one.verdict
+
+
+def test_exceptions_name_the_code_they_are_of():
+    with pytest.raises(ZeroDivisionError) as caught:
+        dwell.compare("1", "1 / 0")
+    assert caught.value.__notes__ == ["while timing 1 / 0"]
+    with pytest.raises(SyntaxError) as refused:
+        dwell.compare("1", "x\n1 +")
+    assert refused.value.__notes__ == ["while timing x; 1 +"]
+
+
+def test_runs_of_no_time_are_not_compared():
+    still = dwell.Timing("still", 1, [0] * 10)
+    some = dwell.Timing("some", 1, [1000 + at for at in range(10)])
+    comparison = dwell.Comparison([still, some])
+    assert comparison.outcome == "unknown"
+    assert comparison.verdict.startswith("A is too short to be compared: a run took 0 ns")
+    assert math.isnan(comparison.ratio)
 
 
 def test_more_than_two_are_each_compared_with_the_first():
@@ -161,8 +200,8 @@ def test_the_log_says_the_same(tmp_path, run_dwell):
     )
 
 
-def compared(a, b, is_paired=True, group=0, confidence=0.95):
-    return _core.compare_runs(a, b, (group, group), is_paired, confidence, "A", "B")
+def compared(a, b, is_paired=True, confidence=0.95):
+    return _core.compare_runs(a, b, (0, 0), is_paired, confidence, "A", "B")
 
 
 @pytest.mark.parametrize(("a_count", "b_count"), [(5, 7), (20, 20), (30, 41)])
@@ -178,7 +217,7 @@ def test_rank_test_agrees_with_scipy(a_count, b_count, with_ties):
     method = "exact" if is_exact else "asymptotic"
     found = compared(a, b, is_paired=False)
     expected = stats.mannwhitneyu(a, b, method=method)
-    assert found["p"] == pytest.approx(expected.pvalue, rel=1e-9)
+    assert found["p"] == found["mann_whitney_p"] == pytest.approx(expected.pvalue, rel=1e-9)
     assert found["delta"] == pytest.approx(1 - 2 * expected.statistic / (a_count * b_count))
 
 
@@ -193,30 +232,38 @@ def test_interval_agrees_with_scipys_signed_rank_test(count):
         b = [x * math.exp(generator.gauss(0.05, 0.1)) for x in a]
         differences = [math.log(y / x) for x, y in zip(a, b, strict=True)]
         p = stats.wilcoxon(differences, method="exact").pvalue
-        outcome = compared(a, b)["outcome"]
-        outcomes.add(outcome)
-        assert (outcome != "same") == (p <= 0.05)
+        found = compared(a, b)
+        outcomes.add(found["outcome"])
+        assert (found["outcome"] != "same") == (p <= 0.05)
+        assert found["p"] == pytest.approx(p)
     assert {"same", "slower"} <= outcomes
 
 
 class Machine:
     """Runs as machines give them: skewed noise, now and then far off, and drifting."""
 
-    def __init__(self, seed, noise=0.02, outliers=0.0, drift=0.0, memory=0.0):
+    def __init__(self, seed, noise=0.02, outliers=0.0, drift=0.0, memory=0.0, burst=0):
         self.random = random.Random(seed)
         self.noise, self.outliers, self.drift, self.memory = noise, outliers, drift, memory
         self.level = 0.0
+        self.burst, self.height, self.left = burst, 0.0, 0
+        self.turn = random.Random(seed).getrandbits
 
     def run(self, factor):
         self.level = self.memory * self.level + self.random.gauss(0, self.drift)
         time = factor * math.exp(self.level + self.random.gauss(0, self.noise))
         if self.random.random() < self.outliers:
             time *= 1 + self.random.expovariate(2)
+        if self.burst and not self.left and self.random.random() < 0.1:
+            self.left, self.height = self.burst, self.random.expovariate(3)
+        if self.left:
+            self.left -= 1
+            time *= 1 + self.height
         return time
 
     def compare(self, rounds, factor=1.0):
         runs = [[], []]
-        for at in schedule(2, rounds, str(self.random.random())):
+        for at in schedule(2, rounds, str(self.turn(64))):
             runs[at].append(self.run(factor if at else 1.0))
         return compared(*runs)
 
@@ -226,7 +273,12 @@ MACHINES = {
     "with outliers": {"outliers": 0.05},
     "drifting": {"drift": 0.01, "memory": 0.8},
     "wandering off": {"drift": 0.003, "memory": 1.0, "outliers": 0.05},
-    "in waves": {"noise": 0.005, "drift": 0.02, "memory": 0.5},  # as long as two runs
+}
+
+
+LASTING = {
+    "short memory": {"noise": 0.0, "drift": 0.02, "memory": 0.5},
+    "bursts of two": {"burst": 2},
 }
 
 
@@ -234,10 +286,18 @@ MACHINES = {
 @pytest.mark.parametrize("kind", MACHINES)
 def test_false_alarms_are_as_rare_as_promised(kind, rounds):
     machine = Machine(seed=42, **MACHINES[kind])
-    count = 40_000 // rounds
-    alarms = sum(machine.compare(rounds)["outcome"] != "same" for _ in range(count)) / count
-    print(f"{kind}, {rounds} rounds: {alarms * 100:.1f} % false alarms")
-    assert 0.03 <= alarms <= 0.07
+    alarms = sum(machine.compare(rounds)["outcome"] != "same" for _ in range(1000))
+    print(f"{kind}, {rounds} rounds: {alarms / 10:.1f} % false alarms")
+    assert 30 <= alarms <= 70
+
+
+@pytest.mark.parametrize("kind", ["short memory", "bursts of two"])
+def test_noise_that_lasts_gives_no_more_false_alarms(kind):
+    """In a fixed order, ABBA, these gave 7 to 9 %."""
+    machine = Machine(seed=4, **LASTING[kind])
+    alarms = sum(machine.compare(10)["outcome"] != "same" for _ in range(4000))
+    print(f"{kind}: {alarms / 40:.1f} % false alarms")
+    assert 150 <= alarms <= 242  # 4.9 %, and three standard deviations either way
 
 
 @pytest.mark.parametrize(
@@ -261,19 +321,3 @@ def test_separate_runs_promise_no_more_than_they_hold():
         a, b = ([math.exp(generator.gauss(0, 0.02)) for _ in range(15)] for _ in range(2))
         alarms += compared(a, b, is_paired=False)["outcome"] != "same"
     assert 10 <= alarms <= 70
-
-
-def test_runs_of_two_sessions_are_no_pairs():
-    one = dwell.compare("pass", "pass", number=1000, repeat=10)
-    two = dwell.compare("pass", "pass", number=1000, repeat=10)
-    mixed = dwell.Comparison([one.timings[0], two.timings[1]])
-    assert mixed.verdict.endswith("; not measured side by side")
-    assert not one.verdict.endswith("; not measured side by side")
-
-
-def test_runs_of_no_time_are_not_compared():
-    found = compared([0.0] * 10, [1.0] * 10)
-    assert (found["outcome"], found["verdict"]) == (
-        "unknown",
-        "A is too short to be compared: a run took 0 ns",
-    )

@@ -229,6 +229,9 @@ def test_doubts_are_spoken_out(runs_ns, sentence):
     [
         ({"repeat": 0}, "repeat must be at least 1"),
         ({"number": -1}, "number must be at least 1"),
+        ({"processes": -1}, "processes must be at least 1, or 0 for none, not -1"),
+        ({"min_time": 0}, "min_time must be a number of seconds above 0, not 0"),
+        ({"min_time": math.nan}, "min_time must be a number of seconds above 0, not nan"),
         ({"confidence": 1.0}, "confidence must be from 0.5 to below 1"),
         ({"processes": 2, "globals": {}}, "globals cannot be sent to a fresh process"),
     ],
