@@ -47,7 +47,7 @@ static int put_integer(const struct dw_python *python, uint64_t object,
     return 0;
 }
 
-/* As few digits as bring the same number back, the way Python writes it. */
+/* As few digits as bring the same number back, and an exponent only where Python writes one. */
 static int put_float(const struct dw_python *python, uint64_t object, struct dw_out *out)
 {
     double value;
@@ -56,9 +56,10 @@ static int put_float(const struct dw_python *python, uint64_t object, struct dw_
         dw_target_read(python->target, object + python->offsets.float_value, &value, sizeof value);
     if (error)
         return error;
-    for (int precision = 15; precision <= 17; precision++) {
+    bool plain = fabs(value) >= 1e-4 && fabs(value) < 1e16;
+    for (int precision = 1; precision <= 17; precision++) {
         snprintf(text, sizeof text, "%.*g", precision, value);
-        if (strtod(text, NULL) == value)
+        if (strtod(text, NULL) == value && !(plain && strchr(text, 'e')))
             break;
     }
     dw_out_text(out, text);

@@ -79,7 +79,8 @@ static const char *permission_advice(pid_t pid)
     if (!is_ours(pid))
         return "it is another user's (or runs with other privileges); run dwell as root";
     if (scope)
-        return "kernel.yama.ptrace_scope forbids it to all but root; run dwell as root, or, in a "
+        return "kernel.yama.ptrace_scope forbids it; run dwell as root, set that to 0 with sysctl, "
+               "or, in a "
                "container, start that with --cap-add=SYS_PTRACE";
     return "the system forbids it (another namespace, or a seccomp filter); run dwell as root, or, "
            "in a container, start that with --cap-add=SYS_PTRACE";
