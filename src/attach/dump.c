@@ -71,30 +71,37 @@ static int add_locals(struct collector *collector, const struct dw_raw_frame *fr
     return 0;
 }
 
-static int add_frame(struct collector *collector, const struct dw_raw_frame *raw)
+static int add_begun_frame(struct collector *collector, const struct dw_raw_frame *raw,
+                           const struct dw_py_code *code)
 {
     const struct dw_python *python = collector->python;
     struct dw_dump *dump = collector->dump;
-    struct dw_py_code code;
     struct dw_dump_frame frame = {.first_local = dump->local_count};
-    int error = dw_py_code_read(python, raw, &code);
     size_t start = dump->text.size;
-    if (!error)
-        error = dw_py_code_name(python, &code, &dump->text);
+    int error = dw_py_code_name(python, code, &dump->text);
     frame.function = text_from(dump, start);
     start = dump->text.size;
     if (!error)
-        error = dw_py_code_file(python, &code, &dump->text);
+        error = dw_py_code_file(python, code, &dump->text);
     frame.file = text_from(dump, start);
     if (!error)
-        error = dw_py_code_line(python, &code, raw->instruction, &collector->scratch, &frame.line);
+        error = dw_py_code_line(python, code, raw->instruction, &collector->scratch, &frame.line);
     if (!error && collector->with_locals)
-        error = add_locals(collector, raw, &code, &frame);
+        error = add_locals(collector, raw, code, &frame);
     if (!error)
         error = DW_GROW(dump->frames, dump->frame_count, dump->frame_capacity);
     if (!error)
         dump->frames[dump->frame_count++] = frame;
     return error;
+}
+
+static int add_frame(struct collector *collector, const struct dw_raw_frame *raw)
+{
+    struct dw_py_code code;
+    int error = dw_py_code_read(collector->python, raw, &code);
+    if (error || !dw_py_code_has_begun(collector->python, raw, &code))
+        return error;
+    return add_begun_frame(collector, raw, &code);
 }
 
 static bool is_foreign(int error)

@@ -9,6 +9,7 @@
 
 #define SIZE_AT 16 /* ob_size: how many code units */
 #define UNIT_BYTES 2
+#define OWNED_BY_GENERATOR 1
 #define MAX_UNITS ((uint64_t)1 << 30)
 #define MAX_NAME_LENGTH 1024
 #define MAX_PATH_LENGTH 4096
@@ -59,6 +60,15 @@ int dw_py_code_read(const struct dw_python *python, const struct dw_raw_frame *f
         !is_in_code(code, frame->code + offsets->code_bytecode, frame->instruction))
         return DW_ERR_DAMAGED;
     return 0;
+}
+
+bool dw_py_code_has_begun(const struct dw_python *python, const struct dw_raw_frame *frame,
+                          const struct dw_py_code *code)
+{
+    const struct dw_py_offsets *offsets = &python->offsets;
+    uint64_t units = half_at(code, offsets->code_first_traceable);
+    return frame->owner == OWNED_BY_GENERATOR ||
+           frame->instruction >= frame->code + offsets->code_bytecode + units * UNIT_BYTES;
 }
 
 int dw_py_code_name(const struct dw_python *python, const struct dw_py_code *code,

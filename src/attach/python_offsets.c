@@ -52,6 +52,7 @@ static const struct dw_py_offsets tables[] = {
             .code_local_count = 76,
             .code_local_names = 96,
             .code_local_kinds = 104,
+            .code_first_traceable = 168,
             .code_bytecode = 184,
             .type_cached_keys = 872,
             .long_is_sized = true,
@@ -87,14 +88,15 @@ static const struct dw_py_offsets tables[] = {
             .code_local_count = 72,
             .code_local_names = 96,
             .code_local_kinds = 104,
+            .code_first_traceable = 176,
             .code_bytecode = 192,
             .type_cached_keys = 880,
             .string_ascii_data = 40,
             .string_data = 56,
             .instances = DW_PY_VALUES_TAGGED},
-    [13] = {WITH_OWN_OFFSETS, .type_cached_keys = 880},
-    [14] = {WITH_OWN_OFFSETS, .type_cached_keys = 880},
-    [15] = {WITH_OWN_OFFSETS, .type_cached_keys = 888},
+    [13] = {WITH_OWN_OFFSETS, .code_first_traceable = 184, .type_cached_keys = 880},
+    [14] = {WITH_OWN_OFFSETS, .code_first_traceable = 192, .type_cached_keys = 880},
+    [15] = {WITH_OWN_OFFSETS, .code_first_traceable = 192, .type_cached_keys = 888},
 };
 
 static const size_t debug_sizes[] = {[13] = 584, [14] = 760, [15] = 888};
@@ -207,7 +209,8 @@ static bool are_sane(const struct dw_py_offsets *o)
            ARE_INSIDE(o->frame_size, 1, o->frame_owner) &&
            ARE_INSIDE(o->code_bytecode, 8, o->code_filename, o->code_qualname, o->code_linetable,
                       o->code_local_names, o->code_local_kinds) &&
-           ARE_INSIDE(o->code_bytecode, 4, o->code_first_line, o->code_local_count) &&
+           ARE_INSIDE(o->code_bytecode, 4, o->code_first_line, o->code_local_count,
+                      o->code_first_traceable) &&
            o->code_bytecode <= SMALL_LIMIT && o->frame_size <= SMALL_LIMIT;
 }
 

@@ -32,7 +32,7 @@ struct dw_py_offsets {
     bool has_cframe;
     uint32_t frame_size, frame_previous, frame_code, frame_instruction, frame_owner, frame_locals;
     uint32_t code_size, code_filename, code_qualname, code_linetable, code_first_line,
-        code_local_count, code_local_names, code_local_kinds, code_bytecode;
+        code_local_count, code_local_names, code_local_kinds, code_first_traceable, code_bytecode;
     uint32_t type_name, type_flags, type_basic_size, type_dict_offset, type_cached_keys;
     uint32_t tuple_items, tuple_size, list_size, set_size;
     uint32_t dict_size, dict_keys, dict_values;
