@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach/interpreter.h"
 
+#include "attach/field.h"
 #include "base/error.h"
 #include "base/grow.h"
-
-#include <string.h>
 
 #define MAX_INTERPRETERS 4096
 #define MAX_THREADS (1u << 16)
 #define TRIES 20
 #define MAX_THREAD_BYTES 8192 /* dw_py_offsets_init allows no larger ones */
-
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-    uint64_t word;
-    memcpy(&word, bytes + offset, sizeof word);
-    return word;
-}
 
 /* The PyThreadState that has the interpreter's GIL; 0 when none has it or it cannot be read. */
 static uint64_t find_gil_holder(const struct dw_python *python, uint64_t interpreter)
@@ -50,11 +42,11 @@ static int read_thread(const struct dw_python *python, struct dw_py_thread *thre
     int error = dw_target_read(python->target, thread->state, bytes, offsets->thread_size);
     if (error)
         return error;
-    if (word_at(bytes, offsets->thread_interpreter) != thread->interpreter)
+    if (dw_u64_at(bytes, offsets->thread_interpreter) != thread->interpreter)
         return DW_ERR_DAMAGED;
-    thread->ident = word_at(bytes, offsets->thread_ident);
-    thread->native_id = word_at(bytes, offsets->thread_native_id) & 0xffffffff;
-    *next = word_at(bytes, offsets->thread_next);
+    thread->ident = dw_u64_at(bytes, offsets->thread_ident);
+    thread->native_id = dw_u64_at(bytes, offsets->thread_native_id) & 0xffffffff;
+    *next = dw_u64_at(bytes, offsets->thread_next);
     return 0;
 }
 

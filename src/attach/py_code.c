@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach/py_code.h"
 
+#include "attach/field.h"
 #include "attach/line_number.h"
 #include "attach/py_object.h"
 #include "base/error.h"
-
-#include <string.h>
 
 #define SIZE_AT 16 /* ob_size: how many code units */
 #define UNIT_BYTES 2
@@ -18,21 +17,6 @@
 #define CELL_VALUE_AT 16
 #define KIND_CELL 0x40
 #define KIND_FREE 0x80
-#define TAG_BITS 7u
-
-static uint64_t word_at(const struct dw_py_code *code, uint32_t offset)
-{
-    uint64_t word;
-    memcpy(&word, code->head + offset, sizeof word);
-    return word;
-}
-
-static uint32_t half_at(const struct dw_py_code *code, uint32_t offset)
-{
-    uint32_t half;
-    memcpy(&half, code->head + offset, sizeof half);
-    return half;
-}
 
 /* A frame that has not begun is one unit before its code in 3.11 and 3.12. */
 static bool is_in_code(const struct dw_py_code *code, uint64_t first, uint64_t instruction)
@@ -53,7 +37,7 @@ int dw_py_code_read(const struct dw_python *python, const struct dw_raw_frame *f
         error = dw_target_read(python->target, frame->code, code->head, offsets->code_bytecode);
     if (error)
         return error;
-    uint64_t units = word_at(code, SIZE_AT);
+    uint64_t units = dw_u64_at(code->head, SIZE_AT);
     code->address = frame->code;
     code->instruction_bytes = units * UNIT_BYTES;
     if (units > MAX_UNITS ||
@@ -66,7 +50,7 @@ bool dw_py_code_has_begun(const struct dw_python *python, const struct dw_raw_fr
                           const struct dw_py_code *code)
 {
     const struct dw_py_offsets *offsets = &python->offsets;
-    uint64_t units = half_at(code, offsets->code_first_traceable);
+    uint64_t units = dw_u32_at(code->head, offsets->code_first_traceable);
     return frame->owner == OWNED_BY_GENERATOR ||
            frame->instruction >= frame->code + offsets->code_bytecode + units * UNIT_BYTES;
 }
@@ -75,16 +59,16 @@ int dw_py_code_name(const struct dw_python *python, const struct dw_py_code *cod
                     struct dw_buffer *utf8)
 {
     bool cut;
-    return dw_py_string_read(python, word_at(code, python->offsets.code_qualname), MAX_NAME_LENGTH,
-                             utf8, &cut);
+    return dw_py_string_read(python, dw_u64_at(code->head, python->offsets.code_qualname),
+                             MAX_NAME_LENGTH, utf8, &cut);
 }
 
 int dw_py_code_file(const struct dw_python *python, const struct dw_py_code *code,
                     struct dw_buffer *utf8)
 {
     bool cut;
-    return dw_py_string_read(python, word_at(code, python->offsets.code_filename), MAX_PATH_LENGTH,
-                             utf8, &cut);
+    return dw_py_string_read(python, dw_u64_at(code->head, python->offsets.code_filename),
+                             MAX_PATH_LENGTH, utf8, &cut);
 }
 
 int dw_py_code_line(const struct dw_python *python, const struct dw_py_code *code,
@@ -93,19 +77,20 @@ int dw_py_code_line(const struct dw_python *python, const struct dw_py_code *cod
     const struct dw_py_offsets *offsets = &python->offsets;
     bool cut;
     dw_buffer_clear(table);
-    int error = dw_py_bytes_read(python, word_at(code, offsets->code_linetable),
+    int error = dw_py_bytes_read(python, dw_u64_at(code->head, offsets->code_linetable),
                                  MAX_LINE_TABLE_BYTES, table, &cut);
     if (error)
         return error;
     int64_t offset = (int64_t)(instruction - code->address - offsets->code_bytecode);
-    *line = dw_line_number(table->data, table->size, half_at(code, offsets->code_first_line),
-                           offset < 0 ? -1 : offset / UNIT_BYTES);
+    *line =
+        dw_line_number(table->data, table->size, dw_u32_at(code->head, offsets->code_first_line),
+                       offset < 0 ? -1 : offset / UNIT_BYTES);
     return 0;
 }
 
 uint32_t dw_py_code_local_count(const struct dw_python *python, const struct dw_py_code *code)
 {
-    uint32_t count = half_at(code, python->offsets.code_local_count);
+    uint32_t count = dw_u32_at(code->head, python->offsets.code_local_count);
     return count < MAX_LOCALS ? count : MAX_LOCALS;
 }
 
@@ -113,7 +98,7 @@ static int read_local_name(const struct dw_python *python, const struct dw_py_co
                            uint32_t index, struct dw_buffer *utf8)
 {
     const struct dw_py_offsets *offsets = &python->offsets;
-    uint64_t names = word_at(code, offsets->code_local_names), count, name;
+    uint64_t names = dw_u64_at(code->head, offsets->code_local_names), count, name;
     bool cut;
     int error = dw_py_count_at(python, names + offsets->tuple_size, &count);
     if (!error && index >= count)
@@ -132,9 +117,10 @@ static int look_into_cell(const struct dw_python *python, const struct dw_py_cod
     const struct dw_py_offsets *offsets = &python->offsets;
     struct dw_py_type type;
     uint8_t kind;
-    int error = dw_target_read(
-        python->target, word_at(code, offsets->code_local_kinds) + offsets->bytes_data + index,
-        &kind, sizeof kind);
+    int error = dw_target_read(python->target,
+                               dw_u64_at(code->head, offsets->code_local_kinds) +
+                                   offsets->bytes_data + index,
+                               &kind, sizeof kind);
     if (error || !*object || !(kind & (KIND_CELL | KIND_FREE)))
         return error;
     error = dw_py_type_of(python, *object, &type);
@@ -150,9 +136,10 @@ int dw_py_local_read(const struct dw_python *python, const struct dw_raw_frame *
     uint64_t found;
     int error = dw_target_read_u64(
         python->target, frame->address + python->offsets.frame_locals + 8ull * index, &found);
-    found &= ~(uint64_t)TAG_BITS;
-    if (!error)
-        error = look_into_cell(python, code, index, &found);
+    if (error)
+        return error;
+    found = dw_py_untagged(found);
+    error = look_into_cell(python, code, index, &found);
     if (!error)
         error = read_local_name(python, code, index, name);
     if (!error)

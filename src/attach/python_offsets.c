@@ -2,9 +2,8 @@
  * The table of each version is complete but for what its processes say themselves. */
 #include "attach/python_offsets.h"
 
+#include "attach/field.h"
 #include "base/error.h"
-
-#include <string.h>
 
 #define COOKIE "xdebugpy"
 #define COOKIE_BYTES 8
@@ -165,19 +164,12 @@ static const struct debug_field debug_fields[] = {
     FIELD(string_ascii_data, 560, 640, 736, SMALL_LIMIT),
 };
 
-static uint64_t word_at(const uint8_t *table, size_t offset)
-{
-    uint64_t word;
-    memcpy(&word, table + offset, sizeof word);
-    return word;
-}
-
 uint32_t dw_py_debug_version(const uint8_t head[DW_PY_DEBUG_HEAD_BYTES], bool *free_threaded)
 {
     if (memcmp(head, COOKIE, COOKIE_BYTES) != 0)
         return 0;
-    *free_threaded = word_at(head, 16) != 0;
-    return (uint32_t)word_at(head, 8);
+    *free_threaded = dw_u64_at(head, 16) != 0;
+    return (uint32_t)dw_u64_at(head, 8);
 }
 
 size_t dw_py_debug_size(unsigned minor)
@@ -218,13 +210,13 @@ static int read_debug_fields(unsigned minor, const uint8_t *table, struct dw_py_
 {
     for (size_t i = 0; i < sizeof debug_fields / sizeof *debug_fields; i++) {
         const struct debug_field *field = &debug_fields[i];
-        uint64_t value = word_at(table, field->at[minor - 13]);
+        uint64_t value = dw_u64_at(table, field->at[minor - 13]);
         if (value >= field->limit)
             return DW_ERR_DAMAGED;
         memcpy((char *)offsets + field->to, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
     }
     /* Stated from the start of the interpreter, which has a GIL inside; ours are the GIL's. */
-    uint64_t gil = word_at(table, minor == 13 ? 120 : 128);
+    uint64_t gil = dw_u64_at(table, minor == 13 ? 120 : 128);
     if (gil > offsets->gil_locked || gil > offsets->gil_holder)
         return DW_ERR_DAMAGED;
     offsets->gil_locked -= (uint32_t)gil;

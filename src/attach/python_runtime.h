@@ -10,7 +10,7 @@
 struct dw_python {
     const struct dw_target *target; /* borrowed */
     uint64_t runtime;               /* the address of _PyRuntime */
-    uint32_t version;               /* as PY_VERSION_HEX; the lower 16 bits may be unknown */
+    uint32_t version;               /* as Py_Version has it; the lower 16 bits may be unknown */
     bool free_threaded;
     struct dw_py_offsets offsets;
 };

@@ -4,14 +4,13 @@
  * frames are elsewhere and move the window. */
 #include "attach/stack.h"
 
+#include "attach/field.h"
 #include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGE_BYTES 4096u
-#define MAX_FRAME_BYTES 512u
-#define TAG_BITS 7u /* 3.14 and later keep flags in the low bits of references */
 #define FIRST_INTERNAL_OWNER 3
 #define LAST_OWNER 4
 #define AGREEING_READINGS 4
@@ -75,13 +74,6 @@ static const uint8_t *bytes_at(struct dw_stack_reader *reader, uint64_t address,
     return reader->window + (address - reader->window_start);
 }
 
-static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
-{
-    uint64_t word;
-    memcpy(&word, bytes + offset, sizeof word);
-    return word;
-}
-
 static bool read_innermost(const struct dw_python *python, uint64_t thread_state, uint64_t *frame)
 {
     const struct dw_py_offsets *offsets = &python->offsets;
@@ -113,11 +105,11 @@ static bool read_frame(struct dw_stack_reader *reader, uint64_t *address,
         return false;
     struct dw_raw_frame frame = {
         .address = *address,
-        .code = word_at(bytes, offsets->frame_code) & ~(uint64_t)TAG_BITS,
-        .instruction = word_at(bytes, offsets->frame_instruction),
+        .code = dw_py_untagged(dw_u64_at(bytes, offsets->frame_code)),
+        .instruction = dw_u64_at(bytes, offsets->frame_instruction),
         .owner = bytes[offsets->frame_owner],
     };
-    *address = word_at(bytes, offsets->frame_previous);
+    *address = dw_u64_at(bytes, offsets->frame_previous);
     if (frame.owner >= FIRST_INTERNAL_OWNER)
         return frame.owner <= LAST_OWNER;
     add_frame(stack, &frame);

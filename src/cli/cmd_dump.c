@@ -163,7 +163,7 @@ static int write_dump(const void *context, struct dw_out *out)
 int dw_cmd_dump(int argc, char **argv)
 {
     struct use use = {0};
-    pid_t pid;
+    pid_t pid = 0;
     const struct dw_option options[] = {
         {.name = "locals", .letter = 'l', .flag = &use.locals},
         {.name = "json", .letter = 'j', .flag = &use.json},
