@@ -20,6 +20,13 @@ const char *dw_error_text(int error)
     case DW_ERR_ARGUMENT: return "invalid argument";
     case DW_ERR_DUPLICATE: return "the same recording was given twice";
     case DW_ERR_NO_LINES: return "holds no lines; record them with 'dwell run --lines'";
+    case DW_ERR_NO_PROCESS: return "no such process";
+    case DW_ERR_ENDED: return "the process has ended";
+    case DW_ERR_PERMISSION: return "no permission to read its memory";
+    case DW_ERR_UNREADABLE: return "its memory could not be read";
+    case DW_ERR_NOT_PYTHON: return "not a Python process";
+    case DW_ERR_PYTHON_VERSION: return "a version of Python that dwell cannot read";
+    case DW_ERR_NO_RUNTIME: return "its Python has not started yet, or is shutting down";
     default: return "unknown error";
     }
 }

@@ -17,6 +17,13 @@ enum dw_error {
     DW_ERR_ARGUMENT = -9,
     DW_ERR_DUPLICATE = -10, /* the same recording twice in one merge */
     DW_ERR_NO_LINES = -11,
+    DW_ERR_NO_PROCESS = -12,
+    DW_ERR_ENDED = -13,      /* the process ended meanwhile */
+    DW_ERR_PERMISSION = -14, /* the system does not let us read its memory */
+    DW_ERR_UNREADABLE = -15, /* no memory of the process at that address */
+    DW_ERR_NOT_PYTHON = -16,
+    DW_ERR_PYTHON_VERSION = -17, /* a Python that dwell cannot read */
+    DW_ERR_NO_RUNTIME = -18,     /* Python is there, but does not run yet or any more */
 };
 
 /* One clause, lower case, without a full stop. For DW_ERR_IO it reads errno. */

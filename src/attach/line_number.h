@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * The line of an instruction, from the location table of a code object (3.11 and later). */
+#ifndef DW_ATTACH_LINE_NUMBER_H
+#define DW_ATTACH_LINE_NUMBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* `unit` counts code units, two bytes each, from the first instruction; -1, before it, gives
+ * the first line. Returns 0 when the instruction has no line, or the table does not hold
+ * together. Reads nothing outside the table, whatever it holds. */
+uint32_t dw_line_number(const uint8_t *table, size_t size, uint32_t first_line, int64_t unit);
+
+#endif

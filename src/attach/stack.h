@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * The Python stack of a thread that goes on running while it is read. One reading is a few
+ * system calls, and allocates nothing; names are looked up elsewhere. */
+#ifndef DW_ATTACH_STACK_H
+#define DW_ATTACH_STACK_H
+
+#include "attach/python_runtime.h"
+
+#define DW_STACK_WINDOW_BYTES (16 * 1024)
+
+struct dw_raw_frame {
+    uint64_t address, code, instruction;
+    uint8_t owner;
+};
+
+enum dw_stack_state {
+    DW_STACK_WHOLE,
+    DW_STACK_CUT,    /* deeper than there is room for; the outermost frames are missing */
+    DW_STACK_BROKEN, /* does not hold together; what is there may be wrong */
+};
+
+/* Innermost first, without the frames that only the interpreter itself knows. */
+struct dw_raw_stack {
+    struct dw_raw_frame *frames; /* owned */
+    uint32_t count, capacity;
+    enum dw_stack_state state;
+};
+
+struct dw_stack_reader {
+    const struct dw_python *python;
+    struct dw_raw_stack spare;
+    uint64_t window_start, window_end; /* of the process's memory, held in `window` */
+    uint8_t window[DW_STACK_WINDOW_BYTES];
+};
+
+int dw_raw_stack_init(struct dw_raw_stack *stack, uint32_t capacity);
+void dw_raw_stack_release(struct dw_raw_stack *stack);
+/* `capacity` is the number of frames that are read at most. */
+int dw_stack_reader_init(struct dw_stack_reader *reader, const struct dw_python *python,
+                         uint32_t capacity);
+void dw_stack_reader_release(struct dw_stack_reader *reader);
+
+/* One reading: right when the thread did not run meanwhile, likely right when it did. */
+void dw_stack_read(struct dw_stack_reader *reader, uint64_t thread_state,
+                   struct dw_raw_stack *stack);
+/* Reads until several readings in a row agree on everything but the place in the innermost
+ * function, which may have moved. False when they never did: then the stack is the last one
+ * read, and may mix frames of different moments. */
+bool dw_stack_read_settled(struct dw_stack_reader *reader, uint64_t thread_state,
+                           struct dw_raw_stack *stack);
+
+#endif

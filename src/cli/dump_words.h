@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * A dump of stacks as text and as JSON. */
+#ifndef DW_CLI_DUMP_WORDS_H
+#define DW_CLI_DUMP_WORDS_H
+
+#include "attach/dump.h"
+#include "base/out.h"
+
+/* What is printed of a process. */
+struct dw_dump_words {
+    const struct dw_python *python;
+    const struct dw_dump *dump;
+    uint32_t max_depth;
+};
+
+void dw_dump_put_text(const struct dw_dump_words *words, struct dw_out *out);
+void dw_dump_put_json(const struct dw_dump_words *words, struct dw_out *out);
+/* "3.12.1", or as much of it as is known. */
+void dw_python_put_version(uint32_t version, struct dw_out *out);
+
+#endif
