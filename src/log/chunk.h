@@ -32,6 +32,12 @@ enum dw_chunk_type {
     DW_CHUNK_END = 10,
     DW_CHUNK_LINES = 11,
     DW_CHUNK_TIMINGS = 12,
+    DW_CHUNK_MODULES = 13,
+    DW_CHUNK_PLACES = 14,
+    DW_CHUNK_STACKS = 15,
+    DW_CHUNK_SAMPLES = 16,
+    DW_CHUNK_SAMPLING = 17,
+    DW_CHUNK_TIMED_SAMPLES = 18,
 };
 
 struct dw_chunk {

@@ -15,6 +15,9 @@ enum dw_frame_kind {
     DW_FRAME_INSTANT = 3,  /* a point in time */
     DW_FRAME_FUNCTION = 4, /* Python code, with its file and first line */
     DW_FRAME_BUILTIN = 5,  /* a C function */
+    DW_FRAME_NATIVE = 6,   /* code of a shared object or program; its file is that object, or the
+                              source when that is known; named [object] without a symbol */
+    DW_FRAME_MARK = 7,     /* no function: <gc>, <kernel>, <truncated> and the like */
 };
 
 /* Whether time is spent in it, so that it belongs in a table of times. */

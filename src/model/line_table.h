@@ -15,6 +15,11 @@ enum dw_line_metric {
     DW_LINE_SELF = 2,      /* in none of the callees that were measured */
     DW_LINE_INCLUSIVE = 3, /* from its begin to its end, what it recurses into included, once */
     DW_LINE_SUSPENDED = 4, /* in which a generator or task slept on it */
+    DW_LINE_SAMPLES = 5,   /* samples on it, innermost or not; once each in recursion */
+    DW_LINE_TOTAL = 6,     /* the time they stand for */
+    DW_LINE_PYTHON = 7,    /* of it: the interpreter ran, with this as the innermost Python line */
+    DW_LINE_NATIVE = 8,    /* the same: native code or the kernel worked under it */
+    DW_LINE_WAITING = 9,   /* the same: it did not run; for the GIL included */
     DW_LINE_METRICS
 };
 

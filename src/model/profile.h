@@ -9,6 +9,7 @@
 #include "model/line_table.h"
 #include "model/metric.h"
 #include "model/path_tree.h"
+#include "model/sample.h"
 
 struct dw_property {
     dw_string_id key;
@@ -25,6 +26,8 @@ struct dw_process {
     struct dw_property *properties;   /* argv, cwd, host, python, ...: docs/format.md lists them */
     uint32_t property_count, property_capacity;
     uint32_t path_map; /* index into the profile's path_maps, for its events */
+    bool is_sampled;
+    struct dw_sampling sampling; /* how, when it is */
 };
 
 /* The path ids of one log, as ids of the profile. */
@@ -48,6 +51,9 @@ struct dw_thread {
     uint32_t metric_count, metric_capacity;
     struct dw_map index;
     uint32_t block_count, last_block; /* its events: how many blocks, and the last one's index */
+    struct dw_sample_table samples;
+    struct dw_timed_sample *timed; /* each of them in order, when a timeline was kept and read */
+    uint32_t timed_count, timed_capacity;
 };
 
 struct dw_thread_metric {
@@ -89,6 +95,10 @@ struct dw_profile {
     struct dw_thread *threads;
     uint32_t thread_count, thread_capacity;
     struct dw_line_table lines; /* of all processes together */
+    struct dw_place_table places;
+    struct dw_path_tree stacks; /* of places */
+    struct dw_module *modules;
+    uint32_t module_count, module_capacity;
     struct dw_source *sources;
     uint32_t source_count, source_capacity;
     struct dw_timing *timings;

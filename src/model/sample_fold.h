@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * From samples to what other lenses know: times of call paths, and times of lines. */
+#ifndef DW_MODEL_SAMPLE_FOLD_H
+#define DW_MODEL_SAMPLE_FOLD_H
+
+#include "model/profile.h"
+
+/* Adds the samples of all threads to the metrics of their paths (functions, inlined ones
+ * included) and to the table of lines. Once, after everything was read. */
+int dw_samples_fold(struct dw_profile *profile);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * The ELF objects that a process has mapped: where, and what they are. */
+#ifndef DW_NATIVE_MODULES_H
+#define DW_NATIVE_MODULES_H
+
+#include "model/sample.h"
+#include "native/unwind.h"
+
+struct dw_native_module {
+    uint64_t start, end;  /* its executable mapping in memory */
+    uint64_t file_offset; /* of start */
+    uint64_t bias;        /* address in memory less that in the file */
+    uint64_t hdr, hdr_size; /* .eh_frame_hdr in memory; 0: none */
+    char *path;           /* owned; "[vdso]" for the kernel's */
+    uint8_t build_id[DW_BUILD_ID_MAX];
+    uint32_t build_id_size;
+};
+
+struct dw_native_modules {
+    struct dw_native_module *modules; /* owned, by start */
+    uint32_t count, capacity;
+};
+
+/* Of this process (by the dynamic linker's list: takes its lock, so never in a handler), or of
+ * another one by /proc/PID/maps and its memory. */
+int dw_native_modules_own(struct dw_native_modules *modules);
+int dw_native_modules_of(int pid, const struct dw_memory *memory,
+                         struct dw_native_modules *modules);
+void dw_native_modules_release(struct dw_native_modules *modules);
+/* The module that holds the address, or NULL. */
+const struct dw_native_module *dw_native_modules_find(const struct dw_native_modules *modules,
+                                                      uint64_t address);
+/* How often objects were loaded and unloaded in this process: another number means that a list
+ * is out of date. */
+uint64_t dw_native_modules_generation(void);
+
+#endif

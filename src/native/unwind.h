@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * Walks a native stack by the unwind information (.eh_frame) of the modules, which is looked
+ * up as it is needed and remembered by address. It reads through a callback, so the stack may
+ * be that of the thread itself in a signal handler, of another thread that sleeps, or a copy
+ * from another process. [signal-safe] with a callback that is. */
+#ifndef DW_NATIVE_UNWIND_H
+#define DW_NATIVE_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* All of it, or false. */
+typedef bool (*dw_memory_read)(void *context, uint64_t address, void *to, size_t size);
+
+struct dw_memory {
+    dw_memory_read read;
+    void *context;
+};
+
+/* Executable code in memory, with where its .eh_frame_hdr is (0: it has none). */
+struct dw_unwind_module {
+    uint64_t start, end;
+    uint64_t hdr, hdr_size;
+};
+
+/* Sorted by start; published as a whole and then never changed. */
+struct dw_unwind_modules {
+    const struct dw_unwind_module *modules;
+    uint32_t count;
+};
+
+struct dw_registers {
+    uint64_t pc, sp, fp; /* fp: rbp */
+    uint64_t rbx;        /* some functions keep their frame in it; 0 when unknown */
+};
+
+/* How the frame was found. A guess makes everything outside of it uncertain too. */
+enum dw_unwind_how {
+    DW_UNWIND_FIRST,   /* where the thread stood */
+    DW_UNWIND_TABLE,   /* by unwind information */
+    DW_UNWIND_POINTER, /* by a frame pointer that was checked */
+    DW_UNWIND_SCAN,    /* the next word on the stack that looks like a return address */
+};
+
+struct dw_native_frame {
+    uint64_t pc; /* of frames other than the first: after the call */
+    uint64_t sp; /* the stack pointer in that frame: frame i has [sp_i, sp_i+1) */
+    enum dw_unwind_how how;
+};
+
+/* Fixed memory for rules that were looked up, shared by all threads without locks. Forgotten
+ * as a whole (by `epoch`) when modules come or go. */
+struct dw_unwind_cache;
+/* NULL when out of memory. Not [signal-safe]. */
+struct dw_unwind_cache *dw_unwind_cache_new(void);
+void dw_unwind_cache_free(struct dw_unwind_cache *cache);
+void dw_unwind_cache_forget(struct dw_unwind_cache *cache);
+
+struct dw_unwinder {
+    struct dw_unwind_modules modules;
+    struct dw_unwind_cache *cache;
+    struct dw_memory stack; /* reads of the stack, between sp and stack_end only */
+    struct dw_memory code;  /* reads of unwind information at places known to be mapped */
+    struct dw_memory doubt; /* the same after a guess, when an address may be anything */
+    uint64_t stack_end;     /* first address above the stack */
+};
+
+/* Fills frames innermost first; how many. `complete` tells whether the outermost one was reached. */
+uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers *start,
+                   struct dw_native_frame *frames, uint32_t capacity, bool *complete);
+
+#endif
