@@ -46,4 +46,12 @@ static inline uint64_t dw_clock_scale(struct dw_clock_rate rate, uint64_t ticks)
     return (uint64_t)((unsigned __int128)ticks * rate.ns_per_tick >> 56);
 }
 
+/* The wall clock at a tick, which may lie a little before the epoch. */
+static inline uint64_t dw_clock_wall_ns(const struct dw_clock_pair *epoch,
+                                        struct dw_clock_rate rate, uint64_t tick)
+{
+    return tick >= epoch->tick ? epoch->wall_ns + dw_clock_scale(rate, tick - epoch->tick)
+                               : epoch->wall_ns - dw_clock_scale(rate, epoch->tick - tick);
+}
+
 #endif

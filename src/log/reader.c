@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/grow.h"
-#include "log/chunk.h"
+#include "log/reading.h"
 
 #include <string.h>
 #include <zstd.h>
@@ -15,27 +15,7 @@
 #define LINES_MAX (1u << 22)         /* rows of line tables that we accept */
 #define LOST_NAME "<lost>"
 
-struct id_map {
-    uint32_t *ids;
-    uint32_t count, capacity;
-};
-
-struct reading {
-    struct dw_profile *profile;
-    unsigned flags;
-    struct id_map strings, frames, processes, threads;
-    uint32_t paths; /* index into profile->path_maps */
-    dw_string_id lost_string;
-    dw_frame_id lost_frame;
-    dw_path_id lost_path;
-    uint32_t first_process, first_thread;
-    struct dw_line_table lines; /* as the log has them last */
-    uint64_t decoded_bytes;
-    uint8_t *raw;
-};
-
-/* Sets map[id], filling a gap with `filler`. */
-static int map_set(struct id_map *map, uint32_t id, uint32_t value, uint32_t filler)
+int dw_id_map_set(struct dw_id_map *map, uint32_t id, uint32_t value, uint32_t filler)
 {
     if (id >= ID_MAX)
         return DW_ERR_TOO_LARGE;
@@ -49,17 +29,12 @@ static int map_set(struct id_map *map, uint32_t id, uint32_t value, uint32_t fil
     return 0;
 }
 
-static uint32_t map_get(const struct id_map *map, uint32_t id, uint32_t fallback)
-{
-    return id < map->count ? map->ids[id] : fallback;
-}
-
-static struct dw_path_map *path_map(struct reading *reading)
+static struct dw_path_map *path_map(struct dw_reading *reading)
 {
     return &reading->profile->path_maps[reading->paths];
 }
 
-static dw_path_id get_path(struct reading *reading, struct dw_cursor *cursor)
+static dw_path_id get_path(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     return dw_path_map_get(path_map(reading), dw_cursor_get_u32(cursor));
 }
@@ -73,14 +48,14 @@ static struct dw_clock_pair get_clock(struct dw_cursor *cursor)
     return clock;
 }
 
-static int get_string(struct reading *reading, struct dw_cursor *cursor, dw_string_id *id)
+static int get_string(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id)
 {
     size_t size;
     const uint8_t *bytes = dw_cursor_get_blob(cursor, &size);
     return bytes ? dw_string_intern(&reading->profile->strings, bytes, size, id) : DW_ERR_DAMAGED;
 }
 
-static int read_properties(struct reading *reading, struct dw_cursor *cursor,
+static int read_properties(struct dw_reading *reading, struct dw_cursor *cursor,
                            struct dw_property **properties, uint32_t *property_count,
                            uint32_t *capacity)
 {
@@ -111,18 +86,18 @@ static bool is_known(const struct dw_profile *profile, const uint8_t uuid[16])
     return false;
 }
 
-static int add_process(struct reading *reading, uint32_t id, const struct dw_process *process)
+static int add_process(struct dw_reading *reading, uint32_t id, const struct dw_process *process)
 {
     struct dw_profile *profile = reading->profile;
     int error = DW_GROW(profile->processes, profile->process_count, profile->process_capacity);
     if (!error)
-        error = map_set(&reading->processes, id, profile->process_count, DW_MAP_NONE);
+        error = dw_id_map_set(&reading->processes, id, profile->process_count, DW_MAP_NONE);
     if (!error)
         profile->processes[profile->process_count++] = *process;
     return error;
 }
 
-static int read_process(struct reading *reading, struct dw_cursor *cursor)
+static int read_process(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t id = dw_cursor_get_u32(cursor);
     struct dw_process process = {.path_map = reading->paths};
@@ -145,13 +120,12 @@ static int read_process(struct reading *reading, struct dw_cursor *cursor)
     return error;
 }
 
-/* Never absent: what refers to a lost process still counts, for an unknown one. */
-static int get_process(struct reading *reading, struct dw_cursor *cursor, uint32_t *index)
+int dw_reading_process(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index)
 {
     uint32_t id = dw_cursor_get_u32(cursor);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    *index = map_get(&reading->processes, id, DW_MAP_NONE);
+    *index = dw_id_map_get(&reading->processes, id, DW_MAP_NONE);
     if (*index != DW_MAP_NONE)
         return 0;
     struct dw_process unknown = {.path_map = reading->paths};
@@ -159,10 +133,10 @@ static int get_process(struct reading *reading, struct dw_cursor *cursor, uint32
     return add_process(reading, id, &unknown);
 }
 
-static int read_clock(struct reading *reading, struct dw_cursor *cursor)
+static int read_clock(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t index;
-    int error = get_process(reading, cursor, &index);
+    int error = dw_reading_process(reading, cursor, &index);
     struct dw_clock_pair clock = get_clock(cursor);
     if (error || cursor->bad)
         return error ? error : DW_ERR_DAMAGED;
@@ -175,10 +149,10 @@ static int read_clock(struct reading *reading, struct dw_cursor *cursor)
     return 0;
 }
 
-static int read_end(struct reading *reading, struct dw_cursor *cursor)
+static int read_end(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t index;
-    int error = get_process(reading, cursor, &index);
+    int error = dw_reading_process(reading, cursor, &index);
     if (error)
         return error;
     reading->profile->processes[index].dropped = dw_cursor_get(cursor);
@@ -186,27 +160,28 @@ static int read_end(struct reading *reading, struct dw_cursor *cursor)
     return 0;
 }
 
-static int read_strings(struct reading *reading, struct dw_cursor *cursor)
+static int read_strings(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t id = dw_cursor_get_u32(cursor);
     while (!cursor->bad && cursor->at < cursor->end) {
         dw_string_id string;
         int error = get_string(reading, cursor, &string);
         if (!error)
-            error = map_set(&reading->strings, id++, string, reading->lost_string);
+            error = dw_id_map_set(&reading->strings, id++, string, reading->lost_string);
         if (error)
             return error;
     }
     return 0;
 }
 
-static int read_frames(struct reading *reading, struct dw_cursor *cursor)
+static int read_frames(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t id = dw_cursor_get_u32(cursor);
     while (!cursor->bad && cursor->at < cursor->end) {
         struct dw_frame frame = {.kind = dw_cursor_get_u32(cursor)};
-        frame.name = map_get(&reading->strings, dw_cursor_get_u32(cursor), reading->lost_string);
-        frame.file = map_get(&reading->strings, dw_cursor_get_u32(cursor), 0);
+        frame.name =
+            dw_id_map_get(&reading->strings, dw_cursor_get_u32(cursor), reading->lost_string);
+        frame.file = dw_id_map_get(&reading->strings, dw_cursor_get_u32(cursor), 0);
         frame.line = dw_cursor_get_u32(cursor);
         if (cursor->bad)
             break;
@@ -215,77 +190,77 @@ static int read_frames(struct reading *reading, struct dw_cursor *cursor)
                         ? 0
                         : dw_frame_intern(&reading->profile->frames, &frame, &mapped);
         if (!error)
-            error = map_set(&reading->frames, id++, mapped, reading->lost_frame);
+            error = dw_id_map_set(&reading->frames, id++, mapped, reading->lost_frame);
         if (error)
             return error;
     }
     return 0;
 }
 
-static int read_paths(struct reading *reading, struct dw_cursor *cursor)
+static int read_paths(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     struct dw_path_map *map = path_map(reading);
-    struct id_map ids = {map->paths, map->count, map->capacity};
+    struct dw_id_map ids = {map->paths, map->count, map->capacity};
     uint32_t id = dw_cursor_get_u32(cursor);
     int error = 0;
     while (!error && !cursor->bad && cursor->at < cursor->end) {
-        dw_path_id parent = map_get(&ids, dw_cursor_get_u32(cursor), reading->lost_path);
+        dw_path_id parent = dw_id_map_get(&ids, dw_cursor_get_u32(cursor), reading->lost_path);
         dw_frame_id frame =
-            map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
+            dw_id_map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
         dw_path_id path = DW_PATH_ROOT;
         if (cursor->bad)
             break;
         if (id)
             error = dw_path_intern(&reading->profile->paths, parent, frame, &path);
         if (!error)
-            error = map_set(&ids, id++, path, reading->lost_path);
+            error = dw_id_map_set(&ids, id++, path, reading->lost_path);
     }
     *map = (struct dw_path_map){ids.ids, ids.count, ids.capacity, map->lost};
     return error;
 }
 
-static int add_thread(struct reading *reading, uint32_t id, const struct dw_thread *thread)
+static int add_thread(struct dw_reading *reading, uint32_t id, const struct dw_thread *thread)
 {
     struct dw_profile *profile = reading->profile;
     int error = DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity);
     if (!error)
-        error = map_set(&reading->threads, id, profile->thread_count, DW_MAP_NONE);
+        error = dw_id_map_set(&reading->threads, id, profile->thread_count, DW_MAP_NONE);
     if (!error)
         profile->threads[profile->thread_count++] = *thread;
     return error;
 }
 
-static int read_thread(struct reading *reading, struct dw_cursor *cursor)
+static int read_thread(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t id = dw_cursor_get_u32(cursor);
     struct dw_thread thread = {0};
-    int error = get_process(reading, cursor, &thread.process);
+    int error = dw_reading_process(reading, cursor, &thread.process);
     if (error)
         return error;
     thread.tid = dw_cursor_get(cursor);
     error = get_string(reading, cursor, &thread.name);
     if (error)
         return error;
-    uint32_t known = map_get(&reading->threads, id, DW_MAP_NONE);
+    uint32_t known = dw_id_map_get(&reading->threads, id, DW_MAP_NONE);
     if (known == DW_MAP_NONE)
         return add_thread(reading, id, &thread);
     reading->profile->threads[known].name = thread.name;
     return 0;
 }
 
-/* Never absent, as with processes: an unknown thread of the log's first process. */
-static int get_thread(struct reading *reading, struct dw_cursor *cursor, uint32_t *index)
+/* An unknown thread is one of the log's first process. */
+int dw_reading_thread(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index)
 {
     uint32_t id = dw_cursor_get_u32(cursor);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    *index = map_get(&reading->threads, id, DW_MAP_NONE);
+    *index = dw_id_map_get(&reading->threads, id, DW_MAP_NONE);
     if (*index != DW_MAP_NONE)
         return 0;
     static const uint8_t zero[1];
     struct dw_cursor first_process = {zero, zero + 1, false};
     struct dw_thread unknown = {.name = reading->lost_string};
-    int error = get_process(reading, &first_process, &unknown.process);
+    int error = dw_reading_process(reading, &first_process, &unknown.process);
     *index = reading->profile->thread_count;
     return error ? error : add_thread(reading, id, &unknown);
 }
@@ -306,10 +281,10 @@ static int read_histogram(struct dw_cursor *cursor, struct dw_histogram *histogr
 }
 
 /* The values are absolute, so the latest chunk wins and a lost one costs nothing for long. */
-static int read_values(struct reading *reading, struct dw_cursor *cursor)
+static int read_values(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t thread;
-    int error = get_thread(reading, cursor, &thread);
+    int error = dw_reading_thread(reading, cursor, &thread);
     if (error)
         return error;
     while (!cursor->bad && cursor->at < cursor->end) {
@@ -343,15 +318,15 @@ static void read_line_values(struct dw_cursor *cursor, uint64_t values[DW_LINE_M
     }
 }
 
-static int read_lines(struct reading *reading, struct dw_cursor *cursor)
+static int read_lines(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t process;
-    int error = get_process(reading, cursor, &process);
+    int error = dw_reading_process(reading, cursor, &process);
     if (error)
         return error;
     while (!cursor->bad && cursor->at < cursor->end) {
         dw_frame_id function =
-            map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
+            dw_id_map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
         uint32_t number = dw_cursor_get_u32(cursor), callee = dw_cursor_get_u32(cursor);
         uint64_t values[DW_LINE_METRICS];
         read_line_values(cursor, values);
@@ -359,7 +334,7 @@ static int read_lines(struct reading *reading, struct dw_cursor *cursor)
             break;
         if (reading->lines.count >= LINES_MAX)
             return DW_ERR_TOO_LARGE;
-        if (callee && !(callee = map_get(&reading->frames, callee, 0)))
+        if (callee && !(callee = dw_id_map_get(&reading->frames, callee, 0)))
             callee = reading->lost_frame;
         struct dw_line *line = dw_line_get(&reading->lines, function, number, callee);
         if (!line)
@@ -369,7 +344,7 @@ static int read_lines(struct reading *reading, struct dw_cursor *cursor)
     return 0;
 }
 
-static int read_source(struct reading *reading, struct dw_cursor *cursor)
+static int read_source(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     struct dw_profile *profile = reading->profile;
     struct dw_source source;
@@ -395,11 +370,11 @@ static int read_runs(struct dw_cursor *cursor, struct dw_timing *timing)
     return cursor->bad ? DW_ERR_DAMAGED : 0;
 }
 
-static int read_timing_into(struct reading *reading, struct dw_cursor *cursor,
+static int read_timing_into(struct dw_reading *reading, struct dw_cursor *cursor,
                             struct dw_timing *timing)
 {
     struct dw_profile *profile = reading->profile;
-    int error = get_process(reading, cursor, &timing->process);
+    int error = dw_reading_process(reading, cursor, &timing->process);
     if (!error)
         error = get_string(reading, cursor, &timing->name);
     if (!error)
@@ -417,7 +392,7 @@ static int read_timing_into(struct reading *reading, struct dw_cursor *cursor,
     return error;
 }
 
-static int read_timing(struct reading *reading, struct dw_cursor *cursor)
+static int read_timing(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     struct dw_timing timing = {0};
     int error = read_timing_into(reading, cursor, &timing);
@@ -442,11 +417,11 @@ static struct dw_event_block *block_slot(struct dw_profile *profile, uint32_t th
     return &profile->blocks[profile->block_count++];
 }
 
-static int keep_events(struct reading *reading, const struct dw_chunk *chunk)
+static int keep_events(struct dw_reading *reading, const struct dw_chunk *chunk)
 {
     struct dw_cursor cursor = {chunk->stored, chunk->stored + chunk->stored_size, false};
     struct dw_event_block block = {.raw_size = chunk->raw_size};
-    int error = get_thread(reading, &cursor, &block.thread);
+    int error = dw_reading_thread(reading, &cursor, &block.thread);
     if (error)
         return error;
     block.sequence = dw_cursor_get_u32(&cursor);
@@ -468,30 +443,44 @@ static int keep_events(struct reading *reading, const struct dw_chunk *chunk)
     return 0;
 }
 
-typedef int read_chunk(struct reading *reading, struct dw_cursor *cursor);
-
-static read_chunk *const readers[] = {
-    [DW_CHUNK_PROCESS] = read_process, [DW_CHUNK_CLOCK] = read_clock,
-    [DW_CHUNK_STRINGS] = read_strings, [DW_CHUNK_FRAMES] = read_frames,
-    [DW_CHUNK_PATHS] = read_paths,     [DW_CHUNK_THREAD] = read_thread,
-    [DW_CHUNK_VALUES] = read_values,   [DW_CHUNK_SOURCE] = read_source,
-    [DW_CHUNK_END] = read_end,         [DW_CHUNK_LINES] = read_lines,
+static dw_read_chunk *const readers[] = {
+    [DW_CHUNK_PROCESS] = read_process,
+    [DW_CHUNK_CLOCK] = read_clock,
+    [DW_CHUNK_STRINGS] = read_strings,
+    [DW_CHUNK_FRAMES] = read_frames,
+    [DW_CHUNK_PATHS] = read_paths,
+    [DW_CHUNK_THREAD] = read_thread,
+    [DW_CHUNK_VALUES] = read_values,
+    [DW_CHUNK_SOURCE] = read_source,
+    [DW_CHUNK_END] = read_end,
+    [DW_CHUNK_LINES] = read_lines,
     [DW_CHUNK_TIMINGS] = read_timing,
+    [DW_CHUNK_MODULES] = dw_read_modules,
+    [DW_CHUNK_PLACES] = dw_read_places,
+    [DW_CHUNK_STACKS] = dw_read_stacks,
+    [DW_CHUNK_SAMPLES] = dw_read_samples,
+    [DW_CHUNK_SAMPLING] = dw_read_sampling,
+    [DW_CHUNK_TIMED_SAMPLES] = dw_read_timed_samples,
 };
 
 /* Values and clocks replace what is known; a long recording has any number of them. */
 static bool is_definition(uint32_t type)
 {
-    return type != DW_CHUNK_VALUES && type != DW_CHUNK_CLOCK && type != DW_CHUNK_LINES;
+    return type != DW_CHUNK_VALUES && type != DW_CHUNK_CLOCK && type != DW_CHUNK_LINES &&
+           type != DW_CHUNK_SAMPLES && type != DW_CHUNK_SAMPLING;
 }
 
 /* Chunk types that we do not know are skipped: a later minor version may add some. */
-static int read_one(struct reading *reading, const struct dw_chunk *chunk)
+static int read_one(struct dw_reading *reading, const struct dw_chunk *chunk)
 {
     if (chunk->type == DW_CHUNK_EVENTS) {
         reading->profile->event_chunks++;
         return reading->flags & DW_READ_EVENTS ? keep_events(reading, chunk) : 0;
     }
+    if (chunk->type == DW_CHUNK_TIMED_SAMPLES)
+        reading->profile->event_chunks++;
+    if (chunk->type == DW_CHUNK_TIMED_SAMPLES && !(reading->flags & DW_READ_EVENTS))
+        return 0;
     if (chunk->type >= sizeof readers / sizeof *readers || !readers[chunk->type])
         return 0;
     if (is_definition(chunk->type))
@@ -507,61 +496,7 @@ static int read_one(struct reading *reading, const struct dw_chunk *chunk)
     return error ? error : cursor.bad ? DW_ERR_DAMAGED : 0;
 }
 
-static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate rate)
-{
-    struct dw_histogram scaled = {0};
-    for (uint32_t i = 0; i < histogram->count; i++) {
-        uint32_t bucket = histogram->entries[i].bucket;
-        uint64_t middle = (dw_histogram_floor(bucket) + dw_histogram_floor(bucket + 1)) / 2;
-        dw_histogram_add(&scaled, dw_histogram_bucket(dw_clock_scale(rate, middle)),
-                         histogram->entries[i].count);
-    }
-    dw_histogram_release(histogram);
-    *histogram = scaled;
-}
-
-static void scale_metric(struct dw_metric *metric, struct dw_clock_rate rate)
-{
-    uint64_t *times[] = {&metric->total, &metric->suspended, &metric->children,
-                         &metric->min,   &metric->max,       &metric->open_total};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        *times[i] = dw_clock_scale(rate, *times[i]);
-    double ns_per_tick = (double)rate.ns_per_tick / (double)((uint64_t)1 << 56);
-    double squares = (double)metric->sum_squares * ns_per_tick * ns_per_tick;
-    metric->sum_squares = squares < 1.7e38 ? (unsigned __int128)squares : 0;
-    scale_histogram(&metric->histogram, rate);
-}
-
-/* In the log open_total is the sum of the starts of open entries. They lasted until
- * the last sign of life. */
-static void settle_open(struct dw_metric *metric, uint64_t last_tick)
-{
-    uint64_t lasted = metric->open * last_tick - metric->open_total;
-    metric->open_total = metric->open && (int64_t)lasted > 0 ? lasted : 0;
-    metric->total += metric->open_total;
-}
-
-/* Counters are sums, not times. Logs written by a merge are in nanoseconds already. */
-static void settle_metrics(struct reading *reading)
-{
-    struct dw_profile *profile = reading->profile;
-    for (uint32_t t = reading->first_thread; t < profile->thread_count; t++) {
-        struct dw_thread *thread = &profile->threads[t];
-        const struct dw_process *process = &profile->processes[thread->process];
-        struct dw_clock_rate rate =
-            dw_clock_rate_between(&process->first_clock, &process->last_clock);
-        for (uint32_t i = 0; i < thread->metric_count; i++) {
-            struct dw_metric *metric = &thread->metrics[i].metric;
-            if (dw_profile_frame(profile, thread->metrics[i].path)->kind == DW_FRAME_COUNTER)
-                continue;
-            settle_open(metric, process->last_clock.tick);
-            if (rate.ns_per_tick != (uint64_t)1 << 56)
-                scale_metric(metric, rate);
-        }
-    }
-}
-
-static int intern_lost(struct reading *reading)
+static int intern_lost(struct dw_reading *reading)
 {
     struct dw_profile *profile = reading->profile;
     int error =
@@ -572,10 +507,16 @@ static int intern_lost(struct reading *reading)
     if (!error)
         error =
             dw_path_intern(&profile->paths, DW_PATH_ROOT, reading->lost_frame, &reading->lost_path);
+    struct dw_place place = {.frame = reading->lost_frame};
+    if (!error)
+        error = dw_place_intern(&profile->places, &place, &reading->lost_place);
+    if (!error)
+        error = dw_path_intern(&profile->stacks, DW_PATH_ROOT, reading->lost_place,
+                               &reading->lost_stack);
     return error;
 }
 
-static int start_reading(struct reading *reading)
+static int start_reading(struct dw_reading *reading)
 {
     struct dw_profile *profile = reading->profile;
     reading->first_process = profile->process_count;
@@ -592,7 +533,7 @@ static int start_reading(struct reading *reading)
     return error;
 }
 
-static int add_lines(struct reading *reading)
+static int add_lines(struct dw_reading *reading)
 {
     int error = 0;
     for (uint32_t i = 0; i < reading->lines.count && !error; i++)
@@ -600,28 +541,31 @@ static int add_lines(struct reading *reading)
     return error;
 }
 
-static void finish_reading(struct reading *reading, const struct dw_chunk_walk *walk)
+static void finish_reading(struct dw_reading *reading, const struct dw_chunk_walk *walk)
 {
     struct dw_profile *profile = reading->profile;
     profile->losses.damaged_chunks += walk->damaged_runs;
     profile->losses.damaged_bytes += walk->damaged_bytes;
     for (uint32_t i = reading->first_process; i < profile->process_count; i++)
         profile->losses.cut_files += !profile->processes[i].ended;
-    settle_metrics(reading);
+    dw_reading_settle(reading);
 }
 
-static void release_reading(struct reading *reading)
+static void release_reading(struct dw_reading *reading)
 {
     dw_line_table_release(&reading->lines);
     free(reading->strings.ids);
     free(reading->frames.ids);
     free(reading->processes.ids);
     free(reading->threads.ids);
+    free(reading->modules.ids);
+    free(reading->places.ids);
+    free(reading->stacks.ids);
     free(reading->raw);
 }
 
 /* Damage inside a chunk whose checksum is right is still only that chunk's. */
-static int read_chunks(struct reading *reading, struct dw_chunk_walk *walk)
+static int read_chunks(struct dw_reading *reading, struct dw_chunk_walk *walk)
 {
     struct dw_chunk chunk;
     while (dw_chunk_next(walk, &chunk)) {
@@ -641,7 +585,7 @@ int dw_log_read(const uint8_t *bytes, size_t size, unsigned flags, struct dw_pro
     int error = dw_log_header_check(bytes, size);
     if (error)
         return error;
-    struct reading reading = {.profile = profile, .flags = flags};
+    struct dw_reading reading = {.profile = profile, .flags = flags};
     size_t start = size < DW_LOG_HEADER_SIZE ? size : DW_LOG_HEADER_SIZE;
     struct dw_chunk_walk walk = {.bytes = bytes, .size = size, .at = start};
     error = start_reading(&reading);

@@ -26,6 +26,26 @@ static void write_process(struct dw_log_writer *writer, const struct dw_profile 
         dw_log_write_clock(writer, index, &last);
 }
 
+static void write_timed_samples(struct dw_log_writer *writer, const struct dw_thread *thread,
+                                uint32_t index)
+{
+    struct dw_buffer bytes = {0};
+    uint64_t base = 0, tick = 0;
+    for (uint32_t i = 0; i < thread->timed_count; i++) {
+        const struct dw_timed_sample *sample = &thread->timed[i];
+        if (!bytes.size)
+            base = tick = sample->time_ns;
+        dw_timed_sample_put(&bytes, sample->time_ns - tick, sample->stack, sample->state,
+                            sample->weight_ns);
+        tick = sample->time_ns;
+        if (bytes.size >= BLOCK_TARGET || i + 1 == thread->timed_count) {
+            dw_log_write_timed_samples(writer, index, base, &bytes);
+            dw_buffer_clear(&bytes);
+        }
+    }
+    dw_buffer_release(&bytes);
+}
+
 static void write_thread(struct dw_log_writer *writer, const struct dw_profile *profile,
                          uint32_t index)
 {
@@ -37,6 +57,8 @@ static void write_thread(struct dw_log_writer *writer, const struct dw_profile *
     for (uint32_t i = 0; i < thread->metric_count; i++)
         dw_log_values_add(writer, thread->metrics[i].path, &thread->metrics[i].metric, as_of);
     dw_log_values_end(writer);
+    dw_log_write_samples(writer, index, &thread->samples, NULL);
+    write_timed_samples(writer, thread, index);
 }
 
 /* The timeline of one thread on its way from old blocks to new ones. */
@@ -161,6 +183,17 @@ static int save_events(const struct dw_profile *profile, struct dw_log_writer *w
     return error;
 }
 
+/* One chunk for each run of modules of one process. */
+static void save_modules(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    for (uint32_t first = 0, end; first < profile->module_count; first = end) {
+        uint32_t process = profile->modules[first].process;
+        for (end = first; end < profile->module_count && profile->modules[end].process == process;)
+            end++;
+        dw_log_write_modules(writer, process, profile->modules, end, first);
+    }
+}
+
 static void save_definitions(const struct dw_profile *profile, struct dw_log_writer *writer)
 {
     for (uint32_t i = 0; i < profile->process_count; i++)
@@ -168,6 +201,12 @@ static void save_definitions(const struct dw_profile *profile, struct dw_log_wri
     dw_log_write_strings(writer, &profile->strings, 0);
     dw_log_write_frames(writer, &profile->frames, 0);
     dw_log_write_paths(writer, &profile->paths, 0);
+    save_modules(profile, writer);
+    dw_log_write_places(writer, &profile->places, 0);
+    dw_log_write_stacks(writer, &profile->stacks, 0);
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (profile->processes[i].is_sampled)
+            dw_log_write_sampling(writer, i, &profile->processes[i].sampling);
 }
 
 int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)

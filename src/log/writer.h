@@ -52,6 +52,23 @@ void dw_log_write_lines(struct dw_log_writer *writer, uint32_t process,
                         const struct dw_line_table *lines, uint32_t first);
 void dw_log_write_timing(struct dw_log_writer *writer, const struct dw_timing *timing,
                          const struct dw_string_table *strings);
+/* The entries from `first` on, as the tables above. */
+void dw_log_write_modules(struct dw_log_writer *writer, uint32_t process,
+                          const struct dw_module *modules, uint32_t count, uint32_t first);
+void dw_log_write_places(struct dw_log_writer *writer, const struct dw_place_table *places,
+                         uint32_t first);
+void dw_log_write_stacks(struct dw_log_writer *writer, const struct dw_path_tree *stacks,
+                         uint32_t first);
+/* `is_new` tells which rows are written; NULL: all. */
+void dw_log_write_samples(struct dw_log_writer *writer, uint32_t thread,
+                          const struct dw_sample_table *samples, const bool *is_new);
+void dw_log_write_sampling(struct dw_log_writer *writer, uint32_t process,
+                           const struct dw_sampling *sampling);
+/* Single samples, encoded by dw_timed_sample_put one after the other from `base_tick` on. */
+void dw_timed_sample_put(struct dw_buffer *bytes, uint64_t delta_ticks, dw_path_id stack,
+                         uint32_t state, uint64_t weight_ns);
+void dw_log_write_timed_samples(struct dw_log_writer *writer, uint32_t thread, uint64_t base_tick,
+                                const struct dw_buffer *bytes);
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped);
 
 /* Metrics of one thread: begin, add any number, end. Times are ticks, and the open

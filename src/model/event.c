@@ -24,20 +24,10 @@ int dw_event_reader_init(struct dw_event_reader *reader, const struct dw_profile
         .raw = raw,
         .tick = block->base_tick,
         .rate = dw_clock_rate_between(&process->first_clock, &process->last_clock),
-        .epoch_tick = process->first_clock.tick,
-        .epoch_wall_ns = process->first_clock.wall_ns,
+        .epoch = process->first_clock,
         .map = &profile->path_maps[process->path_map],
     };
     return 0;
-}
-
-/* Events may lie a little before the recording's first clock pair. */
-static uint64_t wall_ns(const struct dw_event_reader *reader)
-{
-    if (reader->tick >= reader->epoch_tick)
-        return reader->epoch_wall_ns +
-               dw_clock_scale(reader->rate, reader->tick - reader->epoch_tick);
-    return reader->epoch_wall_ns - dw_clock_scale(reader->rate, reader->epoch_tick - reader->tick);
 }
 
 bool dw_event_next(struct dw_event_reader *reader, struct dw_event *event)
@@ -48,7 +38,7 @@ bool dw_event_next(struct dw_event_reader *reader, struct dw_event *event)
     uint64_t head = dw_cursor_get(cursor);
     reader->tick += head >> 3;
     event->kind = (enum dw_event_kind)(head & 7);
-    event->time_ns = wall_ns(reader);
+    event->time_ns = dw_clock_wall_ns(&reader->epoch, reader->rate, reader->tick);
     event->path = DW_PATH_ROOT;
     event->value = 0;
     if (dw_event_has_path(event->kind)) {

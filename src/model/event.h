@@ -63,7 +63,7 @@ struct dw_event_reader {
     uint8_t *raw;
     uint64_t tick;
     struct dw_clock_rate rate;
-    uint64_t epoch_tick, epoch_wall_ns;
+    struct dw_clock_pair epoch;
     const struct dw_path_map *map;
 };
 

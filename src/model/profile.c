@@ -17,6 +17,10 @@ static int init_tables(struct dw_profile *profile)
         error = dw_frame_table_init(&profile->frames, root);
     if (!error)
         error = dw_path_tree_init(&profile->paths);
+    if (!error)
+        error = dw_place_table_init(&profile->places);
+    if (!error)
+        error = dw_path_tree_init(&profile->stacks);
     return error;
 }
 
@@ -39,6 +43,8 @@ static void release_thread(struct dw_thread *thread)
         dw_metric_release(&thread->metrics[i].metric);
     free(thread->metrics);
     dw_map_release(&thread->index);
+    dw_sample_table_release(&thread->samples);
+    free(thread->timed);
 }
 
 void dw_timing_release(struct dw_timing *timing)
@@ -67,6 +73,9 @@ void dw_profile_free(struct dw_profile *profile)
     free(profile->sources);
     free(profile->blocks);
     free(profile->path_maps);
+    free(profile->modules);
+    dw_path_tree_release(&profile->stacks);
+    dw_place_table_release(&profile->places);
     dw_line_table_release(&profile->lines);
     dw_path_tree_release(&profile->paths);
     dw_frame_table_release(&profile->frames);

@@ -7,11 +7,11 @@
 #include "native/unwind.h"
 
 struct dw_native_module {
-    uint64_t start, end;  /* its executable mapping in memory */
-    uint64_t file_offset; /* of start */
-    uint64_t bias;        /* address in memory less that in the file */
+    uint64_t start, end;    /* its executable mapping in memory */
+    uint64_t file_offset;   /* of start */
+    uint64_t bias;          /* address in memory less that in the file */
     uint64_t hdr, hdr_size; /* .eh_frame_hdr in memory; 0: none */
-    char *path;           /* owned; "[vdso]" for the kernel's */
+    char *path;             /* owned; "[vdso]" for the kernel's */
     uint8_t build_id[DW_BUILD_ID_MAX];
     uint32_t build_id_size;
 };

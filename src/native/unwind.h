@@ -66,7 +66,8 @@ struct dw_unwinder {
     uint64_t stack_end;     /* first address above the stack */
 };
 
-/* Fills frames innermost first; how many. `complete` tells whether the outermost one was reached. */
+/* Fills frames innermost first; how many. `complete` tells whether the outermost one was reached.
+ */
 uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers *start,
                    struct dw_native_frame *frames, uint32_t capacity, bool *complete);
 

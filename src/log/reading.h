@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * What the parts of the reader share: the log being read, and how its ids become the profile's. */
+#ifndef DW_LOG_READING_H
+#define DW_LOG_READING_H
+
+#include "log/chunk.h"
+#include "log/reader.h"
+
+struct dw_id_map {
+    uint32_t *ids;
+    uint32_t count, capacity;
+};
+
+struct dw_reading {
+    struct dw_profile *profile;
+    unsigned flags;
+    struct dw_id_map strings, frames, processes, threads, modules, places, stacks;
+    uint32_t paths; /* index into profile->path_maps */
+    dw_string_id lost_string;
+    dw_frame_id lost_frame;
+    dw_path_id lost_path;
+    dw_place_id lost_place;
+    dw_path_id lost_stack;
+    uint32_t first_process, first_thread;
+    struct dw_line_table lines; /* as the log has them last */
+    uint32_t sample_count;      /* rows in all threads */
+    uint64_t decoded_bytes;
+    uint8_t *raw;
+};
+
+/* Sets map[id], filling a gap with `filler`. */
+int dw_id_map_set(struct dw_id_map *map, uint32_t id, uint32_t value, uint32_t filler);
+
+static inline uint32_t dw_id_map_get(const struct dw_id_map *map, uint32_t id, uint32_t fallback)
+{
+    return id < map->count ? map->ids[id] : fallback;
+}
+
+/* The process or thread of the id that comes next. Never absent: what refers to a lost one
+ * still counts, for an unknown one. */
+int dw_reading_process(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index);
+int dw_reading_thread(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index);
+
+typedef int dw_read_chunk(struct dw_reading *reading, struct dw_cursor *cursor);
+
+/* read_samples.c */
+dw_read_chunk dw_read_modules, dw_read_places, dw_read_stacks, dw_read_samples, dw_read_sampling,
+    dw_read_timed_samples;
+
+/* read_settle.c: at the end the clock's rate is known, and ticks become nanoseconds. */
+void dw_reading_settle(struct dw_reading *reading);
+
+#endif

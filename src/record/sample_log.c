@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sample_log.h"
+
+#include "base/grow.h"
+#include "record/recorder.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STACKS_MAX (1u << 22)   /* after that, new stacks are one */
+#define TIMED_TARGET (1u << 19) /* bytes of single samples that make a chunk */
+#define OVERFLOW_NAME "<more stacks>"
+
+struct dw_sample_thread {
+    uint64_t tid;
+    dw_string_id name;
+    bool is_written; /* with this name */
+    struct dw_sample_table sums;
+    bool *is_new; /* by row */
+    uint32_t is_new_capacity;
+    bool has_news;
+    struct dw_buffer timed;
+    uint64_t timed_base, timed_last;
+};
+
+static int init_tables(struct dw_sample_log *log)
+{
+    dw_string_id root;
+    int error = dw_string_table_init(&log->strings);
+    if (!error)
+        error = dw_string_intern(&log->strings, "<main>", 6, &root);
+    if (!error)
+        error = dw_frame_table_init(&log->frames, root);
+    if (!error)
+        error = dw_place_table_init(&log->places);
+    if (!error)
+        error = dw_path_tree_init(&log->stacks);
+    return error;
+}
+
+int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timeline)
+{
+    *log = (struct dw_sample_log){.fd = -1, .timeline = timeline};
+    if (path && (log->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
+        return DW_ERR_IO;
+    int error = dw_log_writer_init(&log->writer, log->fd);
+    if (!error)
+        error = init_tables(log);
+    if (!error)
+        error = dw_recorder_introduce(&log->process, &log->strings);
+    log->process.first_clock.tick = log->process.first_clock.monotonic_ns;
+    return error;
+}
+
+void dw_sample_log_release(struct dw_sample_log *log)
+{
+    for (uint32_t i = 0; i < log->thread_count; i++) {
+        dw_sample_table_release(&log->threads[i].sums);
+        dw_buffer_release(&log->threads[i].timed);
+        free(log->threads[i].is_new);
+    }
+    free(log->threads);
+    free(log->modules);
+    free(log->process.properties);
+    dw_path_tree_release(&log->stacks);
+    dw_place_table_release(&log->places);
+    dw_frame_table_release(&log->frames);
+    dw_string_table_release(&log->strings);
+    dw_log_writer_release(&log->writer);
+    if (log->fd >= 0)
+        close(log->fd);
+    *log = (struct dw_sample_log){.fd = -1};
+}
+
+void dw_sample_log_of(struct dw_sample_log *log, uint64_t pid)
+{
+    log->process.pid = pid;
+    log->process.property_count = 0;
+    dw_sample_log_describe(log, "dwell", DW_VERSION);
+}
+
+int dw_sample_log_describe(struct dw_sample_log *log, const char *key, const char *value)
+{
+    struct dw_property property;
+    struct dw_process *process = &log->process;
+    int error = dw_string_intern(&log->strings, key, strlen(key), &property.key);
+    if (!error)
+        error = dw_string_intern(&log->strings, value, strlen(value), &property.value);
+    if (!error)
+        error = DW_GROW(process->properties, process->property_count, process->property_capacity);
+    if (!error)
+        process->properties[process->property_count++] = property;
+    return error;
+}
+
+int dw_sample_log_string(struct dw_sample_log *log, const void *bytes, size_t size,
+                         dw_string_id *id)
+{
+    return dw_string_intern(&log->strings, bytes, size, id);
+}
+
+int dw_sample_log_frame(struct dw_sample_log *log, const struct dw_frame *frame, dw_frame_id *id)
+{
+    return dw_frame_intern(&log->frames, frame, id);
+}
+
+int dw_sample_log_place(struct dw_sample_log *log, const struct dw_place *place, dw_place_id *id)
+{
+    return dw_place_intern(&log->places, place, id);
+}
+
+static int overflow_place(struct dw_sample_log *log, dw_place_id *id)
+{
+    struct dw_frame frame = {.kind = DW_FRAME_MARK};
+    struct dw_place place = {0};
+    int error = dw_string_intern(&log->strings, OVERFLOW_NAME, strlen(OVERFLOW_NAME), &frame.name);
+    if (!error)
+        error = dw_frame_intern(&log->frames, &frame, &place.frame);
+    return error ? error : dw_place_intern(&log->places, &place, id);
+}
+
+int dw_sample_log_stack(struct dw_sample_log *log, dw_path_id parent, dw_place_id place,
+                        dw_path_id *id)
+{
+    int error = 0;
+    if (log->stacks.count >= STACKS_MAX) {
+        parent = DW_PATH_ROOT;
+        error = overflow_place(log, &place);
+    }
+    return error ? error : dw_path_intern(&log->stacks, parent, place, id);
+}
+
+int dw_sample_log_module(struct dw_sample_log *log, const struct dw_module *module, uint32_t *id)
+{
+    int error = DW_GROW(log->modules, log->module_count, log->module_capacity);
+    if (error)
+        return error;
+    log->modules[log->module_count] = *module;
+    *id = ++log->module_count;
+    return 0;
+}
+
+int dw_sample_log_thread(struct dw_sample_log *log, uint64_t tid, uint32_t *thread)
+{
+    int error = DW_GROW(log->threads, log->thread_count, log->thread_capacity);
+    if (error)
+        return error;
+    log->threads[log->thread_count] = (struct dw_sample_thread){.tid = tid};
+    *thread = log->thread_count++;
+    return 0;
+}
+
+int dw_sample_log_name_thread(struct dw_sample_log *log, uint32_t index, const char *name,
+                              size_t size)
+{
+    struct dw_sample_thread *thread = &log->threads[index];
+    dw_string_id id;
+    int error = dw_string_intern(&log->strings, name, size, &id);
+    if (error || id == thread->name)
+        return error;
+    thread->name = id;
+    thread->is_written = false;
+    return 0;
+}
+
+/* Marks the row of the sample as one that the log has to be told. */
+static int mark_new(struct dw_sample_thread *thread, const struct dw_sample *sample)
+{
+    uint32_t row = (uint32_t)(sample - thread->sums.samples);
+    while (thread->is_new_capacity <= row) {
+        uint32_t before = thread->is_new_capacity;
+        int error =
+            dw_grow((void **)&thread->is_new, &thread->is_new_capacity, sizeof *thread->is_new);
+        if (error)
+            return error;
+        memset(thread->is_new + before, 0, thread->is_new_capacity - before);
+    }
+    thread->is_new[row] = thread->has_news = true;
+    return 0;
+}
+
+static void write_timed(struct dw_sample_log *log, uint32_t index)
+{
+    struct dw_sample_thread *thread = &log->threads[index];
+    if (thread->timed.size)
+        dw_log_write_timed_samples(&log->writer, index, thread->timed_base, &thread->timed);
+    dw_buffer_clear(&thread->timed);
+}
+
+static void keep_timed(struct dw_sample_thread *thread, dw_path_id stack, uint32_t state,
+                       uint64_t now_ns, uint64_t weight_ns)
+{
+    if (!thread->timed.size)
+        thread->timed_base = thread->timed_last = now_ns;
+    uint64_t delta = now_ns > thread->timed_last ? now_ns - thread->timed_last : 0;
+    dw_timed_sample_put(&thread->timed, delta, stack, state, weight_ns);
+    thread->timed_last += delta;
+}
+
+static void write_definitions(struct dw_sample_log *log)
+{
+    struct dw_log_writer *writer = &log->writer;
+    if (!log->strings_written)
+        dw_log_write_process(writer, 0, &log->process, &log->strings);
+    dw_log_write_strings(writer, &log->strings, log->strings_written);
+    dw_log_write_frames(writer, &log->frames, log->frames_written);
+    dw_log_write_modules(writer, 0, log->modules, log->module_count, log->modules_written);
+    dw_log_write_places(writer, &log->places, log->places_written);
+    dw_log_write_stacks(writer, &log->stacks, log->stacks_written);
+    for (uint32_t i = log->frames_written; i < log->frames.count && log->fd >= 0; i++)
+        if (log->frames.frames[i].kind == DW_FRAME_FUNCTION)
+            dw_log_write_source_once(writer, &log->strings, log->frames.frames[i].file);
+    log->strings_written = log->strings.count;
+    log->frames_written = log->frames.count;
+    log->modules_written = log->module_count;
+    log->places_written = log->places.count;
+    log->stacks_written = log->stacks.count;
+}
+
+static void write_thread(struct dw_sample_log *log, uint32_t index)
+{
+    struct dw_sample_thread *thread = &log->threads[index];
+    if (!thread->is_written)
+        dw_log_write_thread(&log->writer, index, 0, thread->tid,
+                            log->strings.strings[thread->name]);
+    thread->is_written = true;
+    if (thread->has_news) {
+        dw_log_write_samples(&log->writer, index, &thread->sums, thread->is_new);
+        memset(thread->is_new, 0, thread->is_new_capacity);
+    }
+    thread->has_news = false;
+}
+
+int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stack, uint32_t state,
+                      uint64_t now_ns, uint64_t weight_ns)
+{
+    struct dw_sample_thread *thread = &log->threads[index];
+    struct dw_sample *sample = dw_sample_get(&thread->sums, stack, state);
+    if (!sample)
+        return DW_ERR_MEMORY;
+    sample->count++;
+    sample->weight_ns += weight_ns;
+    if (log->timeline)
+        keep_timed(thread, stack, state, now_ns, weight_ns);
+    if (thread->timed.size >= TIMED_TARGET) {
+        write_definitions(log);
+        write_thread(log, index);
+        write_timed(log, index);
+    }
+    return mark_new(thread, sample);
+}
+
+int dw_sample_log_flush(struct dw_sample_log *log, bool last)
+{
+    struct dw_clock_pair now = dw_clock_pair_now();
+    now.tick = now.monotonic_ns;
+    write_definitions(log);
+    for (uint32_t i = 0; i < log->thread_count; i++) {
+        write_thread(log, i);
+        write_timed(log, i);
+    }
+    dw_log_write_sampling(&log->writer, 0, &log->sampling);
+    dw_log_write_clock(&log->writer, 0, &now);
+    if (last)
+        dw_log_write_end(&log->writer, 0, 0);
+    return log->writer.error;
+}

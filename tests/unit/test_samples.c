@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ * Samples: written to a log, read back, saved again, and folded into paths and lines. */
+#include "check.h"
+#include "fixture.h"
+
+#include "base/error.h"
+#include "log/reader.h"
+#include "log/save.h"
+#include "model/sample_fold.h"
+#include "record/sample_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000u
+
+/* main (line 3 or 4) calls work (line 8), which calls the native crunch, inlined into outer. */
+struct recording {
+    struct dw_sample_log log;
+    dw_path_id main_3, main_4, work, native;
+    uint32_t thread;
+};
+
+static dw_place_id place_of(struct dw_sample_log *log, uint32_t kind, const char *name,
+                            uint32_t line, dw_place_id outer)
+{
+    struct dw_frame frame = {.kind = kind, .line = kind == DW_FRAME_FUNCTION ? 1 : 0};
+    struct dw_place place = {.line = line, .column = 5, .outer = outer};
+    dw_place_id id = 0;
+    assert_int_equal(dw_sample_log_string(log, name, strlen(name), &frame.name), 0);
+    assert_int_equal(dw_sample_log_string(log, "/src/x", 6, &frame.file), 0);
+    assert_int_equal(dw_sample_log_frame(log, &frame, &place.frame), 0);
+    assert_int_equal(dw_sample_log_place(log, &place, &id), 0);
+    return id;
+}
+
+static dw_path_id stack_of(struct dw_sample_log *log, dw_path_id parent, dw_place_id place)
+{
+    dw_path_id id = 0;
+    assert_int_equal(dw_sample_log_stack(log, parent, place, &id), 0);
+    return id;
+}
+
+static void start(struct recording *recording, bool timeline)
+{
+    struct dw_sample_log *log = &recording->log;
+    assert_int_equal(dw_sample_log_open(log, NULL, timeline), 0);
+    log->sampling = (struct dw_sampling){.native = true, .period_ns = MS, .taken = 4, .missed = 2};
+    dw_place_id outer = place_of(log, DW_FRAME_NATIVE, "outer", 40, 0);
+    recording->main_3 = stack_of(log, 0, place_of(log, DW_FRAME_FUNCTION, "main", 3, 0));
+    recording->main_4 = stack_of(log, 0, place_of(log, DW_FRAME_FUNCTION, "main", 4, 0));
+    recording->work =
+        stack_of(log, recording->main_3, place_of(log, DW_FRAME_FUNCTION, "work", 8, 0));
+    recording->native =
+        stack_of(log, recording->work, place_of(log, DW_FRAME_NATIVE, "crunch", 20, outer));
+    assert_int_equal(dw_sample_log_thread(log, 77, &recording->thread), 0);
+    dw_sample_log_name_thread(log, recording->thread, "worker", 6);
+}
+
+static void add(struct recording *recording, dw_path_id stack, uint32_t state, uint32_t at_ms,
+                uint32_t weight_ms)
+{
+    uint64_t now = recording->log.process.first_clock.tick + (uint64_t)at_ms * MS;
+    assert_int_equal(dw_sample_log_add(&recording->log, recording->thread, stack, state, now,
+                                       (uint64_t)weight_ms * MS),
+                     0);
+}
+
+static void add_all(struct recording *recording)
+{
+    add(recording, recording->native, DW_SAMPLE_NATIVE, 10, 10);
+    add(recording, recording->native, DW_SAMPLE_NATIVE, 20, 5);
+    add(recording, recording->work, DW_SAMPLE_PYTHON | DW_SAMPLE_HOLDS_GIL, 30, 3);
+    assert_int_equal(dw_sample_log_flush(&recording->log, false), 0);
+    add(recording, recording->native, DW_SAMPLE_NATIVE, 40, 1);
+    add(recording, recording->main_4, DW_SAMPLE_WAITING, 50, 20);
+    assert_int_equal(dw_sample_log_flush(&recording->log, true), 0);
+}
+
+static struct dw_profile *read_back(const struct dw_log_writer *writer, unsigned flags)
+{
+    struct dw_profile *profile;
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(dw_log_read(writer->memory.data, writer->memory.size, flags, profile), 0);
+    return profile;
+}
+
+static struct dw_profile *record(bool timeline)
+{
+    struct recording recording;
+    start(&recording, timeline);
+    add_all(&recording);
+    struct dw_profile *profile = read_back(&recording.log.writer, DW_READ_EVENTS);
+    dw_sample_log_release(&recording.log);
+    return profile;
+}
+
+static uint64_t weight_of(const struct dw_profile *profile, uint32_t state, uint64_t *count)
+{
+    uint64_t weight = 0;
+    *count = 0;
+    const struct dw_sample_table *table = &profile->threads[0].samples;
+    for (uint32_t i = 0; i < table->count; i++)
+        if (table->samples[i].state == state) {
+            weight += table->samples[i].weight_ns;
+            *count += table->samples[i].count;
+        }
+    return weight;
+}
+
+static void check_samples(const struct dw_profile *profile)
+{
+    uint64_t count;
+    assert_int_equal(profile->thread_count, 1);
+    assert_int_equal(profile->threads[0].tid, 77);
+    assert_string_equal(dw_profile_string(profile, profile->threads[0].name).bytes, "worker");
+    assert_int_equal(profile->threads[0].samples.count, 3);
+    assert_int_equal(weight_of(profile, DW_SAMPLE_NATIVE, &count), 16 * MS);
+    assert_int_equal(count, 3);
+    assert_int_equal(weight_of(profile, DW_SAMPLE_PYTHON | DW_SAMPLE_HOLDS_GIL, &count), 3 * MS);
+    assert_int_equal(weight_of(profile, DW_SAMPLE_WAITING, &count), 20 * MS);
+    assert_true(profile->processes[0].is_sampled);
+    assert_int_equal(profile->processes[0].sampling.missed, 2);
+    assert_int_equal(profile->processes[0].sampling.period_ns, MS);
+}
+
+static void test_a_log_holds_the_samples(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = record(false);
+    check_samples(profile);
+    assert_int_equal(profile->threads[0].timed_count, 0);
+    dw_profile_free(profile);
+}
+
+static void test_a_saved_profile_is_the_same(void **state)
+{
+    (void)state;
+    struct dw_log_writer writer;
+    struct dw_profile *profile = record(true);
+    assert_int_equal(dw_log_writer_init(&writer, -1), 0);
+    assert_int_equal(dw_log_save(profile, &writer), 0);
+    struct dw_profile *again = read_back(&writer, DW_READ_EVENTS);
+    check_samples(again);
+    assert_int_equal(again->threads[0].timed_count, 5);
+    for (int i = 0; i < 5; i++)
+        assert_memory_equal(&again->threads[0].timed[i].time_ns,
+                            &profile->threads[0].timed[i].time_ns, sizeof(uint64_t));
+    dw_log_writer_release(&writer);
+    dw_profile_free(again);
+    dw_profile_free(profile);
+}
+
+static void test_single_samples_have_their_time(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = record(true);
+    const struct dw_thread *thread = &profile->threads[0];
+    uint64_t start_ns = profile->processes[0].first_clock.wall_ns;
+    assert_int_equal(thread->timed_count, 5);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(thread->timed[i].time_ns - start_ns, (i + 1) * 10ull * MS);
+    assert_int_equal(thread->timed[4].weight_ns, 20 * MS);
+    dw_profile_free(profile);
+}
+
+/* The metric of the path of these names, outermost first. */
+static const struct dw_metric *metric_of(struct dw_profile *profile, const char *const *names)
+{
+    for (uint32_t i = 0; i < profile->threads[0].metric_count; i++) {
+        dw_path_id path = profile->threads[0].metrics[i].path;
+        uint32_t depth = 0;
+        while (names[depth])
+            depth++;
+        while (depth && path &&
+               !strcmp(dw_profile_path_name(profile, path).bytes, names[depth - 1]))
+            path = profile->paths.paths[path].parent, depth--;
+        if (!depth && !path)
+            return &profile->threads[0].metrics[i].metric;
+    }
+    fail_msg("no path of that name");
+    return NULL;
+}
+
+static void test_folding_gives_paths_with_inlined_functions(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = record(false);
+    assert_int_equal(dw_samples_fold(profile), 0);
+    const struct dw_metric *metric = metric_of(profile, (const char *[]){"main", NULL});
+    assert_int_equal(metric->total, 39 * MS);
+    assert_int_equal(metric->children, 19 * MS);
+    assert_int_equal(metric->count, 5);
+    metric = metric_of(profile, (const char *[]){"main", "work", NULL});
+    assert_int_equal(metric->total - metric->children, 3 * MS);
+    metric = metric_of(profile, (const char *[]){"main", "work", "outer", "crunch", NULL});
+    assert_int_equal(metric->total, 16 * MS);
+    assert_int_equal(metric->children, 0);
+    dw_profile_free(profile);
+}
+
+static const uint64_t *line_values(const struct dw_profile *profile, const char *name,
+                                   uint32_t line)
+{
+    for (uint32_t i = 0; i < profile->lines.count; i++) {
+        const struct dw_line *row = &profile->lines.lines[i];
+        dw_string_id id = profile->frames.frames[row->function].name;
+        if (row->line == line && !strcmp(dw_profile_string(profile, id).bytes, name))
+            return row->values;
+    }
+    fail_msg("no such line");
+    return NULL;
+}
+
+static void test_folding_splits_the_time_of_lines(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = record(false);
+    assert_int_equal(dw_samples_fold(profile), 0);
+    const uint64_t *work = line_values(profile, "work", 8);
+    assert_int_equal(work[DW_LINE_TOTAL], 19 * MS);
+    assert_int_equal(work[DW_LINE_NATIVE], 16 * MS);
+    assert_int_equal(work[DW_LINE_PYTHON], 3 * MS);
+    assert_int_equal(work[DW_LINE_SELF], 3 * MS);
+    assert_int_equal(line_values(profile, "main", 3)[DW_LINE_TOTAL], 19 * MS);
+    assert_int_equal(line_values(profile, "main", 3)[DW_LINE_PYTHON], 0);
+    assert_int_equal(line_values(profile, "main", 4)[DW_LINE_WAITING], 20 * MS);
+    assert_int_equal(line_values(profile, "main", 0)[DW_LINE_TOTAL], 39 * MS);
+    assert_int_equal(line_values(profile, "crunch", 20)[DW_LINE_SELF], 16 * MS);
+    assert_int_equal(line_values(profile, "outer", 40)[DW_LINE_TOTAL], 16 * MS);
+    assert_int_equal(line_values(profile, "outer", 40)[DW_LINE_SELF], 0);
+    dw_profile_free(profile);
+}
+
+static void test_recursion_counts_a_line_once(void **state)
+{
+    (void)state;
+    struct recording recording;
+    start(&recording, false);
+    dw_place_id place = place_of(&recording.log, DW_FRAME_FUNCTION, "fib", 2, 0);
+    dw_path_id stack = 0;
+    for (int i = 0; i < 50; i++)
+        stack = stack_of(&recording.log, stack, place);
+    add(&recording, stack, DW_SAMPLE_PYTHON, 10, 7);
+    dw_sample_log_flush(&recording.log, true);
+    struct dw_profile *profile = read_back(&recording.log.writer, 0);
+    assert_int_equal(dw_samples_fold(profile), 0);
+    assert_int_equal(line_values(profile, "fib", 2)[DW_LINE_TOTAL], 7 * MS);
+    assert_int_equal(line_values(profile, "fib", 0)[DW_LINE_SAMPLES], 1);
+    dw_sample_log_release(&recording.log);
+    dw_profile_free(profile);
+}
+
+/* Every cut and many flips: whatever is read can be folded. */
+static void test_damage_costs_only_itself(void **state)
+{
+    (void)state;
+    struct recording recording;
+    start(&recording, true);
+    add_all(&recording);
+    struct dw_buffer *bytes = &recording.log.writer.memory;
+    for (size_t size = 0; size < bytes->size; size++) {
+        struct dw_profile *profile;
+        assert_int_equal(dw_profile_new(&profile), 0);
+        bytes->data[size] ^= 0x20;
+        dw_log_read(bytes->data, bytes->size, DW_READ_EVENTS, profile);
+        assert_int_equal(dw_samples_fold(profile), 0);
+        bytes->data[size] ^= 0x20;
+        dw_profile_free(profile);
+        assert_int_equal(dw_profile_new(&profile), 0);
+        dw_log_read(bytes->data, size, DW_READ_EVENTS, profile);
+        assert_int_equal(dw_samples_fold(profile), 0);
+        dw_profile_free(profile);
+    }
+    dw_sample_log_release(&recording.log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_log_holds_the_samples),
+        cmocka_unit_test(test_a_saved_profile_is_the_same),
+        cmocka_unit_test(test_single_samples_have_their_time),
+        cmocka_unit_test(test_folding_gives_paths_with_inlined_functions),
+        cmocka_unit_test(test_folding_splits_the_time_of_lines),
+        cmocka_unit_test(test_recursion_counts_a_line_once),
+        cmocka_unit_test(test_damage_costs_only_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
