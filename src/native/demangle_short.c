@@ -64,18 +64,23 @@ static bool is_operator(const struct shortening *s)
            !is_word(*s->at);
 }
 
+/* Longer ones first. Template parameters may follow, set off by a space from operator<. */
 static void take_operator(struct shortening *s)
 {
-    static const char *const pairs[] = {"()", "[]"};
-    for (int i = 0; i < 2; i++) {
-        if (!strncmp(s->at, pairs[i], 2)) {
-            copy(s, 2);
-            return;
-        }
+    static const char *const operators[] = {
+        "()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "==", "!=",
+        "&&", "||", "++",  "--",  "+=",  "-=",  "*=", "/=", "%=", "^=", "&=", "|=", "+",
+        "-",  "*",  "/",   "%",   "^",   "&",   "|",  "~",  "!",  "=",  "<",  ">",  ","};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        if (strncmp(s->at, operators[i], strlen(operators[i])) != 0)
+            continue;
+        copy(s, strlen(operators[i]));
+        if (!strncmp(s->at, " <", 2))
+            s->at++;
+        return;
     }
-    if (*s->at == ' ' || *s->at == '"')
-        s->in_type = true;
-    copy(s, s->in_type ? 1 : strspn(s->at, "<>-=+*/%^&|~!,"));
+    s->in_type = true;
+    copy(s, 1);
 }
 
 /* {lambda(int)#1}, {unnamed type#2} */
