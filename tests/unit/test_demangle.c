@@ -76,7 +76,7 @@ static const struct name names[] = {
     {"_RINvNtC3std3mem8align_ofNtNtC3std3mem12DiscriminantE",
      "std::mem::align_of::<std::mem::Discriminant>", "std::mem::align_of"},
     {"_RNCNvC4demo4mains_0B3_", "demo::main::{closure#1}", "demo::main::{closure#1}"},
-    {"_RNSC4demo10vtable_shim.llvm.1234", "demo::{shim:vtable_shim#0}",
+    {"_RNSC4demo11vtable_shim.llvm.1234", "demo::{shim:vtable_shim#0}",
      "demo::{shim:vtable_shim#0}"},
     {"_RNvXs2_C4demoNtB5_5ShapeNtNtC4core3fmt5Debug3fmt", "<demo::Shape as core::fmt::Debug>::fmt",
      "<demo::Shape as core::fmt::Debug>::fmt"},
