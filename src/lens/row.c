@@ -81,7 +81,8 @@ static int row_of_path(struct building *building, dw_path_id path, uint32_t *ind
     }
 }
 
-/* The root is one entry of each process (or thread) although it may never have ended. */
+/* The root is one entry of each process (or thread) although it may never have ended; samples
+ * of threads add up in it, as those of their functions do. */
 static int merge_root(struct dw_metric *into, const struct dw_metric *from)
 {
     struct dw_histogram_entry bucket = {dw_histogram_bucket(from->total), 1};
@@ -117,8 +118,8 @@ static int add_metric(struct building *building, const struct dw_thread_metric *
 static int add_thread(struct building *building, uint32_t index)
 {
     const struct dw_thread *thread = &building->profile->threads[index];
-    bool with_root =
-        building->rows->by == DW_BY_THREAD || building->first_threads[thread->process] == index;
+    bool with_root = building->rows->by == DW_BY_THREAD || thread->samples.count ||
+                     building->first_threads[thread->process] == index;
     for (uint32_t i = 0; i < thread->metric_count; i++) {
         int error = add_metric(building, &thread->metrics[i], with_root);
         if (error)
@@ -246,7 +247,7 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
     if (options->sort && !column)
         return DW_ERR_ARGUMENT;
     struct dw_rows made = {.profile = profile, .by = options->by};
-    int error = dw_speller_init(&made.speller, profile);
+    int error = dw_speller_init(&made.speller, profile->paths.paths, profile->paths.count);
     if (!error)
         error = build(&made);
     if (!error && options->by == DW_BY_PATH)
