@@ -133,15 +133,20 @@ static bool is_clock(struct dw_string event)
     return dw_text_skip(&event, "cpu-clock") || dw_text_skip(&event, "task-clock");
 }
 
-/* Whether all samples are of a clock, so that times can be told. */
-static bool has_times(struct dw_string text)
+/* The period of the first sample when all are of a clock, so that times can be told; else 0. */
+static uint64_t find_period(struct dw_string text)
 {
     struct dw_string line;
     struct header header;
-    while (dw_text_line(&text, &line))
-        if (parse_header(line, &header) && (!is_clock(header.event) || !header.period))
-            return false;
-    return true;
+    uint64_t period = 0;
+    while (dw_text_line(&text, &line)) {
+        if (!parse_header(line, &header))
+            continue;
+        if (!is_clock(header.event) || !header.period)
+            return 0;
+        period = period ? period : header.period;
+    }
+    return period;
 }
 
 static bool is_kernel(const struct frame_line *line)
@@ -221,8 +226,9 @@ void dw_perf_script_read(struct dw_foreign *foreign, struct dw_string text)
     struct sample sample = {0};
     struct frame_line frame;
     bool is_open = false;
+    uint64_t period = find_period(text);
     foreign->sampling = (struct dw_sampling){
-        .mode = has_times(text) ? DW_SAMPLE_CPU : DW_SAMPLE_COUNTS, .native = true};
+        .mode = period ? DW_SAMPLE_CPU : DW_SAMPLE_COUNTS, .native = true, .period_ns = period};
     while (!foreign->error && dw_text_line(&text, &line)) {
         bool is_frame = is_open && parse_frame(line, &frame);
         if (is_frame) {

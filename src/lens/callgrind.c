@@ -49,6 +49,7 @@ static void put_header(struct dw_out *out, const struct dw_profile *profile, uin
         dw_out_printable(out, argv.bytes, argv.size);
         dw_out_text(out, argv.size ? "\n" : "");
     }
+    dw_notes_put_sampling(out, profile, "# ");
     dw_notes_put_losses(out, profile, "# ");
     dw_out_printf(out, "positions: line\nevents: ns\nsummary: %" PRIu64 "\n", total);
 }

@@ -143,6 +143,7 @@ static void split_sample(struct grouping *grouping, const struct dw_sample *samp
     dw_path_id path = grouping->list->tree.path_of[sample->stack];
     uint32_t leaf = grouping->keys[path], line = grouping->keys[python[path]];
     uint64_t *part = part_of(&rows[line], sample->state);
+    grouping->list->is_split |= part && grouping->list->by == DW_SAMPLES_BY_LINE;
     if (part)
         *part += sample->weight_ns;
     if (part && leaf != line)

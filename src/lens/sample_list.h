@@ -37,6 +37,7 @@ struct dw_sample_list {
     struct dw_stack_tree tree;
     enum dw_sample_by by;
     bool are_counts;
+    bool is_split; /* how time was spent is known, and is told: in lists of lines */
     struct dw_stack_sums all;
     struct dw_sample_row *rows;
     uint32_t count;

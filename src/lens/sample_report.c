@@ -26,7 +26,7 @@ static void put_heading(struct dw_out *out, const struct dw_sample_list *list)
 {
     dw_out_text(out, "total %  self %");
     dw_out_text(out, list->are_counts ? "   samples      self" : "   total s    self s   samples");
-    if (list->by == DW_SAMPLES_BY_LINE)
+    if (list->is_split)
         dw_out_text(out, list->are_counts ? "    python    native   waiting"
                                           : "  python s  native s waiting s");
     dw_out_printf(out, "  %s\n", names[list->by]);
@@ -49,7 +49,7 @@ static void put_row(struct dw_out *out, const struct dw_sample_list *list,
     put_part(out, list, row->self.weight);
     if (!list->are_counts)
         dw_out_printf(out, " %9" PRIu64, row->total.count);
-    if (list->by == DW_SAMPLES_BY_LINE) {
+    if (list->is_split) {
         put_part(out, list, row->python);
         put_part(out, list, row->native);
         put_part(out, list, row->waiting);
@@ -90,12 +90,13 @@ static struct where where_of(const struct dw_sample_list *list, const struct dw_
         return where;
     const struct dw_frame *frame = dw_place_frame(profile, row->place);
     where.module = dw_place_module(profile, row->place);
-    if (list->by == DW_SAMPLES_BY_MODULE) {
-        where.file = where.module.size ? where.file : dw_place_source(profile, row->place);
-        return where;
-    }
     where.name = dw_profile_string(profile, frame->name);
     where.file = dw_place_source(profile, row->place);
+    if (list->by == DW_SAMPLES_BY_MODULE) {
+        where.file = where.module.size ? (struct dw_string){"", 0} : where.file;
+        where.name = frame->file || where.module.size ? (struct dw_string){"", 0} : where.name;
+        return where;
+    }
     where.line = list->by == DW_SAMPLES_BY_LINE ? row->place->line : frame->line;
     return where;
 }
