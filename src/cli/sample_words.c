@@ -7,10 +7,9 @@
 
 static const struct {
     const char *word;
-    enum dw_sample_by by;
-} groupings[] = {{"function", DW_SAMPLES_BY_FUNCTION},
-                 {"line", DW_SAMPLES_BY_LINE},
-                 {"module", DW_SAMPLES_BY_MODULE}};
+    enum dw_spot by;
+} groupings[] = {
+    {"function", DW_SPOT_FUNCTION}, {"line", DW_SPOT_LINE}, {"module", DW_SPOT_MODULE}};
 
 static const struct {
     const char *word;

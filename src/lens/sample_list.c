@@ -14,66 +14,20 @@
 struct grouping {
     struct dw_sample_list *list;
     const struct dw_profile *profile;
-    uint32_t *group_of; /* of each place, from 1 on; 0 is that of no place */
-    uint32_t group_count;
-    uint32_t *keys; /* of each path: its group */
+    struct dw_place_spots spots; /* a row for each */
+    uint32_t *keys;              /* of each path: its row */
     bool *outermost;
 };
 
-struct keyed {
-    uint64_t key;
-    dw_place_id place;
-};
-
-static int compare_keyed(const void *left, const void *right)
+static int make_rows(struct grouping *grouping)
 {
-    const struct keyed *a = left, *b = right;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->place > b->place) - (a->place < b->place);
-}
-
-/* What module code is in: its object, else its source, else its own name. */
-static dw_string_id module_of(const struct dw_profile *profile, const struct dw_place *place)
-{
-    const struct dw_frame *frame = dw_place_frame(profile, place);
-    if (place->module)
-        return profile->modules[place->module - 1].path;
-    return frame->file ? frame->file : frame->name;
-}
-
-static uint64_t key_of(const struct grouping *grouping, const struct dw_place *place)
-{
-    switch (grouping->list->by) {
-    case DW_SAMPLES_BY_LINE: return (uint64_t)place->frame << 32 | place->line;
-    case DW_SAMPLES_BY_MODULE: return module_of(grouping->profile, place);
-    case DW_SAMPLES_BY_FUNCTION: break;
-    }
-    return place->frame;
-}
-
-static int number_groups(struct grouping *grouping)
-{
-    const struct dw_place_table *places = &grouping->profile->places;
-    struct keyed *keyed = malloc((places->count + 1u) * sizeof *keyed);
-    grouping->group_of = calloc(places->count + 1u, sizeof *grouping->group_of);
-    grouping->list->rows = calloc(places->count + 1u, sizeof *grouping->list->rows);
-    if (!keyed || !grouping->group_of || !grouping->list->rows) {
-        free(keyed);
-        return DW_ERR_MEMORY;
-    }
-    uint32_t count = 0;
-    for (dw_place_id place = 1; place < places->count; place++, count++)
-        keyed[count] = (struct keyed){key_of(grouping, &places->places[place]), place};
-    qsort(keyed, count, sizeof *keyed, compare_keyed);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!i || keyed[i].key != keyed[i - 1].key)
-            grouping->list->rows[++grouping->group_count].place = &places->places[keyed[i].place];
-        grouping->group_of[keyed[i].place] = grouping->group_count;
-    }
-    grouping->group_count++;
-    free(keyed);
-    return 0;
+    int error = dw_place_spots_make(grouping->profile, grouping->list->by, &grouping->spots);
+    if (error)
+        return error;
+    grouping->list->rows = calloc(grouping->spots.count, sizeof *grouping->list->rows);
+    for (uint32_t i = 0; grouping->list->rows && i < grouping->spots.count; i++)
+        grouping->list->rows[i].place = grouping->spots.first[i];
+    return grouping->list->rows ? 0 : DW_ERR_MEMORY;
 }
 
 static int key_paths(struct grouping *grouping)
@@ -84,8 +38,8 @@ static int key_paths(struct grouping *grouping)
     if (!grouping->keys || !grouping->outermost)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 0; path < tree->count; path++)
-        grouping->keys[path] = grouping->group_of[tree->paths[path].frame];
-    return dw_outermost_find(tree->paths, tree->count, grouping->keys, grouping->group_count,
+        grouping->keys[path] = grouping->spots.of[tree->paths[path].frame];
+    return dw_outermost_find(tree->paths, tree->count, grouping->keys, grouping->spots.count,
                              grouping->outermost);
 }
 
@@ -143,7 +97,7 @@ static void split_sample(struct grouping *grouping, const struct dw_sample *samp
     dw_path_id path = grouping->list->tree.path_of[sample->stack];
     uint32_t leaf = grouping->keys[path], line = grouping->keys[python[path]];
     uint64_t *part = part_of(&rows[line], sample->state);
-    grouping->list->is_split |= part && grouping->list->by == DW_SAMPLES_BY_LINE;
+    grouping->list->is_split |= part && grouping->list->by == DW_SPOT_LINE;
     if (part)
         *part += sample->weight_ns;
     if (part && leaf != line)
@@ -213,12 +167,12 @@ static void put_label(struct dw_out *out, const struct dw_sample_list *list,
     const struct dw_profile *profile = list->tree.profile;
     if (!place) {
         dw_out_text(out, "[no frames]");
-    } else if (list->by == DW_SAMPLES_BY_FUNCTION) {
+    } else if (list->by == DW_SPOT_FUNCTION) {
         put_function(out, profile, place, full_paths);
-    } else if (list->by == DW_SAMPLES_BY_LINE) {
+    } else if (list->by == DW_SPOT_LINE) {
         put_line(out, profile, place, full_paths);
     } else {
-        struct dw_string file = dw_profile_string(profile, module_of(profile, place));
+        struct dw_string file = dw_profile_string(profile, dw_place_module_name(profile, place));
         put_string(out, full_paths ? file : dw_file_without_dirs(file));
     }
     dw_out_char(out, '\0');
@@ -228,10 +182,10 @@ static void put_label(struct dw_out *out, const struct dw_sample_list *list,
 static int label_rows(struct grouping *grouping, bool full_paths)
 {
     struct dw_sample_list *list = grouping->list;
-    size_t *starts = malloc((grouping->group_count + 1u) * sizeof *starts);
+    size_t *starts = malloc((grouping->spots.count + 1u) * sizeof *starts);
     if (!starts)
         return DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < grouping->group_count; i++) {
+    for (uint32_t i = 0; i < grouping->spots.count; i++) {
         if (!list->rows[i].total.count && !list->rows[i].total.weight)
             continue;
         starts[list->count] = list->labels.buffer.size;
@@ -282,7 +236,7 @@ static int make(struct grouping *grouping, const struct dw_sample_options *optio
 {
     int error = dw_stack_tree_make(grouping->profile, &grouping->list->tree);
     if (!error)
-        error = number_groups(grouping);
+        error = make_rows(grouping);
     if (!error)
         error = key_paths(grouping);
     if (error)
@@ -303,7 +257,7 @@ int dw_sample_list_make(const struct dw_profile *profile, const struct dw_sample
     struct grouping grouping = {.list = &made, .profile = profile};
     dw_out_init_memory(&made.labels);
     int error = make(&grouping, options);
-    free(grouping.group_of);
+    dw_place_spots_release(&grouping.spots);
     free(grouping.keys);
     free(grouping.outermost);
     if (error)

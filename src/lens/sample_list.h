@@ -4,11 +4,11 @@
 #define DW_LENS_SAMPLE_LIST_H
 
 #include "lens/lens.h"
+#include "lens/place_spots.h"
 #include "lens/stack_tree.h"
 
 #include <regex.h>
 
-enum dw_sample_by { DW_SAMPLES_BY_FUNCTION, DW_SAMPLES_BY_LINE, DW_SAMPLES_BY_MODULE };
 enum dw_sample_sort {
     DW_SAMPLES_SORT_SELF,
     DW_SAMPLES_SORT_TOTAL,
@@ -17,7 +17,7 @@ enum dw_sample_sort {
 };
 
 struct dw_sample_options {
-    enum dw_sample_by by;
+    enum dw_spot by;
     enum dw_sample_sort sort; /* largest first; names in order */
     uint64_t limit;           /* rows at most; 0: all */
     const regex_t *match;     /* of labels; NULL: all */
@@ -35,7 +35,7 @@ struct dw_sample_row {
 
 struct dw_sample_list {
     struct dw_stack_tree tree;
-    enum dw_sample_by by;
+    enum dw_spot by;
     bool are_counts;
     bool is_split; /* how time was spent is known, and is told: in lists of lines */
     struct dw_stack_sums all;

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 
 static const char *const names[] = {
-    [DW_SAMPLES_BY_FUNCTION] = "function",
-    [DW_SAMPLES_BY_LINE] = "line",
-    [DW_SAMPLES_BY_MODULE] = "module",
+    [DW_SPOT_FUNCTION] = "function",
+    [DW_SPOT_LINE] = "line",
+    [DW_SPOT_MODULE] = "module",
 };
 
 static double share(const struct dw_sample_list *list, uint64_t weight)
@@ -92,12 +92,12 @@ static struct where where_of(const struct dw_sample_list *list, const struct dw_
     where.module = dw_place_module(profile, row->place);
     where.name = dw_profile_string(profile, frame->name);
     where.file = dw_place_source(profile, row->place);
-    if (list->by == DW_SAMPLES_BY_MODULE) {
+    if (list->by == DW_SPOT_MODULE) {
         where.file = where.module.size ? (struct dw_string){"", 0} : where.file;
         where.name = frame->file || where.module.size ? (struct dw_string){"", 0} : where.name;
         return where;
     }
-    where.line = list->by == DW_SAMPLES_BY_LINE ? row->place->line : frame->line;
+    where.line = list->by == DW_SPOT_LINE ? row->place->line : frame->line;
     return where;
 }
 
