@@ -362,5 +362,6 @@ const struct dw_lens dw_lens_pprof = {
     .summary = "calls and self times of all paths, for pprof, Pyroscope, Parca",
     .extension = ".pb.gz",
     .binary = true,
+    .shows_places = true,
     .write = write_pprof,
 };
