@@ -341,5 +341,6 @@ const struct dw_lens dw_lens_html = {
     .summary = "one page for the browser, with everything in it",
     .extension = ".html",
     .shows_lines = true,
+    .shows_places = true,
     .write = write_html,
 };
