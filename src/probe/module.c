@@ -10,6 +10,7 @@
 #include "probe/line_rows.h"
 #include "probe/line_tracer.h"
 #include "probe/render.h"
+#include "probe/sample_rows.h"
 #include "probe/sampler.h"
 #include "probe/timing_module.h"
 
@@ -216,6 +217,7 @@ static PyMethodDef methods[] = {
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
     {"export", dw_export, METH_VARARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
+    {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_sampler_py_start, METH_VARARGS, NULL},
     {"sampler_stop", dw_sampler_py_stop, METH_NOARGS, NULL},
     {"sampler_is_on", dw_sampler_py_is_on, METH_NOARGS, NULL},

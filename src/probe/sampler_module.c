@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The sampler as functions of dwell._core. */
-#include "probe/region.h"
 #include "probe/sampler.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "probe/render.h"
 
 /* start(log_file, period_ns, native, wall, timeline) */
 PyObject *dw_sampler_py_start(PyObject *module, PyObject *arguments)
