@@ -22,6 +22,17 @@ static inline uint32_t dw_indirect_call_size(const uint8_t *code)
     return mode == 1 ? size + 1 : size + 4;
 }
 
+#define DW_DIRECT_CALL_BYTES 5
+
+/* What the call goes to that ends at the address; false when that is not in the code. */
+static inline bool dw_call_target(const uint8_t *code, uint64_t end, uint64_t *target)
+{
+    uint32_t distance = (uint32_t)code[1] | (uint32_t)code[2] << 8 | (uint32_t)code[3] << 16 |
+                        (uint32_t)code[4] << 24;
+    *target = end + (uint64_t)(int64_t)(int32_t)distance;
+    return *code == 0xe8;
+}
+
 /* Whether the bytes, DW_CALL_MAX_BYTES of them, can end in a call. */
 static inline bool dw_call_ends(const uint8_t *code)
 {

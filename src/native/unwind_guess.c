@@ -10,6 +10,7 @@
 #define MAX_STEPS 16
 #define CALL_KEY (UINT64_C(1) << 63) /* apart from the keys of rules, which are addresses */
 #define MAX_TRIES 16
+#define MAX_FUNCTION_BYTES 2048
 #define CONFIRMING_STEPS 2
 
 static bool read_is_call(const struct dw_unwinder *unwinder, const struct dw_unwind_module *module,
@@ -35,6 +36,19 @@ static bool is_after_call(const struct dw_unwinder *unwinder, uint64_t address)
     return word;
 }
 
+/* Whether the call before that address is one of the function that holds pc. Code without a
+ * description is short, as are the distances in it. */
+static bool calls_function_of(const struct dw_unwinder *unwinder, uint64_t address, uint64_t pc)
+{
+    uint8_t code[DW_DIRECT_CALL_BYTES];
+    uint64_t target;
+    return is_after_call(unwinder, address) &&
+           unwinder->doubt.read(unwinder->doubt.context, address - sizeof code, code,
+                                sizeof code) &&
+           dw_call_target(code, address, &target) && target <= pc &&
+           pc - target < MAX_FUNCTION_BYTES;
+}
+
 /* Whether a walk could go on there: a call, in a function that is described, or in an object
  * that describes none. */
 static bool is_return_address(const struct dw_unwinder *unwinder, uint64_t address)
@@ -47,12 +61,12 @@ static bool is_return_address(const struct dw_unwinder *unwinder, uint64_t addre
     return !module->hdr || dw_unwind_find_rule(unwinder, &at, &rule);
 }
 
-/* A frame pointer points to the caller's, with the return address above it. */
+/* A frame pointer points to the caller's, with the return address above it. The caller's need
+ * not be one: it may use the register for something else. */
 static bool is_frame_pointer(const struct dw_unwinder *unwinder, uint64_t lowest, uint64_t fp)
 {
-    uint64_t outer, address;
-    return dw_unwind_read_word(unwinder, lowest, fp, &outer) && (!outer || outer > fp) &&
-           dw_unwind_read_word(unwinder, lowest, fp + WORD_BYTES, &address) &&
+    uint64_t address;
+    return fp >= lowest && dw_unwind_read_word(unwinder, lowest, fp + WORD_BYTES, &address) &&
            is_return_address(unwinder, address);
 }
 
@@ -117,7 +131,8 @@ struct search {
 static bool try_word(const struct dw_unwinder *unwinder, struct dw_unwind_at *at, uint64_t word,
                      uint64_t slot, struct search *search)
 {
-    if (!is_return_address(unwinder, word))
+    bool is_certain = calls_function_of(unwinder, word, at->pc);
+    if (!is_certain && !is_return_address(unwinder, word))
         return false;
     struct dw_unwind_at next = {.pc = word,
                                 .sp = slot + WORD_BYTES,
@@ -128,7 +143,8 @@ static bool try_word(const struct dw_unwinder *unwinder, struct dw_unwind_at *at
     search->tries++;
     if (!search->goal)
         next.fp = saved_frame_pointer(unwinder, at, slot);
-    if (search->goal ? leads_to(unwinder, next, search->goal) : goes_on(unwinder, next)) {
+    if (is_certain ||
+        (search->goal ? leads_to(unwinder, next, search->goal) : goes_on(unwinder, next))) {
         *at = next;
         return true;
     }
