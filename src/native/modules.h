@@ -7,11 +7,12 @@
 #include "native/unwind.h"
 
 struct dw_native_module {
-    uint64_t start, end;    /* its executable mapping in memory */
-    uint64_t file_offset;   /* of start */
-    uint64_t bias;          /* address in memory less that in the file */
-    uint64_t hdr, hdr_size; /* .eh_frame_hdr in memory; 0: none */
-    char *path;             /* owned; "[vdso]" for the kernel's */
+    uint64_t start, end;           /* its executable mapping in memory */
+    uint64_t file_offset;          /* of start */
+    uint64_t bias;                 /* address in memory less that in the file */
+    uint64_t hdr, hdr_size;        /* .eh_frame_hdr in memory; 0: none */
+    uint64_t info_start, info_end; /* the mapped memory around it */
+    char *path;                    /* owned; "[vdso]" for the kernel's */
     uint8_t build_id[DW_BUILD_ID_MAX];
     uint32_t build_id_size;
 };
@@ -30,6 +31,10 @@ void dw_native_modules_release(struct dw_native_modules *modules);
 /* The module that holds the address, or NULL. */
 const struct dw_native_module *dw_native_modules_find(const struct dw_native_modules *modules,
                                                       uint64_t address);
+/* What an unwinder needs of them, on the heap. */
+int dw_unwind_modules_make(const struct dw_native_modules *modules,
+                           struct dw_unwind_modules *result);
+void dw_unwind_modules_release(struct dw_unwind_modules *modules);
 /* How often objects were loaded and unloaded in this process: another number means that a list
  * is out of date. */
 uint64_t dw_native_modules_generation(void);

@@ -18,10 +18,12 @@ struct dw_memory {
     void *context;
 };
 
-/* Executable code in memory, with where its .eh_frame_hdr is (0: it has none). */
+/* Executable code in memory, with where its .eh_frame_hdr is (0: it has none) and the mapped
+ * memory around that. Unwind information elsewhere is read as doubtful. */
 struct dw_unwind_module {
     uint64_t start, end;
     uint64_t hdr, hdr_size;
+    uint64_t info_start, info_end;
 };
 
 /* Sorted by start; published as a whole and then never changed. */
@@ -30,9 +32,14 @@ struct dw_unwind_modules {
     uint32_t count;
 };
 
+#define DW_REGISTER_COUNT 16
+
 struct dw_registers {
     uint64_t pc, sp, fp; /* fp: rbp */
     uint64_t rbx;        /* some functions keep their frame in it; 0 when unknown */
+    /* By DWARF's numbers, 0 when unknown. Only for the first frame: the code that aligns the
+     * stack, and much assembler, has its frame in one of these for a while. */
+    uint64_t others[DW_REGISTER_COUNT];
 };
 
 /* How the frame was found. A guess makes everything outside of it uncertain too. */

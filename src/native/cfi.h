@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Runs the instructions of unwind information up to an address, for the rule that is in force
+ * there. [signal-safe] */
+#ifndef DW_NATIVE_CFI_H
+#define DW_NATIVE_CFI_H
+
+#include "native/cfi_rule.h"
+#include "native/eh_frame.h"
+
+/* False where the instructions say nothing that can be followed. */
+bool dw_cfi_run(const struct dw_cfi_source *source, const struct dw_eh_record *record,
+                uint64_t address, struct dw_cfi_rule *rule);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Finds the record of .eh_frame that describes an address (an FDE, with the CIE that it shares
+ * with others), by the sorted table of .eh_frame_hdr. [signal-safe] */
+#ifndef DW_NATIVE_EH_FRAME_H
+#define DW_NATIVE_EH_FRAME_H
+
+#include "native/cfi_cursor.h"
+
+struct dw_eh_record {
+    uint64_t start, end;               /* the code */
+    uint64_t first_program, first_end; /* the CIE's instructions */
+    uint64_t program, program_end;     /* the FDE's */
+    uint64_t code_unit;
+    int64_t data_unit;
+    uint64_t return_column;
+    uint8_t encoding;      /* of addresses */
+    bool has_augmentation; /* data of a size that is given, before the FDE's instructions */
+    bool is_signal; /* the frame that the kernel makes: it was interrupted, it did not call */
+};
+
+bool dw_eh_find(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
+                uint64_t address, struct dw_eh_record *record);
+
+#endif

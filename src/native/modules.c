@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "native/modules.h"
+
+#include "base/grow.h"
+#include "native/elf_image.h"
+#include "native/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define VDSO_PATH "[vdso]"
+#define DELETED " (deleted)"
+
+struct range {
+    uint64_t start, end, file_offset;
+};
+
+static int add_module(struct dw_native_modules *modules, const struct range *range,
+                      const struct dw_elf_image *image, const char *path)
+{
+    int error = DW_GROW(modules->modules, modules->count, modules->capacity);
+    if (error)
+        return error;
+    struct dw_native_module *module = &modules->modules[modules->count];
+    *module = (struct dw_native_module){.start = range->start,
+                                        .end = range->end,
+                                        .file_offset = range->file_offset,
+                                        .bias = image->bias,
+                                        .hdr = image->hdr,
+                                        .hdr_size = image->hdr_size,
+                                        .info_start = image->info_start,
+                                        .info_end = image->info_end,
+                                        .path = strdup(path),
+                                        .build_id_size = image->build_id_size};
+    memcpy(module->build_id, image->build_id, sizeof module->build_id);
+    if (!module->path)
+        return DW_ERR_MEMORY;
+    modules->count++;
+    return 0;
+}
+
+static uint64_t page_of(uint64_t address)
+{
+    return address & ~(uint64_t)(DW_PAGE_BYTES - 1);
+}
+
+/* One module for each segment that is executable. */
+static int add_segments(struct dw_native_modules *modules, const Elf64_Phdr *segments,
+                        uint32_t count, uint64_t bias, const char *path)
+{
+    struct dw_elf_image image;
+    int error = 0;
+    dw_elf_image_read(&dw_memory_own, segments, count, bias, &image);
+    for (uint32_t i = 0; i < count && !error; i++) {
+        const Elf64_Phdr *segment = &segments[i];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+            continue;
+        uint64_t start = bias + segment->p_vaddr;
+        struct range range = {.start = page_of(start),
+                              .end = page_of(start + segment->p_memsz + DW_PAGE_BYTES - 1),
+                              .file_offset = page_of(segment->p_offset)};
+        error = add_module(modules, &range, &image, path);
+    }
+    return error;
+}
+
+struct own_list {
+    struct dw_native_modules *modules;
+    uint64_t vdso; /* where its ELF header is; 0 when there is none, or it was seen */
+    int error;
+};
+
+static int add_own(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct own_list *list = context;
+    bool is_vdso = list->vdso && list->vdso == info->dlpi_addr;
+    list->error = add_segments(list->modules, info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr,
+                               is_vdso ? VDSO_PATH : info->dlpi_name);
+    if (is_vdso)
+        list->vdso = 0;
+    return list->error;
+}
+
+/* Not every C library lists the kernel's object. */
+static int add_vdso(struct dw_native_modules *modules, uint64_t address)
+{
+    Elf64_Phdr segments[DW_ELF_MAX_SEGMENTS];
+    uint32_t count = address ? dw_elf_segments_read(&dw_memory_own, address, segments) : 0;
+    return add_segments(modules, segments, count, dw_elf_bias(segments, count, address), VDSO_PATH);
+}
+
+static void cut_deleted(char *path)
+{
+    size_t size = strlen(path), tail = strlen(DELETED);
+    if (size > tail && !strcmp(path + size - tail, DELETED))
+        path[size - tail] = 0;
+}
+
+static int replace_path(struct dw_native_module *module, const char *path)
+{
+    char *copy = strdup(path);
+    if (!copy)
+        return DW_ERR_MEMORY;
+    free(module->path);
+    module->path = copy;
+    return 0;
+}
+
+/* The linker's list has no name for the program, and others as they were given to dlopen. */
+static int complete_path(struct dw_native_module *module)
+{
+    char path[PATH_MAX];
+    if (*module->path == '/' || *module->path == '[')
+        return 0;
+    if (*module->path)
+        return realpath(module->path, path) ? replace_path(module, path) : 0;
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[size > 0 ? size : 0] = 0;
+    cut_deleted(path);
+    return replace_path(module, path);
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct dw_native_module *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static void sort_modules(struct dw_native_modules *modules)
+{
+    if (modules->count)
+        qsort(modules->modules, modules->count, sizeof *modules->modules, by_start);
+}
+
+static int hand_over(struct dw_native_modules *made, int error, struct dw_native_modules *result)
+{
+    if (error) {
+        dw_native_modules_release(made);
+        return error;
+    }
+    sort_modules(made);
+    *result = *made;
+    return 0;
+}
+
+int dw_native_modules_own(struct dw_native_modules *modules)
+{
+    struct dw_native_modules made = {0};
+    struct own_list list = {.modules = &made, .vdso = getauxval(AT_SYSINFO_EHDR)};
+    dl_iterate_phdr(add_own, &list);
+    if (!list.error)
+        list.error = add_vdso(&made, list.vdso);
+    for (uint32_t i = 0; i < made.count && !list.error; i++)
+        list.error = complete_path(&made.modules[i]);
+    return hand_over(&made, list.error, modules);
+}
+
+/* A line of /proc/PID/maps; `path` points into it. */
+struct mapping {
+    struct range range;
+    bool is_executable;
+    char *path;
+};
+
+static bool parse_mapping(char *line, struct mapping *mapping)
+{
+    char flags[5];
+    int path_at = 0;
+    struct range *range = &mapping->range;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &range->start,
+               &range->end, flags, &range->file_offset, &path_at) < 4 ||
+        !path_at || range->start >= range->end)
+        return false;
+    mapping->is_executable = flags[2] == 'x';
+    mapping->path = line + path_at;
+    mapping->path[strcspn(mapping->path, "\n")] = 0;
+    cut_deleted(mapping->path);
+    return true;
+}
+
+/* The object whose beginning was mapped last: what is executable of it comes after. */
+struct head {
+    char path[PATH_MAX];
+    uint64_t address;
+};
+
+static void set_head(struct head *head, const struct mapping *mapping)
+{
+    if (mapping->range.file_offset || strlen(mapping->path) >= sizeof head->path)
+        return;
+    memcpy(head->path, mapping->path, strlen(mapping->path) + 1);
+    head->address = mapping->range.start;
+}
+
+static int add_mapping(struct dw_native_modules *modules, const struct dw_memory *memory,
+                       const struct mapping *mapping, const struct head *head)
+{
+    Elf64_Phdr segments[DW_ELF_MAX_SEGMENTS];
+    struct dw_elf_image image = {.bias = mapping->range.start - mapping->range.file_offset};
+    if (!strcmp(head->path, mapping->path)) {
+        uint32_t count = dw_elf_segments_read(memory, head->address, segments);
+        uint64_t bias = dw_elf_bias(segments, count, head->address);
+        if (count)
+            dw_elf_image_read(memory, segments, count, bias, &image);
+    }
+    return add_module(modules, &mapping->range, &image, mapping->path);
+}
+
+static int read_maps(FILE *maps, const struct dw_memory *memory, struct dw_native_modules *modules)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    int error = 0;
+    struct mapping mapping;
+    struct head head = {.path = ""};
+    while (!error && getline(&line, &capacity, maps) > 0) {
+        if (!parse_mapping(line, &mapping))
+            continue;
+        bool is_object = *mapping.path == '/' || !strcmp(mapping.path, VDSO_PATH);
+        if (is_object)
+            set_head(&head, &mapping);
+        if (is_object && mapping.is_executable)
+            error = add_mapping(modules, memory, &mapping, &head);
+    }
+    free(line);
+    return error;
+}
+
+int dw_native_modules_of(int pid, const struct dw_memory *memory, struct dw_native_modules *modules)
+{
+    char path[32];
+    struct dw_native_modules made = {0};
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "re");
+    if (!maps)
+        return errno == EACCES || errno == EPERM ? DW_ERR_PERMISSION : DW_ERR_ENDED;
+    int error = read_maps(maps, memory, &made);
+    fclose(maps);
+    return hand_over(&made, error, modules);
+}
+
+void dw_native_modules_release(struct dw_native_modules *modules)
+{
+    for (uint32_t i = 0; i < modules->count; i++)
+        free(modules->modules[i].path);
+    free(modules->modules);
+    *modules = (struct dw_native_modules){0};
+}
+
+const struct dw_native_module *dw_native_modules_find(const struct dw_native_modules *modules,
+                                                      uint64_t address)
+{
+    uint32_t low = 0, high = modules->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (modules->modules[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < modules->count && modules->modules[low].start <= address ? &modules->modules[low]
+                                                                          : NULL;
+}
+
+int dw_unwind_modules_make(const struct dw_native_modules *modules,
+                           struct dw_unwind_modules *result)
+{
+    struct dw_unwind_module *made = calloc(modules->count + 1u, sizeof *made);
+    if (!made)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < modules->count; i++) {
+        const struct dw_native_module *module = &modules->modules[i];
+        made[i] = (struct dw_unwind_module){module->start,    module->end,        module->hdr,
+                                            module->hdr_size, module->info_start, module->info_end};
+    }
+    *result = (struct dw_unwind_modules){made, modules->count};
+    return 0;
+}
+
+void dw_unwind_modules_release(struct dw_unwind_modules *modules)
+{
+    free((void *)modules->modules);
+    *modules = (struct dw_unwind_modules){0};
+}
+
+static int read_generation(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    *(uint64_t *)context = info->dlpi_adds + info->dlpi_subs;
+    return 1;
+}
+
+uint64_t dw_native_modules_generation(void)
+{
+    uint64_t generation = 0;
+    dl_iterate_phdr(read_generation, &generation);
+    return generation;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "native/unwind.h"
+
+#include "native/unwind_guess.h"
+#include "native/unwind_step.h"
+
+#define MAX_GUESSES 16
+
+/* Whether there is a caller; *ended tells why not. */
+static bool step(const struct dw_unwinder *unwinder, struct dw_unwind_at *at,
+                 enum dw_unwind_how *how, uint32_t *guesses_left, bool *ended)
+{
+    struct dw_cfi_rule rule;
+    uint64_t slot;
+    *how = DW_UNWIND_TABLE;
+    if (dw_unwind_find_rule(unwinder, at, &rule)) {
+        *ended = rule.is_end;
+        if (rule.is_end)
+            return false;
+        if (dw_unwind_follow(unwinder, &rule, at, &slot))
+            return true;
+    }
+    return *guesses_left && (*guesses_left)-- && dw_unwind_guess(unwinder, at, how);
+}
+
+uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers *start,
+                   struct dw_native_frame *frames, uint32_t capacity, bool *complete)
+{
+    struct dw_unwind_at at = {.pc = start->pc,
+                              .sp = start->sp,
+                              .fp = start->fp,
+                              .rbx = start->rbx,
+                              .others = start->others};
+    enum dw_unwind_how how = DW_UNWIND_FIRST;
+    uint32_t count = 0, guesses_left = MAX_GUESSES;
+    bool ended = false;
+    while (count < capacity) {
+        frames[count++] = (struct dw_native_frame){at.pc, at.sp, how};
+        if (!step(unwinder, &at, &how, &guesses_left, &ended))
+            break;
+        ended = !at.pc; /* what some runtimes put below their outermost frame */
+        if (ended)
+            break;
+    }
+    *complete = ended;
+    return count;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "native/unwind_cache.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define SLOT_COUNT (1u << 14)
+#define SPREAD UINT64_C(0x9e3779b97f4a7c15)
+
+/* Two words are not written at once. `check` is key xor value, so that the halves of two
+ * different entries fit each other only by chance, of 2^-64. */
+struct slot {
+    _Atomic uint64_t check, value;
+};
+
+struct dw_unwind_cache {
+    _Atomic uint64_t epoch;
+    struct slot slots[SLOT_COUNT];
+};
+
+struct dw_unwind_cache *dw_unwind_cache_new(void)
+{
+    struct dw_unwind_cache *cache = calloc(1, sizeof *cache);
+    if (cache)
+        atomic_store_explicit(&cache->epoch, 1, memory_order_relaxed);
+    return cache;
+}
+
+void dw_unwind_cache_free(struct dw_unwind_cache *cache)
+{
+    free(cache);
+}
+
+void dw_unwind_cache_forget(struct dw_unwind_cache *cache)
+{
+    atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_release);
+}
+
+/* Every step can be undone, so different keys of one epoch stay different. */
+uint64_t dw_unwind_cache_key(struct dw_unwind_cache *cache, uint64_t key)
+{
+    uint64_t epoch = atomic_load_explicit(&cache->epoch, memory_order_acquire);
+    uint64_t mixed = (key ^ epoch * SPREAD) * SPREAD;
+    mixed ^= mixed >> 32;
+    return mixed * UINT64_C(0xd6e8feb86659fd93);
+}
+
+static bool slot_holds(const struct slot *slot, uint64_t key, uint64_t *value)
+{
+    uint64_t found = atomic_load_explicit(&slot->value, memory_order_relaxed);
+    *value = found;
+    return (atomic_load_explicit(&slot->check, memory_order_relaxed) ^ found) == key;
+}
+
+/* A key has two slots, beside each other in one line of the CPU's cache. */
+static uint64_t first_slot(uint64_t key)
+{
+    return key >> 32 & (SLOT_COUNT - 2);
+}
+
+bool dw_unwind_cache_get(const struct dw_unwind_cache *cache, uint64_t key, uint64_t *value)
+{
+    const struct slot *slots = &cache->slots[first_slot(key)];
+    return slot_holds(&slots[0], key, value) || slot_holds(&slots[1], key, value);
+}
+
+void dw_unwind_cache_put(struct dw_unwind_cache *cache, uint64_t key, uint64_t value)
+{
+    struct slot *slot = &cache->slots[first_slot(key)];
+    bool is_free = !atomic_load_explicit(&slot->check, memory_order_relaxed);
+    if (!is_free && (key & 1 || !atomic_load_explicit(&slot[1].check, memory_order_relaxed)))
+        slot++;
+    atomic_store_explicit(&slot->value, value, memory_order_relaxed);
+    atomic_store_explicit(&slot->check, key ^ value, memory_order_relaxed);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "native/unwind_guess.h"
+
+#include "native/call_site_x86_64.h"
+#include "native/unwind_cache.h"
+
+#define WORD_BYTES 8
+#define SCAN_WORDS 2048 /* assembler of matrix products has buffers of up to 8 KiB on the stack */
+#define READ_WORDS 32
+#define MAX_STEPS 16
+#define CALL_KEY (UINT64_C(1) << 63) /* apart from the keys of rules, which are addresses */
+#define MAX_TRIES 16
+#define MAX_FUNCTION_BYTES 2048
+#define CONFIRMING_STEPS 2
+
+static bool read_is_call(const struct dw_unwinder *unwinder, const struct dw_unwind_module *module,
+                         uint64_t address)
+{
+    uint8_t code[DW_CALL_MAX_BYTES];
+    return address - module->start >= sizeof code &&
+           unwinder->doubt.read(unwinder->doubt.context, address - sizeof code, code,
+                                sizeof code) &&
+           dw_call_ends(code);
+}
+
+static bool is_after_call(const struct dw_unwinder *unwinder, uint64_t address)
+{
+    const struct dw_unwind_module *module = dw_unwind_module_at(&unwinder->modules, address - 1);
+    if (!module)
+        return false;
+    uint64_t key = dw_unwind_cache_key(unwinder->cache, address | CALL_KEY), word;
+    if (!dw_unwind_cache_get(unwinder->cache, key, &word)) {
+        word = read_is_call(unwinder, module, address);
+        dw_unwind_cache_put(unwinder->cache, key, word);
+    }
+    return word;
+}
+
+/* Whether the call before that address is one of the function that holds pc. Code without a
+ * description is short, as are the distances in it. */
+static bool calls_function_of(const struct dw_unwinder *unwinder, uint64_t address, uint64_t pc)
+{
+    uint8_t code[DW_DIRECT_CALL_BYTES];
+    uint64_t target;
+    return is_after_call(unwinder, address) &&
+           unwinder->doubt.read(unwinder->doubt.context, address - sizeof code, code,
+                                sizeof code) &&
+           dw_call_target(code, address, &target) && target <= pc &&
+           pc - target < MAX_FUNCTION_BYTES;
+}
+
+/* Whether a walk could go on there: a call, in a function that is described, or in an object
+ * that describes none. */
+static bool is_return_address(const struct dw_unwinder *unwinder, uint64_t address)
+{
+    struct dw_cfi_rule rule;
+    struct dw_unwind_at at = {.pc = address, .after_call = true, .is_guessed = true};
+    if (!is_after_call(unwinder, address))
+        return false;
+    const struct dw_unwind_module *module = dw_unwind_module_at(&unwinder->modules, address - 1);
+    return !module->hdr || dw_unwind_find_rule(unwinder, &at, &rule);
+}
+
+/* A frame pointer points to the caller's, with the return address above it. The caller's need
+ * not be one: it may use the register for something else. */
+static bool is_frame_pointer(const struct dw_unwinder *unwinder, uint64_t lowest, uint64_t fp)
+{
+    uint64_t address;
+    return fp >= lowest && dw_unwind_read_word(unwinder, lowest, fp + WORD_BYTES, &address) &&
+           is_return_address(unwinder, address);
+}
+
+enum step { STEP_NONE, STEP_DONE, STEP_END };
+
+static enum step step_by_table(const struct dw_unwinder *unwinder, struct dw_unwind_at *at,
+                               uint64_t *slot)
+{
+    struct dw_cfi_rule rule;
+    if (!dw_unwind_find_rule(unwinder, at, &rule))
+        return STEP_NONE;
+    if (rule.is_end)
+        return STEP_END;
+    return dw_unwind_follow(unwinder, &rule, at, slot) ? STEP_DONE : STEP_NONE;
+}
+
+/* Whether tables lead from there to the return address in the word at `goal`. */
+static bool leads_to(const struct dw_unwinder *unwinder, struct dw_unwind_at at, uint64_t goal)
+{
+    uint64_t slot = 0;
+    for (uint32_t i = 0; i < MAX_STEPS && slot < goal; i++)
+        if (step_by_table(unwinder, &at, &slot) != STEP_DONE)
+            return false;
+    return slot == goal;
+}
+
+/* Whether tables lead from there to calls, or to the end of the stack. */
+static bool goes_on(const struct dw_unwinder *unwinder, struct dw_unwind_at at)
+{
+    uint64_t slot;
+    for (uint32_t i = 0; i < CONFIRMING_STEPS; i++) {
+        enum step step = step_by_table(unwinder, &at, &slot);
+        if (step == STEP_END)
+            return true;
+        if (step == STEP_NONE || !is_return_address(unwinder, at.pc))
+            return false;
+    }
+    return true;
+}
+
+/* What a function that uses the frame pointer for something else has saved between its stack
+ * pointer and its return address; else what is in the register. */
+static uint64_t saved_frame_pointer(const struct dw_unwinder *unwinder,
+                                    const struct dw_unwind_at *at, uint64_t slot)
+{
+    uint64_t word;
+    for (uint64_t place = at->sp; place < slot; place += WORD_BYTES)
+        if (dw_unwind_read_word(unwinder, at->sp, place, &word) && word > slot &&
+            is_frame_pointer(unwinder, slot + WORD_BYTES, word))
+            return word;
+    return at->fp;
+}
+
+struct search {
+    uint64_t goal; /* where a return address is for sure; 0: nowhere */
+    uint32_t tries;
+    bool has_weak;
+    struct dw_unwind_at weak; /* the first that could not be confirmed */
+};
+
+/* Whether the word, read at `slot`, is the return address; *at moves there then. */
+static bool try_word(const struct dw_unwinder *unwinder, struct dw_unwind_at *at, uint64_t word,
+                     uint64_t slot, struct search *search)
+{
+    bool is_certain = calls_function_of(unwinder, word, at->pc);
+    if (!is_certain && !is_return_address(unwinder, word))
+        return false;
+    struct dw_unwind_at next = {.pc = word,
+                                .sp = slot + WORD_BYTES,
+                                .fp = at->fp,
+                                .rbx = at->rbx,
+                                .after_call = true,
+                                .is_guessed = true};
+    search->tries++;
+    if (!search->goal)
+        next.fp = saved_frame_pointer(unwinder, at, slot);
+    if (is_certain ||
+        (search->goal ? leads_to(unwinder, next, search->goal) : goes_on(unwinder, next))) {
+        *at = next;
+        return true;
+    }
+    if (!search->has_weak)
+        search->weak = next;
+    search->has_weak = true;
+    return false;
+}
+
+static bool scan(const struct dw_unwinder *unwinder, struct dw_unwind_at *at, uint64_t end,
+                 struct search *search)
+{
+    uint64_t words[READ_WORDS];
+    for (uint64_t place = at->sp; place < end; place += sizeof words) {
+        uint64_t left = end - place;
+        size_t size = left < sizeof words ? (size_t)left : sizeof words;
+        if (!unwinder->stack.read(unwinder->stack.context, place, words, size))
+            return false;
+        for (size_t i = 0; i < size / WORD_BYTES && search->tries < MAX_TRIES; i++)
+            if (try_word(unwinder, at, words[i], place + i * WORD_BYTES, search))
+                return true;
+    }
+    return false;
+}
+
+static bool follow_frame_pointer(const struct dw_unwinder *unwinder, struct dw_unwind_at *at)
+{
+    struct dw_unwind_at next = {
+        .sp = at->fp + 2 * WORD_BYTES, .rbx = at->rbx, .after_call = true, .is_guessed = true};
+    if (!dw_unwind_read_word(unwinder, at->sp, at->fp, &next.fp) ||
+        !dw_unwind_read_word(unwinder, at->sp, at->fp + WORD_BYTES, &next.pc))
+        return false;
+    *at = next;
+    return true;
+}
+
+static uint64_t scan_end(const struct dw_unwinder *unwinder, uint64_t sp, uint64_t goal)
+{
+    uint64_t end = goal ? goal : unwinder->stack_end & ~(uint64_t)(WORD_BYTES - 1);
+    return end - sp < SCAN_WORDS * WORD_BYTES ? end : sp + SCAN_WORDS * WORD_BYTES;
+}
+
+/* The register of the frame pointer may be that of a function farther out: there are return
+ * addresses below it then. Stale ones are there too, but tables do not lead from them to the
+ * frame that it points to. */
+bool dw_unwind_guess(const struct dw_unwinder *unwinder, struct dw_unwind_at *at,
+                     enum dw_unwind_how *how)
+{
+    struct search search = {0};
+    if (at->sp % WORD_BYTES || at->sp >= unwinder->stack_end)
+        return false;
+    if (is_frame_pointer(unwinder, at->sp, at->fp))
+        search.goal = at->fp + WORD_BYTES;
+    *how = DW_UNWIND_SCAN;
+    if (scan(unwinder, at, scan_end(unwinder, at->sp, search.goal), &search))
+        return true;
+    if (search.goal) {
+        *how = DW_UNWIND_POINTER;
+        return follow_frame_pointer(unwinder, at);
+    }
+    if (search.has_weak)
+        *at = search.weak;
+    return search.has_weak;
+}

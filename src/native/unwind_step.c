@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "native/unwind_step.h"
+
+#include "native/cfi.h"
+#include "native/cfi_x86_64.h"
+#include "native/unwind_cache.h"
+
+#define NO_RULE 2 /* in the cache; rules have the lowest bit set */
+#define WORD_BYTES 8
+
+const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_modules *modules,
+                                                   uint64_t address)
+{
+    uint32_t low = 0, high = modules->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (modules->modules[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct dw_unwind_module *module = &modules->modules[low];
+    return low < modules->count && module->start <= address ? module : NULL;
+}
+
+static bool look_up_rule(const struct dw_unwinder *unwinder, uint64_t address, bool is_guessed,
+                         struct dw_cfi_rule *rule)
+{
+    struct dw_eh_record record;
+    const struct dw_unwind_module *module = dw_unwind_module_at(&unwinder->modules, address);
+    if (!module || !module->hdr)
+        return false;
+    struct dw_cfi_source source = {.known = is_guessed ? &unwinder->doubt : &unwinder->code,
+                                   .doubt = &unwinder->doubt,
+                                   .start = module->info_start,
+                                   .end = module->info_end};
+    return dw_eh_find(&source, module, address, &record) &&
+           dw_cfi_run(&source, &record, address, rule);
+}
+
+/* The rule of a return address is that of its call: the call may be the last instruction of a
+ * function, and then the address belongs to the next one. */
+bool dw_unwind_find_rule(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
+                         struct dw_cfi_rule *rule)
+{
+    uint64_t address = at->after_call ? at->pc - 1 : at->pc, word;
+    uint64_t key = dw_unwind_cache_key(unwinder->cache, address);
+    if (dw_unwind_cache_get(unwinder->cache, key, &word)) {
+        dw_cfi_unpack(word, rule);
+        return word != NO_RULE;
+    }
+    bool found = look_up_rule(unwinder, address, at->is_guessed, rule);
+    word = found ? dw_cfi_pack(rule) : NO_RULE;
+    if (word)
+        dw_unwind_cache_put(unwinder->cache, key, word);
+    return found;
+}
+
+bool dw_unwind_read_word(const struct dw_unwinder *unwinder, uint64_t lowest, uint64_t address,
+                         uint64_t *word)
+{
+    return address >= lowest && address < unwinder->stack_end &&
+           unwinder->stack_end - address >= WORD_BYTES && address % WORD_BYTES == 0 &&
+           unwinder->stack.read(unwinder->stack.context, address, word, sizeof *word);
+}
+
+/* Registers that callees need not keep are known in the first frame only. */
+static bool register_value(const struct dw_unwind_at *at, uint8_t number, uint64_t *value)
+{
+    switch (number) {
+    case DW_REGISTER_SP: *value = at->sp; break;
+    case DW_REGISTER_FP: *value = at->fp; break;
+    case DW_REGISTER_RBX: *value = at->rbx; break;
+    default: *value = at->others ? at->others[number] : 0; break;
+    }
+    return *value;
+}
+
+/* A register that was saved below the stack pointer has been popped already. */
+static bool saved_value(const struct dw_unwinder *unwinder, uint64_t sp, uint64_t cfa,
+                        uint64_t base, struct dw_cfi_slot slot, uint64_t *value)
+{
+    if (slot.where == DW_CFI_SAME)
+        return true;
+    if (slot.where == DW_CFI_LOST) {
+        *value = 0;
+        return true;
+    }
+    uint64_t address = (slot.where == DW_CFI_AT_CFA ? cfa : base) + (uint64_t)(int64_t)slot.offset;
+    return address < sp || dw_unwind_read_word(unwinder, sp, address, value);
+}
+
+bool dw_unwind_follow(const struct dw_unwinder *unwinder, const struct dw_cfi_rule *rule,
+                      struct dw_unwind_at *at, uint64_t *slot)
+{
+    struct dw_unwind_at next = {.fp = at->fp, .rbx = at->rbx, .is_guessed = at->is_guessed};
+    uint64_t base, sp = at->sp;
+    if (!register_value(at, rule->base, &base))
+        return false;
+    uint64_t cfa = base + (uint64_t)(int64_t)rule->offset;
+    if (rule->is_indirect) {
+        if (!dw_unwind_read_word(unwinder, sp, cfa, &cfa))
+            return false;
+        cfa += (uint64_t)(int64_t)rule->beyond;
+    }
+    *slot = (rule->pc.where == DW_CFI_AT_CFA ? cfa : base) + (uint64_t)(int64_t)rule->pc.offset;
+    if (cfa <= sp || cfa > unwinder->stack_end || cfa % WORD_BYTES ||
+        !dw_unwind_read_word(unwinder, sp, *slot, &next.pc) ||
+        !saved_value(unwinder, sp, cfa, base, rule->fp, &next.fp) ||
+        !saved_value(unwinder, sp, cfa, base, rule->rbx, &next.rbx))
+        return false;
+    next.sp = cfa;
+    next.after_call = !rule->is_signal;
+    *at = next;
+    return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * One frame of a walk: the parts that walking by tables and guessing share. [signal-safe] */
+#ifndef DW_NATIVE_UNWIND_STEP_H
+#define DW_NATIVE_UNWIND_STEP_H
+
+#include "native/cfi_rule.h"
+#include "native/unwind.h"
+
+struct dw_unwind_at {
+    uint64_t pc, sp, fp, rbx;
+    const uint64_t *others; /* by DWARF's numbers; NULL but for the first frame */
+    bool after_call;        /* the pc is that of a return: the call is before it */
+    bool is_guessed;        /* somewhere on the way here */
+};
+
+/* The module that holds the address, or NULL. */
+const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_modules *modules,
+                                                   uint64_t address);
+/* False when no unwind information tells. */
+bool dw_unwind_find_rule(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
+                         struct dw_cfi_rule *rule);
+/* Moves to the caller; false, and *at as it was, when the rule does not fit the stack. The
+ * return address was in the word at *slot. */
+bool dw_unwind_follow(const struct dw_unwinder *unwinder, const struct dw_cfi_rule *rule,
+                      struct dw_unwind_at *at, uint64_t *slot);
+/* A word of the stack, not below `lowest`. */
+bool dw_unwind_read_word(const struct dw_unwinder *unwinder, uint64_t lowest, uint64_t address,
+                         uint64_t *word);
+
+#endif
