@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "cpython/sample_walk.h"
 #include "model/sample.h"
+#include "native/memory.h"
+#include "native/registers.h"
 #include "probe/sample_code.h"
 #include "probe/sample_slot.h"
 
@@ -103,43 +105,26 @@ static void walk_python(struct sample *sample, PyThreadState *thread)
     end_segment(sample, 0); /* whatever is left */
 }
 
-static bool read_here(void *context, uint64_t address, void *to, size_t size)
-{
-    (void)context;
-    memcpy(to, (const void *)(uintptr_t)address, size);
-    return true;
-}
-
-static bool read_carefully(void *context, uint64_t address, void *to, size_t size)
-{
-    (void)context;
-    return dw_py_read(to, (const void *)(uintptr_t)address, size);
-}
-
+/* Unwind information is read with care: a module may be unmapped before we hear of it. */
 static void walk_native(struct sample *sample, const ucontext_t *context)
 {
-    const greg_t *registers = context->uc_mcontext.gregs;
-    struct dw_registers start = {
-        .pc = (uint64_t)registers[REG_RIP],
-        .sp = (uint64_t)registers[REG_RSP],
-        .fp = (uint64_t)registers[REG_RBP],
-        .rbx = (uint64_t)registers[REG_RBX],
-    };
+    struct dw_registers start;
     struct dw_slot *slot = sample->slot;
     uint64_t stack_end = atomic_load_explicit(&slot->stack_end, memory_order_acquire);
     uint64_t stack_start = atomic_load_explicit(&slot->stack_start, memory_order_relaxed);
+    bool complete = false;
+    dw_registers_of_context(context, &start);
     bool is_known = start.sp >= stack_start && start.sp < stack_end;
     if (!is_known)
         atomic_store(&slot->stack_wanted, (uintptr_t)start.sp);
     struct dw_unwinder unwinder = {
         .modules = sample->view->modules,
         .cache = sample->view->cache,
-        .stack = {is_known ? read_here : read_carefully, NULL},
-        .code = {read_carefully, NULL},
-        .doubt = {read_carefully, NULL},
+        .stack = is_known ? dw_memory_own : dw_memory_own_checked,
+        .code = dw_memory_own_checked,
+        .doubt = dw_memory_own_checked,
         .stack_end = is_known ? stack_end : start.sp + UNKNOWN_STACK_BYTES,
     };
-    bool complete = false;
     sample->native_count =
         dw_unwind(&unwinder, &start, sample->memory->native, DW_NATIVE_MAX, &complete);
     if (!complete)

@@ -74,8 +74,14 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct dw_native_module *module = &natives->modules.modules[i];
-        list[i] = (struct dw_unwind_module){module->start, module->end, module->hdr,
-                                            module->hdr_size};
+        list[i] = (struct dw_unwind_module){
+            .start = module->start,
+            .end = module->end,
+            .hdr = module->hdr,
+            .hdr_size = module->hdr_size,
+            .info_start = module->info_start,
+            .info_end = module->info_end,
+        };
     }
     const struct dw_native_module *python =
         dw_native_modules_find(&natives->modules, (uint64_t)(uintptr_t)&PyEval_EvalCode);

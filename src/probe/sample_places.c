@@ -110,8 +110,15 @@ static dw_place_id python_place(struct dw_sample_places *places, uint64_t rest)
     dw_place_id id = 0;
     if (!code->frame)
         return places->marks[DW_MARK_UNKNOWN];
-    struct dw_place place = {.frame = code->frame};
-    place.line = dw_line_number(code->table, code->table_size, code->first_line, unit);
+    struct dw_location at =
+        dw_location_find(code->table, code->table_size, code->first_line, unit);
+    struct dw_place place = {
+        .frame = code->frame,
+        .line = at.line,
+        .end_line = at.end_line,
+        .column = at.column,
+        .end_column = at.end_column,
+    };
     return dw_sample_log_place(places->log, &place, &id) ? places->marks[DW_MARK_UNKNOWN] : id;
 }
 

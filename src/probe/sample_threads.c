@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #define OWN_NAMES "dwell-"
+#define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
 #define FIRST_FD 512 /* the program keeps the numbers that it would have without us */
 
 uint64_t dw_thread_cpu_ns(pid_t tid)
@@ -177,6 +179,36 @@ void dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *
         drop_thread(threads, i);
     }
     threads->has_looked = true;
+}
+
+/* The mapping that holds the address, from /proc/self/maps. */
+static bool find_mapping(uintptr_t address, uintptr_t *start, uintptr_t *end)
+{
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = sscanf(line, "%" SCNxPTR "-%" SCNxPTR, start, end) == 2 && address >= *start &&
+                address < *end;
+    if (maps)
+        fclose(maps);
+    if (found && strstr(line, "[stack]"))
+        *start = *end - GROWING_STACK_BYTES;
+    return found;
+}
+
+/* The start is let out while the end changes, so that a handler never sees a wrong pair. */
+void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads)
+{
+    for (uint32_t i = 0; i < threads->count; i++) {
+        struct dw_slot *slot = threads->slots[i];
+        uintptr_t start, end, wanted = atomic_exchange(&slot->stack_wanted, 0);
+        if (!wanted || !find_mapping(wanted, &start, &end))
+            continue;
+        atomic_store(&slot->stack_end, 0);
+        atomic_store(&slot->stack_start, start);
+        atomic_store(&slot->stack_end, end);
+    }
 }
 
 void dw_sample_threads_stop(struct dw_sample_threads *threads)

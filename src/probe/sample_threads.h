@@ -32,6 +32,9 @@ void dw_sample_threads_use_signal(struct dw_sample_threads *threads, int signal)
 /* Whether a handler is running somewhere. */
 bool dw_sample_threads_are_busy(const struct dw_sample_threads *threads);
 
+/* Looks up where the stacks are that handlers have asked for. */
+void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads);
+
 /* CPU time of a thread; 0 when it has ended. */
 uint64_t dw_thread_cpu_ns(pid_t tid);
 /* Makes the thread take a sample now. */

@@ -2,7 +2,7 @@
  * Everything here is done under one lock: by the sampler's thread most of the time, by those who
  * start, stop and fork otherwise. Handlers know nothing of it. */
 #define _GNU_SOURCE
-#include "probe/sampler.h"
+#include "probe/probe_sampler.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -31,7 +31,7 @@ static struct {
     bool is_paused;      /* the thread makes way for a fork */
     bool was_on;         /* in a forked child: the parent was recording */
     pthread_t thread;
-    struct dw_sampler_options options;
+    struct dw_probe_sampler_options options;
     char log_file[PATH_MAX];
     struct dw_sample_log log;
     struct dw_sample_places places;
@@ -39,7 +39,7 @@ static struct {
     uint64_t looked_ns, flushed_ns;
 } sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-bool dw_sampler_is_on(void)
+bool dw_probe_sampler_is_on(void)
 {
     return sampler.is_on;
 }
@@ -111,6 +111,7 @@ static void work(uint64_t now_ns)
         sampler.looked_ns = now_ns;
         keep_signal();
         dw_sample_threads_look(&sampler.threads, drain, NULL);
+        dw_sample_threads_find_stacks(&sampler.threads);
         refresh_natives();
         drain_all();
     }
@@ -182,7 +183,7 @@ static void stop_thread(void)
 
 static int open_log(void)
 {
-    const struct dw_sampler_options *options = &sampler.options;
+    const struct dw_probe_sampler_options *options = &sampler.options;
     int error = dw_sample_log_open(&sampler.log, options->log_file, options->timeline);
     sampler.log.sampling = (struct dw_sampling){
         .mode = options->mode,
@@ -241,7 +242,7 @@ static void before_fork(void);
 static void after_fork_in_parent(void);
 static void after_fork_in_child(void);
 
-int dw_sampler_start(const struct dw_sampler_options *options)
+int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
 {
     static bool watches_forks;
     int error = DW_ERR_ARGUMENT;
@@ -265,7 +266,7 @@ int dw_sampler_start(const struct dw_sampler_options *options)
     return error;
 }
 
-int dw_sampler_stop(struct dw_buffer *memory)
+int dw_probe_sampler_stop(struct dw_buffer *memory)
 {
     pthread_mutex_lock(&sampler.lock);
     sampler.was_on = false;
@@ -290,7 +291,7 @@ int dw_sampler_stop(struct dw_buffer *memory)
     return error;
 }
 
-void dw_sampler_flush_last(void)
+void dw_probe_sampler_flush_last(void)
 {
     pthread_mutex_lock(&sampler.lock);
     if (sampler.is_on) {
@@ -355,7 +356,7 @@ static bool name_child_log(void)
                     (int)getpid()) < (int)sizeof sampler.log_file;
 }
 
-void dw_sampler_continue(void)
+void dw_probe_sampler_continue(void)
 {
     pthread_mutex_lock(&sampler.lock);
     if (sampler.was_on && !sampler.is_on && sampler.options.log_file && name_child_log() && begin())
