@@ -3,6 +3,7 @@
 #include "base/rank_test.h"
 
 #include "base/error.h"
+#include "base/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,17 +27,9 @@ static double count_wins(const double *a, size_t a_count, const double *b, size_
     return wins;
 }
 
-/* Sum of t^3 - t over the groups of t equal values. */
-static double tie_sum(const double *sorted, size_t count)
+static double cube_term(double ties)
 {
-    double sum = 0;
-    for (size_t i = 0, j; i < count; i = j) {
-        for (j = i + 1; j < count && sorted[j] == sorted[i]; j++)
-            ;
-        double ties = (double)(j - i);
-        sum += ties * ties * ties - ties;
-    }
-    return sum;
+    return ties * ties * ties - ties;
 }
 
 /* The chance of at most `wins` when all orders are equally likely: counts of orders by wins are
@@ -82,7 +75,7 @@ static int rank_test(double *both, const double *a, size_t a_count, const double
     double wins = count_wins(both, a_count, both + a_count, b_count);
     double pairs = (double)a_count * (double)b_count;
     dw_stat_sort(both, a_count + b_count);
-    double ties = tie_sum(both, a_count + b_count), chance = 0;
+    double ties = dw_sum_over_ties(both, a_count + b_count, cube_term), chance = 0;
     test->delta = 2 * wins / pairs - 1;
     if (ties > 0 || pairs > EXACT_PAIRS_MAX) {
         test->p = normal_p(a_count, b_count, wins, ties);

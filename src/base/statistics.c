@@ -160,17 +160,20 @@ static size_t condense(double *values, size_t count)
     return made;
 }
 
-/* Sum of t(t-1)(2t+5) over the groups of t equal values. */
-static double tie_variance(const double *sorted, size_t count)
+double dw_sum_over_ties(const double *sorted, size_t count, double (*term)(double ties))
 {
     double sum = 0;
     for (size_t i = 0, j; i < count; i = j) {
         for (j = i + 1; j < count && sorted[j] == sorted[i]; j++)
             ;
-        double ties = (double)(j - i);
-        sum += ties * (ties - 1) * (2 * ties + 5);
+        sum += term((double)(j - i));
     }
     return sum;
+}
+
+static double trend_term(double ties)
+{
+    return ties * (ties - 1) * (2 * ties + 5);
 }
 
 static double mann_kendall(double *values, size_t count)
@@ -180,7 +183,7 @@ static double mann_kendall(double *values, size_t count)
         for (size_t j = i + 1; j < count; j++)
             rises += (values[j] > values[i]) - (values[j] < values[i]);
     dw_stat_sort(values, count);
-    double variance = (n * (n - 1) * (2 * n + 5) - tie_variance(values, count)) / 18;
+    double variance = (n * (n - 1) * (2 * n + 5) - dw_sum_over_ties(values, count, trend_term)) / 18;
     double steps = fabs(rises) - 1; /* continuity: the sum moves in steps of two */
     return variance > 0 && steps > 0 ? dw_stat_normal_tails(steps / sqrt(variance)) : 1;
 }

@@ -47,4 +47,7 @@ struct dw_summary {
 int dw_stat_summarize(const double *values, size_t count, double confidence,
                       struct dw_summary *summary);
 
+/* The sum of a term over the groups of equal values, for corrections of ranks. */
+double dw_sum_over_ties(const double *sorted, size_t count, double (*term)(double ties));
+
 #endif

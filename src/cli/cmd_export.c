@@ -17,6 +17,7 @@ static const char help[] =
     "  --to LENS        which format; '--to help' lists them\n"
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
+    "  --lines          collapsed stacks of samples: functions with their lines\n"
     "  --by, --sort, --limit, --columns   as for 'dwell report'\n"
     "\n"
     "examples:\n"
@@ -99,6 +100,7 @@ int dw_cmd_export(int argc, char **argv)
         return 0;
     struct dw_report_words words = {0};
     const char *to = NULL, *path = NULL;
+    bool with_lines = false;
     const struct dw_option known[] = {
         {.name = "to", .value = &to},
         {.name = "output", .letter = 'o', .value = &path},
@@ -106,6 +108,7 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "sort", .value = &words.sort},
         {.name = "limit", .value = &words.limit},
         {.name = "columns", .value = &words.columns},
+        {.name = "lines", .flag = &with_lines},
         {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
@@ -120,6 +123,7 @@ int dw_cmd_export(int argc, char **argv)
         return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
     struct dw_report_options options;
     int status = dw_report_options_init(&options, &words);
+    options.lens.with_lines = with_lines;
     if (!status)
         status = export(argv + 1, files, lens, &options.lens, path);
     dw_report_options_release(&options);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define ROOT_NAME "<main>"
+
 static bool equal(const void *entries, uint32_t id, const void *key)
 {
     return memcmp((const struct dw_frame *)entries + id, key, sizeof(struct dw_frame)) == 0;
@@ -15,12 +17,15 @@ static uint64_t hash_of(const void *entries, uint32_t id)
     return dw_hash_bytes((const struct dw_frame *)entries + id, sizeof(struct dw_frame));
 }
 
-int dw_frame_table_init(struct dw_frame_table *table, dw_string_id root_name)
+int dw_frame_table_init(struct dw_frame_table *table, struct dw_string_table *strings)
 {
-    *table = (struct dw_frame_table){0};
-    struct dw_frame root = {.kind = DW_FRAME_ROOT, .name = root_name};
+    struct dw_frame root = {.kind = DW_FRAME_ROOT};
     dw_frame_id id;
-    return dw_frame_intern(table, &root, &id);
+    *table = (struct dw_frame_table){0};
+    int error = dw_string_table_init(strings);
+    if (!error)
+        error = dw_string_intern(strings, ROOT_NAME, strlen(ROOT_NAME), &root.name);
+    return error ? error : dw_frame_intern(table, &root, &id);
 }
 
 void dw_frame_table_release(struct dw_frame_table *table)

@@ -40,8 +40,8 @@ struct dw_frame_table {
     struct dw_map index;
 };
 
-/* `root_name` is the name of frame 0. */
-int dw_frame_table_init(struct dw_frame_table *table, dw_string_id root_name);
+/* Both tables, with the root's name and frame in them. */
+int dw_frame_table_init(struct dw_frame_table *table, struct dw_string_table *strings);
 void dw_frame_table_release(struct dw_frame_table *table);
 int dw_frame_intern(struct dw_frame_table *table, const struct dw_frame *frame, dw_frame_id *id);
 

@@ -5,16 +5,9 @@
 
 #include <string.h>
 
-#define ROOT_NAME "<main>"
-
 static int init_tables(struct dw_profile *profile)
 {
-    dw_string_id root;
-    int error = dw_string_table_init(&profile->strings);
-    if (!error)
-        error = dw_string_intern(&profile->strings, ROOT_NAME, strlen(ROOT_NAME), &root);
-    if (!error)
-        error = dw_frame_table_init(&profile->frames, root);
+    int error = dw_frame_table_init(&profile->frames, &profile->strings);
     if (!error)
         error = dw_path_tree_init(&profile->paths);
     if (!error)

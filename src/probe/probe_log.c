@@ -13,12 +13,7 @@
 
 static int init_tables(struct dw_probe_log *log)
 {
-    dw_string_id root;
-    int error = dw_string_table_init(&log->strings);
-    if (!error)
-        error = dw_string_intern(&log->strings, "<main>", 6, &root);
-    if (!error)
-        error = dw_frame_table_init(&log->frames, root);
+    int error = dw_frame_table_init(&log->frames, &log->strings);
     if (!error)
         error = dw_path_tree_init(&log->paths);
     return error;

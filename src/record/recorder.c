@@ -29,12 +29,7 @@ static int init_tables(void)
 {
     if (dw_recorder.tables.strings.count)
         return 0;
-    dw_string_id root;
-    int error = dw_string_table_init(&dw_recorder.tables.strings);
-    if (!error)
-        error = dw_string_intern(&dw_recorder.tables.strings, "<main>", 6, &root);
-    if (!error)
-        error = dw_frame_table_init(&dw_recorder.tables.frames, root);
+    int error = dw_frame_table_init(&dw_recorder.tables.frames, &dw_recorder.tables.strings);
     if (!error)
         error = dw_path_tree_init(&dw_recorder.tables.paths);
     return error;

@@ -26,12 +26,7 @@ struct dw_sample_thread {
 
 static int init_tables(struct dw_sample_log *log)
 {
-    dw_string_id root;
-    int error = dw_string_table_init(&log->strings);
-    if (!error)
-        error = dw_string_intern(&log->strings, "<main>", 6, &root);
-    if (!error)
-        error = dw_frame_table_init(&log->frames, root);
+    int error = dw_frame_table_init(&log->frames, &log->strings);
     if (!error)
         error = dw_place_table_init(&log->places);
     if (!error)

@@ -53,9 +53,10 @@ static void test_frames_differ_in_every_field(void **state)
                                              {DW_FRAME_REGION, 2, 2, 3},
                                              {DW_FRAME_REGION, 1, 3, 3},
                                              {DW_FRAME_REGION, 1, 2, 2}};
-    assert_int_equal(dw_frame_table_init(&table, 7), 0);
+    struct dw_string_table strings;
+    assert_int_equal(dw_frame_table_init(&table, &strings), 0);
     assert_int_equal(table.frames[0].kind, DW_FRAME_ROOT);
-    assert_int_equal(table.frames[0].name, 7);
+    assert_string_equal(strings.strings[table.frames[0].name].bytes, "<main>");
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < COUNT_OF(frames); i++) {
             dw_frame_id id;
@@ -64,6 +65,7 @@ static void test_frames_differ_in_every_field(void **state)
         }
     }
     dw_frame_table_release(&table);
+    dw_string_table_release(&strings);
 }
 
 static void test_paths_are_frame_under_parent(void **state)
