@@ -147,10 +147,14 @@ static void print_report(const struct run *run, const char *out_file,
     struct dw_lens_options of_functions = {.functions = &functions};
     struct dw_line_options lines = dw_line_defaults;
     struct dw_lens_options of_lines = {.lines = &lines};
+    struct dw_sample_options samples = {.limit = REPORT_ROWS};
+    struct dw_lens_options of_samples = {.samples = &samples};
     lines.strip_zeros = true;
     lines.callees = run->callees;
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (dw_lines_are_in(profile))
+    if (dw_samples_are_in(profile))
+        dw_sample_table.write(profile, &of_samples, &out);
+    else if (dw_lines_are_in(profile))
         dw_lens_lines.write(profile, &of_lines, &out);
     else if (run->lines)
         dw_out_text(&out, "dwell: no lines were recorded; mark functions with @profile or name "
@@ -169,11 +173,23 @@ static void print_report(const struct run *run, const char *out_file,
     dw_out_close(&out);
 }
 
+/* Whether samples saw code of the program: a Python file, not what the interpreter brings. */
+static bool has_sampled_files(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->places.count; i++) {
+        const struct dw_frame *frame = &profile->frames.frames[profile->places.places[i].frame];
+        struct dw_string file = dw_profile_string(profile, frame->file);
+        if (frame->kind == DW_FRAME_FUNCTION && file.size && file.bytes[0] != '<')
+            return true;
+    }
+    return false;
+}
+
 /* A program that failed before anything was recorded has said what there is to say. */
 static bool is_in_vain(const struct dw_profile *profile, bool failed)
 {
     return failed && !dw_lines_are_in(profile) && !dw_functions_are_in(profile) &&
-           !has_regions(profile);
+           !has_regions(profile) && !has_sampled_files(profile);
 }
 
 static void report(const struct run *run, const char *out_file, time_t since, bool failed)
