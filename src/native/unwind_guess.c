@@ -42,8 +42,7 @@ static bool calls_function_of(const struct dw_unwinder *unwinder, uint64_t addre
 {
     uint8_t code[DW_DIRECT_CALL_BYTES];
     uint64_t target;
-    return is_after_call(unwinder, address) &&
-           unwinder->doubt.read(unwinder->doubt.context, address - sizeof code, code,
+    return unwinder->doubt.read(unwinder->doubt.context, address - sizeof code, code,
                                 sizeof code) &&
            dw_call_target(code, address, &target) && target <= pc &&
            pc - target < MAX_FUNCTION_BYTES;
@@ -93,18 +92,18 @@ static bool leads_to(const struct dw_unwinder *unwinder, struct dw_unwind_at at,
     return slot == goal;
 }
 
-/* Whether tables lead from there to calls, or to the end of the stack. */
-static bool goes_on(const struct dw_unwinder *unwinder, struct dw_unwind_at at)
+/* Whether tables lead from there to calls, or to the end of the stack. The return address of
+ * the frame was in the word at *slot. */
+static bool goes_on(const struct dw_unwinder *unwinder, struct dw_unwind_at at, uint64_t *slot)
 {
-    uint64_t slot;
-    for (uint32_t i = 0; i < CONFIRMING_STEPS; i++) {
-        enum step step = step_by_table(unwinder, &at, &slot);
-        if (step == STEP_END)
-            return true;
-        if (step == STEP_NONE || !is_return_address(unwinder, at.pc))
+    uint64_t next_slot;
+    enum step step = step_by_table(unwinder, &at, slot);
+    for (uint32_t i = 1; step == STEP_DONE && i < CONFIRMING_STEPS; i++) {
+        if (!is_return_address(unwinder, at.pc))
             return false;
+        step = step_by_table(unwinder, &at, &next_slot);
     }
-    return true;
+    return step == STEP_END || (step == STEP_DONE && is_return_address(unwinder, at.pc));
 }
 
 /* What a function that uses the frame pointer for something else has saved between its stack
@@ -120,54 +119,74 @@ static uint64_t saved_frame_pointer(const struct dw_unwinder *unwinder,
     return at->fp;
 }
 
-struct search {
-    uint64_t goal; /* where a return address is for sure; 0: nowhere */
-    uint32_t tries;
-    bool has_weak;
-    struct dw_unwind_at weak; /* the first that could not be confirmed */
+/* How much speaks for a word to be the return address. */
+enum evidence {
+    EVIDENCE_NONE,
+    EVIDENCE_WEAK,      /* it is after a call */
+    EVIDENCE_CONFIRMED, /* and tables lead on from there */
+    EVIDENCE_CERTAIN,   /* or that call is one of this very function */
 };
 
-/* Whether the word, read at `slot`, is the return address; *at moves there then. */
-static bool try_word(const struct dw_unwinder *unwinder, struct dw_unwind_at *at, uint64_t word,
-                     uint64_t slot, struct search *search)
+struct search {
+    uint64_t goal; /* where a return address is for sure; 0: nowhere */
+    uint64_t end;  /* of the words to look at */
+    uint32_t tries;
+    enum evidence evidence;
+    struct dw_unwind_at best;
+};
+
+static enum evidence judge(const struct dw_unwinder *unwinder, const struct dw_unwind_at *next,
+                           uint64_t pc, struct search *search)
 {
-    bool is_certain = calls_function_of(unwinder, word, at->pc);
-    if (!is_certain && !is_return_address(unwinder, word))
-        return false;
+    uint64_t slot = search->end;
+    if (calls_function_of(unwinder, next->pc, pc))
+        return EVIDENCE_CERTAIN;
+    if (search->evidence == EVIDENCE_CONFIRMED || !is_return_address(unwinder, next->pc))
+        return EVIDENCE_NONE;
+    search->tries++;
+    if (search->goal ? !leads_to(unwinder, *next, search->goal) : !goes_on(unwinder, *next, &slot))
+        return EVIDENCE_WEAK;
+    search->end = slot < search->end ? slot : search->end;
+    return EVIDENCE_CONFIRMED;
+}
+
+static void try_word(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
+                     uint64_t word, uint64_t slot, struct search *search)
+{
+    if (!is_after_call(unwinder, word))
+        return;
     struct dw_unwind_at next = {.pc = word,
                                 .sp = slot + WORD_BYTES,
                                 .fp = at->fp,
                                 .rbx = at->rbx,
                                 .after_call = true,
                                 .is_guessed = true};
-    search->tries++;
     if (!search->goal)
         next.fp = saved_frame_pointer(unwinder, at, slot);
-    if (is_certain ||
-        (search->goal ? leads_to(unwinder, next, search->goal) : goes_on(unwinder, next))) {
-        *at = next;
-        return true;
-    }
-    if (!search->has_weak)
-        search->weak = next;
-    search->has_weak = true;
-    return false;
+    enum evidence evidence = judge(unwinder, &next, at->pc, search);
+    if (evidence <= search->evidence)
+        return;
+    search->evidence = evidence;
+    search->best = next;
 }
 
-static bool scan(const struct dw_unwinder *unwinder, struct dw_unwind_at *at, uint64_t end,
+/* Stale return addresses are on the stack too, and tables may lead from them to the frames that
+ * are real. So the words up to the next frame are searched for one that is certain. */
+static void scan(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
                  struct search *search)
 {
     uint64_t words[READ_WORDS];
-    for (uint64_t place = at->sp; place < end; place += sizeof words) {
-        uint64_t left = end - place;
+    for (uint64_t place = at->sp; place < search->end; place += sizeof words) {
+        uint64_t left = search->end - place;
         size_t size = left < sizeof words ? (size_t)left : sizeof words;
         if (!unwinder->stack.read(unwinder->stack.context, place, words, size))
-            return false;
-        for (size_t i = 0; i < size / WORD_BYTES && search->tries < MAX_TRIES; i++)
-            if (try_word(unwinder, at, words[i], place + i * WORD_BYTES, search))
-                return true;
+            return;
+        for (size_t i = 0; i < size / WORD_BYTES; i++) {
+            try_word(unwinder, at, words[i], place + i * WORD_BYTES, search);
+            if (search->evidence == EVIDENCE_CERTAIN || search->tries == MAX_TRIES)
+                return;
+        }
     }
-    return false;
 }
 
 static bool follow_frame_pointer(const struct dw_unwinder *unwinder, struct dw_unwind_at *at)
@@ -188,8 +207,7 @@ static uint64_t scan_end(const struct dw_unwinder *unwinder, uint64_t sp, uint64
 }
 
 /* The register of the frame pointer may be that of a function farther out: there are return
- * addresses below it then. Stale ones are there too, but tables do not lead from them to the
- * frame that it points to. */
+ * addresses below it then, and tables lead from them to the frame that it points to. */
 bool dw_unwind_guess(const struct dw_unwinder *unwinder, struct dw_unwind_at *at,
                      enum dw_unwind_how *how)
 {
@@ -198,14 +216,14 @@ bool dw_unwind_guess(const struct dw_unwinder *unwinder, struct dw_unwind_at *at
         return false;
     if (is_frame_pointer(unwinder, at->sp, at->fp))
         search.goal = at->fp + WORD_BYTES;
-    *how = DW_UNWIND_SCAN;
-    if (scan(unwinder, at, scan_end(unwinder, at->sp, search.goal), &search))
-        return true;
-    if (search.goal) {
+    search.end = scan_end(unwinder, at->sp, search.goal);
+    scan(unwinder, at, &search);
+    if (search.goal && search.evidence < EVIDENCE_CONFIRMED) {
         *how = DW_UNWIND_POINTER;
         return follow_frame_pointer(unwinder, at);
     }
-    if (search.has_weak)
-        *at = search.weak;
-    return search.has_weak;
+    *how = DW_UNWIND_SCAN;
+    if (search.evidence)
+        *at = search.best;
+    return search.evidence;
 }
