@@ -114,11 +114,12 @@ static int replace_path(struct dw_native_module *module, const char *path)
     return 0;
 }
 
-/* The linker's list has no name for the program, and others as they were given to dlopen. */
+/* The linker's list has no name for the program, and others as they were asked for. The kernel
+ * has one name for each, and so have we, however a process is looked at. */
 static int complete_path(struct dw_native_module *module)
 {
     char path[PATH_MAX];
-    if (*module->path == '/' || *module->path == '[')
+    if (*module->path == '[')
         return 0;
     if (*module->path)
         return realpath(module->path, path) ? replace_path(module, path) : 0;

@@ -318,6 +318,154 @@ static void test_stack_of_a_thread_that_sleeps(void **state)
     assert_true(frame_in(&walked, "dw_chain_outer") > frame_in(&walked, "pthread_mutex_lock"));
 }
 
+/* Unwind information with errors in it, read only where it is. */
+static struct {
+    uint8_t *bytes;
+    uint64_t start, size, reads;
+} damaged;
+
+static bool read_damaged(void *context, uint64_t address, void *to, size_t size)
+{
+    (void)context;
+    damaged.reads++;
+    uint64_t offset = address - damaged.start;
+    if (offset > damaged.size || size > damaged.size - offset)
+        return false;
+    memcpy(to, damaged.bytes + offset, size);
+    return true;
+}
+
+static uint32_t random_number(void)
+{
+    static uint64_t state = 1;
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(state >> 33);
+}
+
+/* Of all bytes, or of none but those of the header, one in a few. */
+static void damage(const struct dw_native_module *module, uint64_t size, uint32_t one_in)
+{
+    dw_memory_own.read(NULL, module->info_start, damaged.bytes, damaged.size);
+    uint64_t first = module->hdr - module->info_start;
+    for (uint64_t i = first + random_number() % one_in; i < first + size;
+         i += 1 + random_number() % (2 * one_in))
+        damaged.bytes[i] ^= (uint8_t)(1u << random_number() % 8);
+}
+
+__attribute__((noinline)) static void walk_damaged(const struct dw_unwinder *with,
+                                                   struct walked *walked)
+{
+    ucontext_t context;
+    struct dw_registers registers;
+    assert_int_equal(getcontext(&context), 0);
+    dw_registers_of_context(&context, &registers);
+    damaged.reads = 0;
+    walked->count = dw_unwind(with, &registers, walked->frames, MAX_FRAMES, &walked->complete);
+    assert_true(walked->count > 0 && walked->count <= MAX_FRAMES);
+    assert_true(damaged.reads < 100000);
+    assert_frames_grow(walked);
+}
+
+static void walk_by_damaged_tables(void)
+{
+    struct walked walked;
+    struct dw_unwinder other = unwinder;
+    const struct dw_native_module *module =
+        dw_native_modules_find(&modules, (uint64_t)(uintptr_t)damage);
+    damaged.start = module->info_start;
+    damaged.size = module->info_end - module->info_start;
+    damaged.bytes = malloc(damaged.size);
+    other.code = other.doubt = (struct dw_memory){read_damaged, NULL};
+    uint64_t whole = module->info_end - module->hdr;
+    uint32_t complete_count = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        damage(module, i % 4 ? whole : module->hdr_size, 1u << i % 12);
+        for (int twice = 0; twice < 2; twice++)
+            walk_damaged(&other, &walked);
+        complete_count += walked.complete;
+        dw_unwind_cache_forget(other.cache);
+    }
+    assert_true(complete_count > 0 && complete_count < 1000);
+    free(damaged.bytes);
+}
+
+static void test_damaged_tables_end_the_walk(void **state)
+{
+    (void)state;
+    dw_chain_outer(walk_by_damaged_tables);
+}
+
+#define RANDOM_WORDS 2048
+
+static bool read_words(void *context, uint64_t address, void *to, size_t size)
+{
+    uint64_t start = (uint64_t)(uintptr_t)context;
+    assert_true(address >= start && address + size <= start + RANDOM_WORDS * sizeof(uint64_t));
+    memcpy(to, (void *)(uintptr_t)address, size);
+    return true;
+}
+
+static uint64_t random_word(const uint64_t *words)
+{
+    const struct dw_native_module *module = &modules.modules[random_number() % modules.count];
+    switch (random_number() % 4) {
+    case 0: return module->start + random_number() % (module->end - module->start);
+    case 1: return (uint64_t)(uintptr_t)&words[random_number() % RANDOM_WORDS];
+    case 2: return (uint64_t)random_number() << 32 | random_number();
+    default: return random_number() % 64;
+    }
+}
+
+static void test_random_stacks_end_the_walk(void **state)
+{
+    (void)state;
+    static uint64_t words[RANDOM_WORDS];
+    struct walked walked;
+    struct dw_unwinder other = unwinder;
+    other.stack = (struct dw_memory){read_words, words};
+    other.stack_end = (uint64_t)(uintptr_t)(words + RANDOM_WORDS);
+    for (uint32_t i = 0; i < 300; i++) {
+        for (uint32_t k = 0; k < RANDOM_WORDS; k++)
+            words[k] = random_word(words);
+        struct dw_registers registers = {.pc = random_word(words),
+                                         .sp = (uint64_t)(uintptr_t)words,
+                                         .fp = random_word(words),
+                                         .rbx = random_word(words)};
+        walked.count = dw_unwind(&other, &registers, walked.frames, MAX_FRAMES, &walked.complete);
+        assert_true(walked.count > 0 && walked.count <= MAX_FRAMES);
+        assert_frames_grow(&walked);
+    }
+}
+
+static void test_loaded_and_unloaded_object(void **state)
+{
+    (void)state;
+    struct walked walked;
+    uint64_t before = dw_native_modules_generation();
+    void *plugin = dlopen(UNWIND_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(plugin);
+    assert_true(dw_native_modules_generation() != before);
+    refresh_modules();
+    void *symbol = dlsym(plugin, "dw_chain_sort");
+    void (*sort)(dw_then);
+    memcpy(&sort, &symbol, sizeof sort);
+    sort(interrupt);
+    assert_right(&in_handler, "dw_chain_sort");
+    before = dw_native_modules_generation();
+    dlclose(plugin);
+    assert_true(dw_native_modules_generation() != before);
+    /* The list is out of date now: its tables are not there any more. */
+    dw_unwind_cache_forget(unwinder.cache);
+    struct dw_unwinder careful = unwinder;
+    careful.code = dw_memory_own_checked;
+    struct dw_registers registers = {.pc = (uint64_t)(uintptr_t)symbol,
+                                     .sp = in_handler.frames[0].sp};
+    walked.count = dw_unwind(&careful, &registers, walked.frames, MAX_FRAMES, &walked.complete);
+    assert_true(walked.count == 1 || walked.frames[1].how != DW_UNWIND_TABLE);
+    refresh_modules();
+    assert_null(dw_native_modules_find(&modules, (uint64_t)(uintptr_t)symbol));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +476,9 @@ int main(void)
         cmocka_unit_test(test_call_through_a_null_pointer),
         cmocka_unit_test(test_stack_of_a_thread_ends_where_it_began),
         cmocka_unit_test(test_stack_of_a_thread_that_sleeps),
+        cmocka_unit_test(test_damaged_tables_end_the_walk),
+        cmocka_unit_test(test_random_stacks_end_the_walk),
+        cmocka_unit_test(test_loaded_and_unloaded_object),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
