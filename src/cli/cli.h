@@ -20,6 +20,8 @@ int dw_cmd_time(int argc, char **argv);
 int dw_cmd_check(int argc, char **argv);
 int dw_cmd_diff(int argc, char **argv);
 int dw_cmd_dump(int argc, char **argv);
+int dw_cmd_attach(int argc, char **argv);
+int dw_cmd_top(int argc, char **argv);
 
 /* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */
 int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
