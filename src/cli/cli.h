@@ -6,8 +6,8 @@
 
 #include "lens/function_list.h"
 #include "lens/line_list.h"
-#include "native/annotate.h"
 #include "lens/sample_list.h"
+#include "native/annotate.h"
 
 #define DW_EXIT_TROUBLE 1
 #define DW_EXIT_USAGE 2

@@ -117,8 +117,8 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "sort", .value = &words.sort},
         {.name = "limit", .value = &words.limit},
         {.name = "columns", .value = &words.columns},
-        {.name = "names", .value = &request.native.names},
         {.name = "lines", .flag = &with_lines},
+        {.name = "names", .value = &request.native.names},
         {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
@@ -131,7 +131,7 @@ int dw_cmd_export(int argc, char **argv)
     request.lens = find_lens(to);
     if (!request.lens)
         return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
-    request.native.lines = request.lens->shows_places;
+    request.native.lines = request.lens->shows_places || with_lines;
     int status = dw_native_words_check(&request.native);
     if (!status)
         status = dw_report_options_init(&request.options, &words);
