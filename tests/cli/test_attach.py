@@ -154,8 +154,8 @@ FLUTTER = """\
 import sys
 def first(): return leaf_1()
 def second(): return leaf_2()
-def leaf_1(): pass
-def leaf_2(): pass
+def leaf_1(): return 0
+def leaf_2(): return 0
 def numbers():
     yield leaf_1()
     yield leaf_2()
