@@ -17,6 +17,7 @@ static const char help[] =
     "  --to LENS        which format; '--to help' lists them\n"
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
+    "  --lines          collapsed stacks of samples: functions with their lines\n"
     "  --by, --sort, --limit, --columns, --names   as for 'dwell report'\n"
     "\n"
     "examples:\n"
@@ -78,7 +79,7 @@ static int export_to(char **files, int count, const struct request *request, con
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
     struct dw_profile *profile =
-        dw_cli_load_to_show(files, count, flags, &request->native, &status);
+        dw_cli_load(files, count, flags, &request->native, &status);
     if (!profile)
         return status;
     int written = dw_cli_check_contents(profile, lens, options, files[0]);
@@ -108,6 +109,7 @@ int dw_cmd_export(int argc, char **argv)
     struct dw_report_words words = {0};
     struct request request = {0};
     const char *to = NULL, *path = NULL;
+    bool with_lines = false;
     const struct dw_option known[] = {
         {.name = "to", .value = &to},
         {.name = "output", .letter = 'o', .value = &path},
@@ -116,6 +118,7 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "limit", .value = &words.limit},
         {.name = "columns", .value = &words.columns},
         {.name = "names", .value = &request.native.names},
+        {.name = "lines", .flag = &with_lines},
         {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
@@ -132,6 +135,7 @@ int dw_cmd_export(int argc, char **argv)
     int status = dw_native_words_check(&request.native);
     if (!status)
         status = dw_report_options_init(&request.options, &words);
+    request.options.lens.with_lines = with_lines;
     if (!status)
         status = export(argv + 1, files, &request, path);
     dw_report_options_release(&request.options);

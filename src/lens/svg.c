@@ -120,6 +120,7 @@ static void put_lines(struct dw_out *out, const struct drawing *drawing)
     dw_out_text(out, dw_functions_are_in(drawing->profile)
                          ? ", and functions of one file have one colour\n"
                          : "\n");
+    dw_notes_put_sampling(out, drawing->profile, "");
     dw_notes_put_losses(out, drawing->profile, "");
     dw_out_char(out, '\0');
 }
