@@ -20,6 +20,8 @@
 #define SURE_WITHIN_NS 200000      /* a thread with the GIL that ran this recently runs */
 #define MAX_PENDING 65536
 #define TRIES 30
+#define NO_STATE UINT32_MAX
+#define GAP_NS 2000000 /* longer than this, and than two periods, is a gap */
 
 /* A sample that has its weight when the kernel has counted the CPU time. */
 struct dw_pending_sample {
@@ -46,9 +48,10 @@ struct dw_watched {
     uint32_t known_count, known_capacity;
     uint64_t looked_up_ns;
     bool has_stack, is_listed;
-    dw_path_id path;
-    uint32_t state;
-    uint64_t last_ns; /* its last sample */
+    dw_path_id path, last_path;
+    uint32_t state, last_state;
+    uint64_t last_ns;    /* its last sample */
+    uint64_t stopped_ns; /* how long we have kept it from running since */
 };
 
 static void release_thread(struct dw_watched *thread)
@@ -63,6 +66,7 @@ static void forget_process(struct dw_sampler *sampler)
         release_thread(&sampler->threads[i]);
     sampler->thread_count = 0;
     dw_live_reader_release(&sampler->reader);
+    dw_native_code_release(&sampler->native);
     dw_code_cache_release(&sampler->cache);
     dw_map_release(&sampler->call_index);
     sampler->call_count = 0;
@@ -75,6 +79,7 @@ void dw_sampler_release(struct dw_sampler *sampler)
     free(sampler->threads);
     free(sampler->pending);
     free(sampler->calls);
+    free(sampler->merged);
     dw_raw_stack_release(&sampler->stack);
     dw_py_threads_release(&sampler->listed);
     dw_tasks_release(&sampler->tasks);
@@ -91,6 +96,19 @@ static int find_process(struct dw_sampler *sampler, pid_t pid)
     if (!error)
         error = dw_py_threads_read(&sampler->python, &sampler->listed);
     return error;
+}
+
+/* What native frames need, made when the first sample is taken. */
+static int prepare_native(struct dw_sampler *sampler, uint64_t now_ns)
+{
+    int error = 0;
+    if (!sampler->merged) {
+        sampler->merged = malloc((MAX_DEPTH + DW_NATIVE_DEPTH) * sizeof *sampler->merged);
+        error = sampler->merged ? 0 : DW_ERR_MEMORY;
+    }
+    if (!error && !sampler->native.copy)
+        error = dw_native_code_init(&sampler->native, &sampler->python);
+    return error ? error : dw_native_code_refresh(&sampler->native, now_ns);
 }
 
 int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log *log)
@@ -313,19 +331,35 @@ static bool is_foreign(int error)
     return error == DW_ERR_DAMAGED || error == DW_ERR_UNREADABLE;
 }
 
+static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)
+{
+    uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    if (!thread->id || !dw_thread_stop(thread->id, signal))
+        return false;
+    thread->stopped_ns -= begun_ns;
+    sampler->stops++;
+    return true;
+}
+
+/* The time that a thread stood still for us is no time of the program. */
+static void let_go(struct dw_watched *thread, int signal)
+{
+    dw_thread_let_go(thread->id, signal);
+    thread->stopped_ns += dw_clock_ns(CLOCK_MONOTONIC);
+}
+
 /* With the thread standing still. */
 static enum dw_live_result read_stopped(struct dw_sampler *sampler, struct dw_watched *thread,
                                         uint64_t now_ns, struct dw_live_look *look, int *error)
 {
     int signal;
-    if (!thread->id || !dw_thread_stop(thread->id, &signal))
+    if (!stop(sampler, thread, &signal))
         return DW_LIVE_AGAIN;
     enum dw_live_result result =
         dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look);
     if (result == DW_LIVE_GOOD)
         *error = find_path(sampler, thread, true, now_ns);
-    dw_thread_let_go(thread->id, signal);
-    sampler->stops++;
+    let_go(thread, signal);
     return result == DW_LIVE_GOOD && is_foreign(*error) ? DW_LIVE_AGAIN : result;
 }
 
@@ -355,6 +389,14 @@ static enum dw_live_result read_stack(struct dw_sampler *sampler, struct dw_watc
     return result;
 }
 
+/* A thread that waited for the GIL, has not got it and stands where it stood is on its way to
+ * try again. */
+static bool still_wants_gil(const struct dw_watched *thread, const struct dw_live_look *look)
+{
+    return thread->state == DW_SAMPLE_GIL && thread->path == thread->last_path &&
+           look->gil_holder && look->gil_holder != thread->live.state;
+}
+
 static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *look,
                          uint64_t now_ns)
 {
@@ -363,6 +405,8 @@ static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *l
     if (holds_gil && now_ns - thread->ran_ns < SURE_WITHIN_NS)
         return DW_SAMPLE_RUNNING | flag;
     enum dw_activity activity = dw_activity_read(&thread->activity, thread->live.gil);
+    if (activity == DW_ACTIVITY_RUNS && still_wants_gil(thread, look))
+        return DW_SAMPLE_GIL;
     if (activity == DW_ACTIVITY_UNKNOWN)
         activity = holds_gil ? DW_ACTIVITY_RUNS : DW_ACTIVITY_WAITS;
     thread->ran_ns = activity == DW_ACTIVITY_RUNS ? now_ns : 0;
@@ -373,29 +417,135 @@ static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *l
 
 static bool is_running(const struct dw_watched *thread)
 {
-    return thread->has_stack && (thread->state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_RUNNING;
+    uint32_t state = thread->state & DW_SAMPLE_STATE_MASK;
+    return thread->has_stack && state != DW_SAMPLE_WAITING && state != DW_SAMPLE_GIL;
+}
+
+static int look_plainly(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_live_look look = {0};
+    int error = 0;
+    enum dw_live_result result = read_stack(sampler, thread, now_ns, &look, &error);
+    if (result == DW_LIVE_GONE)
+        thread->is_listed = thread->has_stack = false;
+    if (result != DW_LIVE_GOOD || error)
+        return error;
+    thread->has_stack = true;
+    thread->state = state_of(thread, &look, now_ns);
+    sampler->log->sampling.cut += sampler->stack.state == DW_STACK_CUT;
+    return 0;
+}
+
+/* The path of Python and native frames together. */
+static int find_merged_path(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_native_stack *native = &sampler->native_stack;
+    dw_path_id path = DW_PATH_ROOT;
+    int error = 0;
+    uint32_t count = dw_stacks_merge(&sampler->stack, native, sampler->merged);
+    for (uint32_t i = 0; !error && i < count; i++) {
+        uint32_t index = sampler->merged[i].index;
+        struct dw_code_place found = {0};
+        if (sampler->merged[i].is_native)
+            error = dw_native_code_place(&sampler->native, sampler->log, &native->frames[index],
+                                         &found.place);
+        else
+            error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log,
+                                        &sampler->stack.frames[index], now_ns, &found);
+        if (!error && found.place)
+            error = dw_sample_log_stack(sampler->log, path, found.place, &path);
+    }
+    if (!error)
+        thread->path = path;
+    return error;
+}
+
+static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
+                       enum dw_activity activity, const struct dw_live_look *look, uint64_t now_ns)
+{
+    struct dw_native_stack *native = &sampler->native_stack;
+    uint32_t flag = look->gil_holder == thread->live.state ? DW_SAMPLE_HOLDS_GIL : 0;
+    dw_native_stack_unwind(&sampler->native, native);
+    int error = find_merged_path(sampler, thread, now_ns);
+    if (error)
+        return error;
+    bool in_python = dw_native_code_is_python(&sampler->native, native->registers.pc);
+    thread->has_stack = true;
+    thread->state = activity == DW_ACTIVITY_WAITS_FOR_GIL ? DW_SAMPLE_GIL
+                    : activity == DW_ACTIVITY_WAITS       ? DW_SAMPLE_WAITING | flag
+                    : in_python                           ? DW_SAMPLE_PYTHON | flag
+                                                          : DW_SAMPLE_NATIVE | flag;
+    sampler->log->sampling.guessed += native->is_guessed;
+    sampler->log->sampling.cut +=
+        sampler->stack.state == DW_STACK_CUT || !native->is_complete;
+    return 0;
+}
+
+/* A thread that waits is read as it waits, and it must not have run meanwhile. */
+static bool copy_waiting(struct dw_sampler *sampler, struct dw_watched *thread,
+                         enum dw_activity *activity, struct dw_live_look *look)
+{
+    struct dw_registers *registers = &sampler->native_stack.registers;
+    *registers = (struct dw_registers){0};
+    dw_activity_has_run(&thread->activity);
+    *activity =
+        dw_activity_find(&thread->activity, thread->live.gil, &registers->sp, &registers->pc);
+    if (*activity != DW_ACTIVITY_WAITS && *activity != DW_ACTIVITY_WAITS_FOR_GIL)
+        return false;
+    if (dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look) !=
+        DW_LIVE_GOOD)
+        return false;
+    dw_live_find_entries(&sampler->reader, &thread->live, &sampler->stack);
+    return dw_native_stack_copy(&sampler->native, &sampler->native_stack) &&
+           !dw_activity_has_run(&thread->activity);
+}
+
+static bool copy_running(struct dw_sampler *sampler, struct dw_watched *thread,
+                         struct dw_live_look *look)
+{
+    int signal;
+    if (!stop(sampler, thread, &signal))
+        return false;
+    bool good =
+        dw_thread_registers(thread->id, &sampler->native_stack.registers) &&
+        dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look) ==
+            DW_LIVE_GOOD &&
+        dw_native_stack_copy(&sampler->native, &sampler->native_stack);
+    if (good)
+        dw_live_find_entries(&sampler->reader, &thread->live, &sampler->stack);
+    let_go(thread, signal);
+    return good;
+}
+
+/* Frames that cannot be had natively are had without. */
+static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_live_look look = {0};
+    enum dw_activity activity;
+    int error = prepare_native(sampler, now_ns);
+    if (error)
+        return error;
+    bool good = copy_waiting(sampler, thread, &activity, &look);
+    if (!good) {
+        activity = DW_ACTIVITY_RUNS;
+        good = copy_running(sampler, thread, &look);
+    }
+    if (good)
+        error = keep_merged(sampler, thread, activity, &look, now_ns);
+    return good && !is_foreign(error) ? error : look_plainly(sampler, thread, now_ns);
 }
 
 /* A thread that waited and did not run since is where it was. One that is gone is not sampled
  * any more; one that cannot be read stays where it was seen last. */
 static int look_at(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
-    struct dw_live_look look = {0};
-    int error = 0;
     bool waited = thread->has_stack && !is_running(thread);
+    thread->last_path = thread->path;
+    thread->last_state = thread->has_stack ? thread->state : NO_STATE;
     if (waited && !dw_activity_has_run(&thread->activity))
         return 0;
-    enum dw_live_result result = read_stack(sampler, thread, now_ns, &look, &error);
-    if (result == DW_LIVE_GONE)
-        thread->is_listed = thread->has_stack = false;
-    if (result == DW_LIVE_GONE || error)
-        return error;
-    if (result == DW_LIVE_GOOD) {
-        thread->has_stack = true;
-        thread->state = state_of(thread, &look, now_ns);
-        sampler->log->sampling.cut += sampler->stack.state == DW_STACK_CUT;
-    }
-    return 0;
+    return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)
+                                         : look_plainly(sampler, thread, now_ns);
 }
 
 static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
@@ -445,19 +595,39 @@ static int count_cpu(struct dw_sampler *sampler)
     return spend_cpu(sampler);
 }
 
+/* While we did not get to run for long the thread went from one stack to the other, nobody knows
+ * when: each gets half of the time. */
+static int add_wall_sample(struct dw_sampler *sampler, const struct dw_watched *thread,
+                           const struct dw_pending_sample *sample)
+{
+    uint64_t elapsed_ns = sample->elapsed_ns;
+    if (elapsed_ns < GAP_NS || elapsed_ns < 2 * sampler->log->sampling.period_ns ||
+        thread->last_state == NO_STATE || thread->last_path == thread->path)
+        return add_sample(sampler, sample, elapsed_ns);
+    struct dw_pending_sample before = *sample;
+    before.path = thread->last_path;
+    before.state = thread->last_state;
+    before.now_ns -= elapsed_ns / 2;
+    int error = add_sample(sampler, &before, elapsed_ns / 2);
+    return error ? error : add_sample(sampler, sample, elapsed_ns - elapsed_ns / 2);
+}
+
 static int add_samples(struct dw_sampler *sampler, uint64_t now_ns)
 {
     bool is_cpu = sampler->log->sampling.mode == DW_SAMPLE_CPU;
     int error = 0;
     for (uint32_t i = 0; !error && i < sampler->thread_count; i++) {
         struct dw_watched *thread = &sampler->threads[i];
+        uint64_t elapsed_ns = now_ns - thread->last_ns;
+        elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;
         struct dw_pending_sample sample = {thread->log_thread, thread->state, thread->path, now_ns,
-                                           now_ns - thread->last_ns};
+                                           elapsed_ns};
         if (!thread->has_stack)
             continue;
         thread->last_ns = now_ns;
+        thread->stopped_ns = 0;
         if (!is_cpu)
-            error = add_sample(sampler, &sample, sample.elapsed_ns);
+            error = add_wall_sample(sampler, thread, &sample);
         else if (is_running(thread) &&
                  !(error = DW_GROW(sampler->pending, sampler->pending_count,
                                    sampler->pending_capacity)))
