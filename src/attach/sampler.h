@@ -12,6 +12,8 @@
 #include "attach/native_code.h"
 #include "attach/task.h"
 
+#define DW_SAMPLER_DEPTH 20000 /* frames of a stack at most */
+
 struct dw_watched;
 struct dw_pending_sample;
 
