@@ -82,7 +82,7 @@ class Terminal:
     def screen(self) -> list[str]:
         """The lines of the screen that was drawn last."""
         last = self.text.rpartition("\033[H")[2].partition("\033[J")[0]
-        return [re.sub(r"\033\[[0-9;]*[A-Za-z]", "", line) for line in last.split("\r\n")]
+        return [re.sub(r"\033\[[0-9;]*[A-Za-z]|\r", "", line) for line in last.split("\n")]
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
