@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach/watched.h"
 
+#include "attach/native_look.h"
 #include "attach/stop.h"
 #include "base/clock.h"
 
@@ -148,57 +149,24 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
     return 0;
 }
 
-/* A thread that waits is read as it waits, and it must not have run meanwhile. */
-static bool copy_waiting(struct dw_sampler *sampler, struct dw_watched *thread,
-                         enum dw_activity *activity, struct dw_live_look *look)
-{
-    struct dw_registers *registers = &sampler->native_stack.registers;
-    *registers = (struct dw_registers){0};
-    dw_activity_has_run(&thread->activity);
-    *activity =
-        dw_activity_find(&thread->activity, thread->live.gil, &registers->sp, &registers->pc);
-    if (*activity != DW_ACTIVITY_WAITS && *activity != DW_ACTIVITY_WAITS_FOR_GIL)
-        return false;
-    if (dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look) !=
-        DW_LIVE_GOOD)
-        return false;
-    dw_live_find_entries(&sampler->reader, &thread->live, &sampler->stack);
-    return dw_native_stack_copy(&sampler->native, &sampler->native_stack) &&
-           !dw_activity_has_run(&thread->activity);
-}
-
-static bool copy_running(struct dw_sampler *sampler, struct dw_watched *thread,
-                         struct dw_live_look *look)
-{
-    int signal;
-    if (!stop(sampler, thread, &signal))
-        return false;
-    bool good =
-        dw_thread_registers(thread->id, &sampler->native_stack.registers) &&
-        dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look) ==
-            DW_LIVE_GOOD &&
-        dw_native_stack_copy(&sampler->native, &sampler->native_stack);
-    if (good)
-        dw_live_find_entries(&sampler->reader, &thread->live, &sampler->stack);
-    let_go(thread, signal);
-    return good;
-}
-
 /* Frames that cannot be had natively are had without. */
 static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
-    struct dw_live_look look = {0};
-    enum dw_activity activity;
     int error = prepare_native(sampler, now_ns);
     if (error)
         return error;
-    bool good = copy_waiting(sampler, thread, &activity, &look);
-    if (!good) {
-        activity = DW_ACTIVITY_RUNS;
-        good = copy_running(sampler, thread, &look);
-    }
+    struct dw_native_look look = {.code = &sampler->native,
+                                  .reader = &sampler->reader,
+                                  .thread = &thread->live,
+                                  .files = &thread->activity,
+                                  .id = thread->id,
+                                  .python = &sampler->stack,
+                                  .native = &sampler->native_stack};
+    bool good = dw_native_look(&look);
+    thread->stopped_ns += look.stopped_ns;
+    sampler->stops += look.stopped_ns != 0;
     if (good)
-        error = keep_merged(sampler, thread, activity, &look, now_ns);
+        error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);
     return good && !dw_is_foreign(error) ? error : look_plainly(sampler, thread, now_ns);
 }
 
