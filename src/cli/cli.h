@@ -20,6 +20,8 @@ int dw_cmd_time(int argc, char **argv);
 int dw_cmd_check(int argc, char **argv);
 int dw_cmd_diff(int argc, char **argv);
 int dw_cmd_dump(int argc, char **argv);
+int dw_cmd_attach(int argc, char **argv);
+int dw_cmd_top(int argc, char **argv);
 
 /* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */
 int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -113,7 +115,7 @@ bool dw_sample_by_is_known(const char *by);
 
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status);
+struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status);
 /* How native code is shown, in recordings that have samples of it. */
 struct dw_native_words {
     const char *names; /* short, full or raw; NULL: short */
@@ -121,9 +123,9 @@ struct dw_native_words {
 };
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_native_words_check(const struct dw_native_words *words);
-/* The same as dw_cli_load, for reports: samples are added up, native code is as the words say.
+/* The same as dw_cli_read, for lenses: samples are added up, native code is as the words say.
  * Says which files have changed, so that their lines cannot be shown. */
-struct dw_profile *dw_cli_load_to_show(char **files, int count, unsigned flags,
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
                                        const struct dw_native_words *words, int *status);
 /* 0, or the status after saying that the lens shows nothing of what the profile holds. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,

@@ -306,7 +306,7 @@ static int load_and_show(char **files, struct request *request)
     int status = 0;
     for (enum dw_side side = 0; side < DW_SIDES && !status; side++) {
         request->options.files[side] = files[side];
-        profiles[side] = dw_cli_load_to_show(files + side, 1, 0, &native, &status);
+        profiles[side] = dw_cli_load(files + side, 1, 0, &native, &status);
     }
     const struct dw_profile *const both[DW_SIDES] = {profiles[DW_OLD], profiles[DW_NEW]};
     status = status ? DW_EXIT_USAGE : show(both, files, request);

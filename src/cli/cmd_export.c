@@ -79,7 +79,7 @@ static int export_to(char **files, int count, const struct request *request, con
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
     struct dw_profile *profile =
-        dw_cli_load_to_show(files, count, flags, &request->native, &status);
+        dw_cli_load(files, count, flags, &request->native, &status);
     if (!profile)
         return status;
     int written = dw_cli_check_contents(profile, lens, options, files[0]);

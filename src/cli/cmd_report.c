@@ -207,7 +207,7 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 static int report(char **files, int count, const struct request *request)
 {
     int status = 0;
-    struct dw_profile *profile = dw_cli_load_to_show(files, count, 0, &request->native, &status);
+    struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (profile) {
         int written = report_as_asked(profile, request, files[0]);
         status = written ? written : status;

@@ -67,7 +67,7 @@ static bool is_mixed(const struct dw_profile *profile)
     return counted && counted < profile->process_count;
 }
 
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status)
+struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status)
 {
     struct dw_profile *profile;
     int error = dw_profile_new(&profile);

@@ -55,10 +55,10 @@ static int make_showable(struct dw_profile *profile, const struct dw_native_word
     return error ? error : dw_samples_fold(profile);
 }
 
-struct dw_profile *dw_cli_load_to_show(char **files, int count, unsigned flags,
-                                       const struct dw_native_words *words, int *status)
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
+                               const struct dw_native_words *words, int *status)
 {
-    struct dw_profile *profile = dw_cli_load(files, count, flags, status);
+    struct dw_profile *profile = dw_cli_read(files, count, flags, status);
     int error = profile ? make_showable(profile, words) : 0;
     if (!error)
         return profile;
