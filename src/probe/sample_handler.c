@@ -139,14 +139,33 @@ static void merge(struct sample *sample)
                      (merged.is_guessed ? DW_SAMPLE_GUESSED : 0);
 }
 
-static uint32_t state_of(const struct sample *sample, uint64_t pc, PyThreadState *thread)
+static bool is_in(const struct dw_code_range *range, uint64_t pc)
 {
-    const struct dw_native_view *known = sample->view;
-    uint32_t state = sample->in_kernel ? DW_SAMPLE_KERNEL
-                     : thread && known && pc >= known->python_start && pc < known->python_end
-                         ? DW_SAMPLE_PYTHON
-                         : DW_SAMPLE_NATIVE;
-    return state | (thread && dw_py_holds_gil(thread) ? DW_SAMPLE_HOLDS_GIL : 0);
+    return pc >= range->start && pc < range->end;
+}
+
+static bool is_of_interpreter(const struct dw_native_view *known, uint64_t pc)
+{
+    if (is_in(&known->python, pc))
+        return true;
+    for (uint32_t i = 0; i < known->system_count; i++)
+        if (is_in(&known->system[i], pc))
+            return true;
+    return false;
+}
+
+/* Native when code that is not the interpreter's ran, or called what ran, inside of the
+ * innermost Python function. */
+static uint32_t activity(const struct sample *sample, uint64_t pc, bool has_python)
+{
+    const struct dw_native_frame *native = sample->memory->native;
+    uint64_t boundary = sample->memory->segments[0].boundary;
+    bool is_python = has_python && sample->view && is_of_interpreter(sample->view, pc);
+    if (sample->in_kernel)
+        return DW_SAMPLE_KERNEL;
+    for (uint32_t i = 1; is_python && i < sample->native_count && native[i].sp <= boundary; i++)
+        is_python = is_of_interpreter(sample->view, native[i].pc);
+    return is_python ? DW_SAMPLE_PYTHON : DW_SAMPLE_NATIVE;
 }
 
 /* Whether the thread stands behind a system call, which a signal that was sent to it has
@@ -215,15 +234,15 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
 {
     uint64_t pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     PyThreadState *thread = dw_py_sampled_thread();
+    bool holds_gil = thread && dw_py_holds_gil(thread);
     sample->in_kernel = was_sent && is_behind_syscall(pc);
-    sample->state = state_of(sample, pc, thread);
-    if (thread) {
-        sample->collects =
-            sample->state & DW_SAMPLE_HOLDS_GIL && dw_py_collects_garbage(thread);
+    sample->collects = holds_gil && dw_py_collects_garbage(thread);
+    if (thread)
         walk_python(sample, thread);
-    }
     if (sample->view && sample->view->cache)
         walk_native(sample, context);
+    sample->state = activity(sample, pc, sample->python_count > 0) |
+                    (holds_gil ? DW_SAMPLE_HOLDS_GIL : 0);
     merge(sample);
 }
 
