@@ -198,31 +198,39 @@ static int define_place(struct dw_code_cache *cache, const struct dw_python *pyt
     return error;
 }
 
+static int find_place(struct dw_code_cache *cache, const struct dw_python *python,
+                      struct dw_sample_log *log, const struct dw_raw_frame *frame,
+                      const struct dw_cached_code *code, struct dw_cached_place *key)
+{
+    uint32_t index =
+        dw_map_find(&cache->place_index, hash_place_key(key), is_place, cache->places, key);
+    if (index == DW_MAP_NONE)
+        return define_place(cache, python, log, frame, code->frame, key);
+    key->place = cache->places[index].place;
+    return 0;
+}
+
+/* The interpreter calls `__init__` by a code object of its own, all of which is before what can
+ * be traced. */
 int dw_code_cache_place(struct dw_code_cache *cache, const struct dw_python *python,
                         struct dw_sample_log *log, const struct dw_raw_frame *frame,
-                        uint64_t now_ns, dw_place_id *place)
+                        uint64_t now_ns, struct dw_code_place *found)
 {
     const struct dw_cached_code *code;
     int error = find_code(cache, python, log, frame, now_ns, &code);
     if (error)
         return error;
-    int64_t offset =
+    int64_t first = code->fingerprint.first_traceable, units = (int64_t)code->fingerprint.units;
+    int64_t unit =
         (int64_t)(frame->instruction - frame->code - python->offsets.code_bytecode) / UNIT_BYTES;
-    if (frame->instruction % UNIT_BYTES || offset < -1 ||
-        offset >= (int64_t)code->fingerprint.units)
+    if (frame->instruction % UNIT_BYTES || unit < -1 || unit >= units)
         return DW_ERR_DAMAGED;
-    if (frame->owner != OWNED_BY_GENERATOR && offset < (int64_t)code->fingerprint.first_traceable) {
-        *place = 0;
-        return 0;
-    }
-    struct dw_cached_place key = {.identity = code->identity, .unit = (int32_t)offset};
-    uint32_t index =
-        dw_map_find(&cache->place_index, hash_place_key(&key), is_place, cache->places, &key);
-    if (index == DW_MAP_NONE)
-        error = define_place(cache, python, log, frame, code->frame, &key);
-    else
-        key.place = cache->places[index].place;
+    bool is_shown = frame->owner == OWNED_BY_GENERATOR || unit >= first;
+    struct dw_cached_place key = {.identity = code->identity, .unit = (int32_t)unit};
+    uint32_t identity = code->identity;
+    if (is_shown)
+        error = find_place(cache, python, log, frame, code, &key);
     if (!error)
-        *place = key.place;
+        *found = (struct dw_code_place){key.place, identity, is_shown || first >= units};
     return error;
 }

@@ -20,10 +20,15 @@ struct dw_code_cache {
 };
 
 void dw_code_cache_release(struct dw_code_cache *cache);
-/* The place of a frame; 0 for a frame that Python does not show either. DW_ERR_DAMAGED or
- * DW_ERR_UNREADABLE when the frame cannot be right: it changed while it was read. */
+struct dw_code_place {
+    dw_place_id place; /* 0: a frame that Python does not show either */
+    uint32_t identity; /* of the code object */
+    bool has_begun;    /* so that it may have called somebody */
+};
+/* DW_ERR_DAMAGED or DW_ERR_UNREADABLE when the frame cannot be right: it changed while it was
+ * read. */
 int dw_code_cache_place(struct dw_code_cache *cache, const struct dw_python *python,
                         struct dw_sample_log *log, const struct dw_raw_frame *frame,
-                        uint64_t now_ns, dw_place_id *place);
+                        uint64_t now_ns, struct dw_code_place *found);
 
 #endif

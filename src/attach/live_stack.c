@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Frames of Python code that calls Python code lie one after the other, so one copy, which takes
  * less time than a call, has them all. Frames elsewhere (generators, and those around calls by
- * C code) are copied at another moment: then everything is copied twice and must agree. */
+ * C code) are copied at nearly the same moment. */
 #define _GNU_SOURCE
 #include "attach/live_stack.h"
 
@@ -98,7 +98,7 @@ static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
 }
 
 static bool take_look(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                      struct look *look)
+                      bool twice, struct look *look)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     struct request request = {.count = 0};
@@ -110,7 +110,7 @@ static bool take_look(const struct dw_live_reader *reader, const struct dw_live_
         ask(&request, thread->cframe, look->cframe, CFRAME_BYTES);
     }
     ask_for_areas(thread, reader->copies[0], &request);
-    if (!thread->is_simple)
+    if (twice)
         ask_for_areas(thread, reader->copies[1], &request);
     ask(&request, frame_at, &look->frame_after, sizeof look->frame_after);
     ask(&request, thread->gil + gil_start(offsets), look->gil, GIL_BYTES);
@@ -193,44 +193,24 @@ static bool is_same(const struct dw_raw_frame *a, const struct dw_raw_frame *b)
     return a->address == b->address && a->code == b->code && a->owner == b->owner;
 }
 
-/* How many of the outermost frames must be the same in both copies: all up to the innermost
- * one that was called by C code, or by a frame that lies elsewhere. */
-static uint32_t count_scattered(const struct dw_live_thread *thread,
-                                const struct dw_raw_stack *stack)
+static bool agree(const struct dw_raw_stack *a, const struct dw_raw_stack *b)
 {
-    const struct dw_live_area *main = &thread->areas[0];
-    for (uint32_t i = 0; i < stack->count; i++) {
-        const struct dw_raw_frame *frame = &stack->frames[i];
-        if (frame->address < main->start || frame->address >= main->end)
-            return stack->count - i + (i > 0);
-        if (frame->is_entry)
-            return stack->count - i;
-    }
-    return 0;
-}
-
-static bool agree(const struct dw_raw_stack *a, const struct dw_raw_stack *b, uint32_t count)
-{
-    if (b->count < count)
+    if (a->count != b->count)
         return false;
-    for (uint32_t i = 1; i <= count; i++) {
-        const struct dw_raw_frame *one = &a->frames[a->count - i];
-        const struct dw_raw_frame *other = &b->frames[b->count - i];
-        if (!is_same(one, other) || (i < count && one->instruction != other->instruction))
+    for (uint32_t i = 0; i < a->count; i++)
+        if (!is_same(&a->frames[i], &b->frames[i]) ||
+            (i && a->frames[i].instruction != b->frames[i].instruction))
             return false;
-    }
     return true;
 }
 
 static bool is_confirmed(struct dw_live_reader *reader, const struct dw_live_thread *thread,
                          uint64_t after, const struct dw_raw_stack *stack)
 {
-    if (thread->is_simple)
-        return true;
     if (!walk(reader, thread, reader->copies[1], after, &reader->spare))
         return false;
     drop_returned(&reader->spare);
-    return agree(stack, &reader->spare, count_scattered(thread, stack));
+    return agree(stack, &reader->spare);
 }
 
 /* Joins the frame to the areas; false when there are too many. */
@@ -267,24 +247,6 @@ static size_t sum_of_areas(const struct dw_live_thread *thread)
     return sum;
 }
 
-/* What walking tells beside where the frames are. */
-struct lesson {
-    uint32_t entries, generators;
-    bool was_internal;
-    uint64_t first_of_thread; /* the innermost frame that belongs to no generator */
-};
-
-static void note(struct lesson *lesson, const struct dw_raw_frame *frame)
-{
-    bool is_internal = !frame->code;
-    lesson->entries += frame->is_entry || (is_internal && !lesson->was_internal);
-    lesson->was_internal = is_internal;
-    if (!is_internal && frame->owner)
-        lesson->generators++;
-    else if (!is_internal && !lesson->first_of_thread)
-        lesson->first_of_thread = frame->address;
-}
-
 /* The area that grows and shrinks with calls comes first, with room for more. */
 static void put_main_first(struct dw_live_thread *thread, uint64_t frame)
 {
@@ -299,7 +261,7 @@ static void put_main_first(struct dw_live_thread *thread, uint64_t frame)
 }
 
 static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                         uint64_t address, struct lesson *lesson)
+                         uint64_t address, uint64_t *first_of_thread)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     uint8_t bytes[MAX_FRAME_BYTES];
@@ -309,7 +271,8 @@ static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thr
         if (dw_target_read(reader->python->target, address, bytes, offsets->frame_size) ||
             !dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
             return false;
-        note(lesson, &frame);
+        if (frame.code && !frame.owner && !*first_of_thread)
+            *first_of_thread = start;
         if (!add_to_areas(thread, start, start + offsets->frame_size) ||
             sum_of_areas(thread) > COPY_BYTES / 2) {
             thread->area_count = 0;
@@ -324,12 +287,11 @@ static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thr
 static void learn_areas(const struct dw_live_reader *reader, struct dw_live_thread *thread,
                         uint64_t address)
 {
-    struct lesson lesson = {0};
+    uint64_t first_of_thread = 0;
     thread->area_count = 0;
     thread->is_deep = false;
-    thread->known = learn_frames(reader, thread, address, &lesson);
-    put_main_first(thread, lesson.first_of_thread);
-    thread->is_simple = lesson.entries <= 1 && !lesson.generators;
+    thread->known = learn_frames(reader, thread, address, &first_of_thread);
+    put_main_first(thread, first_of_thread);
 }
 
 /* Where the innermost frame is now. */
@@ -389,7 +351,7 @@ static enum dw_live_result read_deep(struct dw_live_reader *reader, struct dw_li
     dw_stack_read(&reader->walker, thread->state, stack);
     dw_stack_read(&reader->walker, thread->state, &reader->spare);
     if (stack->state == DW_STACK_BROKEN || reader->spare.state == DW_STACK_BROKEN ||
-        stack->count != reader->spare.count || !agree(stack, &reader->spare, stack->count))
+        !agree(stack, &reader->spare))
         return DW_LIVE_AGAIN;
     thread->is_deep = thread->known = stack->count > 100;
     return DW_LIVE_GOOD;
@@ -402,7 +364,7 @@ static enum dw_live_result forget(struct dw_live_thread *thread)
 }
 
 enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                 struct dw_raw_stack *stack, struct dw_live_look *found)
+                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *found)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     struct look look;
@@ -412,7 +374,7 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
             return DW_LIVE_GONE;
         learn_areas(reader, thread, frame);
     }
-    if (!take_look(reader, thread, &look))
+    if (!take_look(reader, thread, sure, &look))
         return thread->known ? forget(thread) : DW_LIVE_AGAIN;
     if (!is_still_there(reader, thread, &look))
         return DW_LIVE_GONE;
@@ -430,7 +392,8 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
         adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;
     }
-    return is_confirmed(reader, thread, look.frame_after, stack) ? DW_LIVE_GOOD : DW_LIVE_AGAIN;
+    return !sure || is_confirmed(reader, thread, look.frame_after, stack) ? DW_LIVE_GOOD
+                                                                          : DW_LIVE_AGAIN;
 }
 
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
@@ -441,7 +404,7 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
     thread->area_count = 0;
     thread->cframe = 0;
     thread->known = false;
-    if (!take_look(reader, thread, &look) || !is_still_there(reader, thread, &look))
+    if (!take_look(reader, thread, false, &look) || !is_still_there(reader, thread, &look))
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);

@@ -23,7 +23,6 @@ struct dw_live_thread {
     struct dw_live_area areas[DW_LIVE_AREAS];
     uint32_t area_count;
     bool known;     /* the areas are those of its last stack */
-    bool is_simple; /* called by C code only at the outermost frame, and no generators */
     bool is_deep;   /* in more areas than are read at once */
 };
 
@@ -48,8 +47,11 @@ struct dw_live_look {
 int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *python,
                         uint32_t max_depth);
 void dw_live_reader_release(struct dw_live_reader *reader);
+/* With `sure`, everything is copied twice and must be the same, but for the place in the
+ * innermost function. Without, the copy is nearly always that of one moment, and stacks that
+ * change fast are as likely to be read as others. */
 enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                 struct dw_raw_stack *stack, struct dw_live_look *look);
+                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *look);
 /* The same when the thread is known to stand still. */
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
                                          struct dw_live_thread *thread,

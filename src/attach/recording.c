@@ -16,6 +16,7 @@
 #define CHILDREN_EVERY_NS 50000000
 #define SPIN_BELOW_NS 50000 /* shorter sleeps than this are mostly longer */
 #define MAX_PROCESSES 1024
+#define PAUSE_NS 5000000 /* between tries: a Python takes some of these to start */
 
 struct dw_recorded {
     pid_t pid;
@@ -90,15 +91,33 @@ static void settle_addresses(struct dw_recording *recording)
         recording->processes[i].sampler->log = &recording->processes[i].log;
 }
 
-int dw_recording_begin(struct dw_recording *recording, const struct dw_recording_options *options)
+static int try_to_begin(struct dw_recording *recording, const struct dw_recording_options *options)
 {
     *recording = (struct dw_recording){.options = *options};
-    prctl(PR_SET_TIMERSLACK, 1);
     int error = add_process(recording, options->pid);
     if (!error)
         error = open_process(recording, recording->processes);
     recording->begun_ns = recording->next_ns = dw_clock_ns(CLOCK_MONOTONIC);
     recording->flush_ns = recording->begun_ns + FLUSH_EVERY_NS;
+    return error;
+}
+
+static bool may_settle(int error)
+{
+    return error == DW_ERR_NO_RUNTIME || error == DW_ERR_UNREADABLE || error == DW_ERR_DAMAGED;
+}
+
+int dw_recording_begin(struct dw_recording *recording, const struct dw_recording_options *options,
+                       uint64_t patience_ns)
+{
+    uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    prctl(PR_SET_TIMERSLACK, 1);
+    int error = try_to_begin(recording, options);
+    while (may_settle(error) && dw_clock_ns(CLOCK_MONOTONIC) - begun_ns < patience_ns) {
+        dw_recording_release(recording);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        error = try_to_begin(recording, options);
+    }
     return error;
 }
 

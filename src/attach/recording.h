@@ -27,8 +27,10 @@ struct dw_recording {
     bool is_over; /* all processes have ended */
 };
 
-/* Errors are those of dw_sampler_init, and DW_ERR_IO for the file. Release it in any case. */
-int dw_recording_begin(struct dw_recording *recording, const struct dw_recording_options *options);
+/* A process that starts, or becomes another program, is tried again for `patience_ns`. Errors
+ * are those of dw_sampler_init, and DW_ERR_IO for the file. Release it in any case. */
+int dw_recording_begin(struct dw_recording *recording, const struct dw_recording_options *options,
+                       uint64_t patience_ns);
 void dw_recording_release(struct dw_recording *recording);
 /* Samples until `until_ns`, the process has ended, or *stop is set. */
 int dw_recording_run(struct dw_recording *recording, uint64_t until_ns, const volatile int *stop);

@@ -10,6 +10,7 @@
 #include "attach/task.h"
 
 struct dw_watched;
+struct dw_pending_sample;
 
 /* Told of every sample, beside the log. */
 typedef void (*dw_sample_seen)(void *context, uint32_t thread, dw_path_id stack, uint32_t state,
@@ -25,15 +26,19 @@ struct dw_sampler {
     struct dw_live_reader reader;
     struct dw_code_cache cache;
     struct dw_raw_stack stack;
+    uint64_t *calls; /* owned; which place calls which code, of stacks that are sure */
+    uint32_t call_count, call_capacity;
+    struct dw_map call_index;
     struct dw_py_threads listed;
     struct dw_tasks tasks;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
     uint64_t listed_ns; /* when the threads were listed */
-    uint64_t last_ns;   /* when samples were taken */
-    uint64_t cpu_ns;    /* of the process, at that time */
-    uint64_t pending_cpu_ns; /* CPU time that no sample stands for yet */
-    uint64_t stops;     /* readings that needed a thread to stand still */
+    uint64_t cpu_ns;    /* of the process, when it was looked at last; 0: never */
+    uint64_t unspent_cpu_ns; /* CPU time that no sample stands for yet */
+    struct dw_pending_sample *pending; /* owned; samples whose CPU time is not known yet */
+    uint32_t pending_count, pending_capacity;
+    uint64_t stops; /* readings that needed a thread to stand still */
 };
 
 /* The log's `sampling` says how. Errors are those of dw_target_open and dw_python_locate; a

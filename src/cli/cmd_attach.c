@@ -12,16 +12,13 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PROGRESS_EVERY_NS 500000000
-#define TRIES 10
-#define PAUSE_NS 20000000 /* between tries: a Python takes about this long to start */
+#define PATIENCE_NS 200000000 /* with a process that is only starting */
 
 static const char help[] =
     "usage: dwell attach PID [options]\n"
@@ -105,23 +102,6 @@ static void make_path(struct attach *attach, const char *word)
     dw_out_close(&name);
 }
 
-/* A process that starts, or becomes another program, does not hold together for a moment. */
-static bool may_settle(int error)
-{
-    return error == DW_ERR_NO_RUNTIME || error == DW_ERR_UNREADABLE || error == DW_ERR_DAMAGED;
-}
-
-static int begin(struct attach *attach)
-{
-    int error = dw_recording_begin(&attach->recording, &attach->options);
-    for (int i = 1; i < TRIES && may_settle(error); i++) {
-        dw_recording_release(&attach->recording);
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-        error = dw_recording_begin(&attach->recording, &attach->options);
-    }
-    return error;
-}
-
 static void show_progress(const struct attach *attach)
 {
     struct dw_recording_numbers numbers = dw_recording_numbers(&attach->recording);
@@ -171,7 +151,7 @@ static void report(struct attach *attach)
 static int run(struct attach *attach)
 {
     attach->is_shown = !attach->quiet && isatty(STDERR_FILENO);
-    int error = begin(attach);
+    int error = dw_recording_begin(&attach->recording, &attach->options, PATIENCE_NS);
     int status = 0;
     if (error == DW_ERR_IO) {
         status = dw_cli_error(attach->path, error);

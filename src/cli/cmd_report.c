@@ -20,6 +20,9 @@ static const char help[] =
     "  --format FORMAT  table (the default), tree, csv or json\n"
     "  --columns A,B,C  which columns: name, total, self, count, average, min, max, p50, p95,\n"
     "                   p99, stdev, percents_of_total, active, suspended, cpu, open, path, ...\n"
+    "  --names HOW      native functions: short (the default), full (with types) or raw\n"
+    "  --internals      samples: also the functions of the interpreter itself, whose time is\n"
+    "                   else that of the Python function they work for\n"
     "\n"
     "Functions, when calls were recorded, are printed as pstats prints them:\n"
     "  --sort KEY       calls, cumulative (the default), filename, line, module, name, nfl,\n"
@@ -57,6 +60,7 @@ struct request {
     struct dw_report_words words;
     struct dw_function_words functions;
     struct dw_line_words lines;
+    struct dw_native_words native;
     const char *format;
     const struct dw_lens *lens; /* of the format */
 };
@@ -205,7 +209,7 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 static int report(char **files, int count, const struct request *request)
 {
     int status = 0;
-    struct dw_profile *profile = dw_cli_load(files, count, 0, &status);
+    struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (profile) {
         int written = report_as_asked(profile, request, files[0]);
         status = written ? written : status;
@@ -224,8 +228,10 @@ static int check(struct request *request)
         return dw_cli_usage("--%s goes with --by line", of_lines);
     if (by && of_functions && !dw_sample_by_is_known(by))
         return dw_cli_usage("--%s goes with --by function", of_functions);
+    request->native.lines =
+        of_lines || (by && !strcmp(by, "line")) || !strcmp(request->format, "json");
     request->lens = find_format(request->format);
-    return request->lens ? 0 : DW_EXIT_USAGE;
+    return request->lens ? dw_native_words_check(&request->native) : DW_EXIT_USAGE;
 }
 
 static int parse_and_report(struct request *request, int argc, char **argv)
@@ -238,6 +244,8 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "limit", .value = &words->limit, .uses = &functions->restrictions},
         {.name = "columns", .value = &words->columns},
         {.name = "format", .value = &request->format},
+        {.name = "names", .value = &request->native.names},
+        {.name = "internals", .flag = &request->native.internals},
         {.name = "match", .uses = &functions->restrictions},
         {.name = "callers", .flag = &functions->callers},
         {.name = "callees", .flag = &functions->callees},

@@ -7,7 +7,6 @@
 #include "import/import.h"
 #include "lens/timings.h"
 #include "log/reader.h"
-#include "model/sample_fold.h"
 
 #include <stdio.h>
 
@@ -70,17 +69,6 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
     }
     if (loaded)
         return profile;
-    dw_profile_free(profile);
-    return NULL;
-}
-
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status)
-{
-    struct dw_profile *profile = dw_cli_read(files, count, flags, status);
-    int error = profile ? dw_samples_fold(profile) : 0;
-    if (!error)
-        return profile;
-    *status = dw_cli_error(files[0], error);
     dw_profile_free(profile);
     return NULL;
 }

@@ -136,5 +136,6 @@ const struct dw_lens dw_lens_callgrind = {
     .name = "callgrind",
     .summary = "functions and calls, for KCachegrind and QCachegrind",
     .extension = ".callgrind",
+    .shows_places = true,
     .write = write_callgrind,
 };

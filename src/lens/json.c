@@ -319,5 +319,6 @@ const struct dw_lens dw_lens_json = {
     .extension = ".json",
     .shows_lines = true,
     .shows_timings = true,
+    .shows_places = true,
     .write = write_json,
 };

@@ -37,6 +37,7 @@ struct dw_lens {
     bool binary;           /* the output is no text */
     bool shows_lines;      /* and not only calls and regions */
     bool shows_timings;    /* the same */
+    bool shows_places;     /* lines of functions, so that debug information is worth reading */
     /* 0 or an error; trouble with the output itself is sticky in `out`. */
     int (*write)(const struct dw_profile *profile, const struct dw_lens_options *options,
                  struct dw_out *out);

@@ -239,5 +239,6 @@ const struct dw_lens dw_lens_lines = {
     .name = "lines",
     .summary = "the source with what was measured on its lines",
     .shows_lines = true,
+    .shows_places = true,
     .write = write_lines,
 };

@@ -153,5 +153,6 @@ const struct dw_lens dw_lens_pprof = {
     .summary = "samples with lines, or self times of paths, for pprof, Pyroscope, Parca",
     .extension = ".pb.gz",
     .binary = true,
+    .shows_places = true,
     .write = write_pprof,
 };

@@ -45,7 +45,6 @@ enum slot_index { SLOT_FP, SLOT_RBX, SLOT_PC, SLOT_OTHER, SLOT_COUNT };
 
 struct slot {
     uint8_t where; /* enum dw_cfi_where, or UNDEFINED */
-    uint8_t base;  /* for DW_CFI_AT_BASE */
     int32_t offset;
 };
 
@@ -82,11 +81,12 @@ static void mark(struct machine *machine, uint64_t column, uint8_t where)
 
 static void save_at(struct machine *machine, uint64_t column, uint8_t base, uint64_t offset)
 {
-    struct slot slot = {.where = base == DW_BASE_CFA ? DW_CFI_AT_CFA : DW_CFI_AT_BASE,
-                        .base = base,
-                        .offset = (int32_t)offset};
-    if ((uint64_t)(int64_t)slot.offset != offset)
-        slot.where = DW_CFI_LOST;
+    struct slot slot = {.where = DW_CFI_LOST, .offset = (int32_t)offset};
+    if ((uint64_t)(int64_t)slot.offset == offset)
+        slot.where = base == DW_BASE_CFA      ? DW_CFI_AT_CFA
+                     : base == DW_REGISTER_SP ? DW_CFI_AT_SP
+                     : base == DW_REGISTER_FP ? DW_CFI_AT_FP
+                                              : DW_CFI_LOST;
     *slot_of(machine, column) = slot;
 }
 
@@ -266,10 +266,8 @@ static bool run(struct machine *machine, uint64_t start, uint64_t end)
 static struct dw_cfi_slot finished_slot(const struct row *row, enum slot_index index)
 {
     const struct slot *slot = &row->slots[index];
-    bool is_lost =
-        slot->where == UNDEFINED || (slot->where == DW_CFI_AT_BASE && slot->base != row->cfa.base);
-    return (struct dw_cfi_slot){is_lost ? DW_CFI_LOST : (enum dw_cfi_where)slot->where,
-                                slot->offset};
+    uint8_t where = slot->where == UNDEFINED ? DW_CFI_LOST : slot->where;
+    return (struct dw_cfi_slot){(enum dw_cfi_where)where, slot->offset};
 }
 
 static bool finish(const struct machine *machine, struct dw_cfi_rule *rule)
@@ -289,7 +287,7 @@ static bool finish(const struct machine *machine, struct dw_cfi_rule *rule)
     *rule = made;
     return made.is_end || (row->is_cfa_known && (uint64_t)(int64_t)made.offset == row->cfa.offset &&
                            (uint64_t)(int64_t)made.beyond == row->cfa.beyond &&
-                           (made.pc.where == DW_CFI_AT_CFA || made.pc.where == DW_CFI_AT_BASE));
+                           (made.pc.where == DW_CFI_AT_CFA || made.pc.where == DW_CFI_AT_SP));
 }
 
 bool dw_cfi_run(const struct dw_cfi_source *source, const struct dw_eh_record *record,

@@ -7,17 +7,17 @@ enum {
     IS_INDIRECT_AT = 1,
     IS_END_AT = 2,
     IS_SIGNAL_AT = 3,
-    IS_BEYOND_AT = 4,     /* the CFA is one word beyond what is in memory */
-    IS_PC_AT_BASE_AT = 5, /* the pc is in the word above the CFA's, not in that below the CFA */
+    IS_BEYOND_AT = 4,  /* the CFA is one word beyond what is in memory */
+    IS_CONTEXT_AT = 5, /* the pc is in the word above that of the CFA, not in that below the CFA */
     FP_WHERE_AT = 6,
-    RBX_WHERE_AT = 8,
-    WHERE_BITS = 2,
-    BASE_AT = 10,
+    RBX_WHERE_AT = 9,
+    WHERE_BITS = 3,
+    BASE_AT = 12,
     BASE_BITS = 4,
-    OFFSET_AT = 14,
+    OFFSET_AT = 16,
     OFFSET_BITS = 22,
-    FP_AT = 36,
-    RBX_AT = 49,
+    FP_AT = 38,
+    RBX_AT = 51,
     SLOT_BITS = 13,
 };
 
@@ -52,9 +52,8 @@ static int32_t get_offset(uint64_t word, uint32_t at, uint32_t bits)
 
 static bool is_packable(const struct dw_cfi_rule *rule)
 {
-    bool is_pc_usual = rule->pc.where == DW_CFI_AT_BASE
-                           ? rule->pc.offset == rule->offset + WORD_BYTES
-                           : rule->pc.offset == -WORD_BYTES;
+    bool is_pc_usual = rule->pc.where == DW_CFI_AT_SP ? rule->pc.offset == rule->offset + WORD_BYTES
+                                                      : rule->pc.offset == -WORD_BYTES;
     bool is_beyond_usual = rule->beyond == 0 || rule->beyond == WORD_BYTES;
     return is_pc_usual && is_beyond_usual && fits(rule->offset, OFFSET_BITS) &&
            fits(rule->fp.offset, SLOT_BITS) && fits(rule->rbx.offset, SLOT_BITS);
@@ -68,7 +67,7 @@ uint64_t dw_cfi_pack(const struct dw_cfi_rule *rule)
         return 0;
     return put_flag(true, IS_RULE_AT) | put_flag(rule->is_indirect, IS_INDIRECT_AT) |
            put_flag(rule->is_signal, IS_SIGNAL_AT) | put_flag(rule->beyond, IS_BEYOND_AT) |
-           put_flag(rule->pc.where == DW_CFI_AT_BASE, IS_PC_AT_BASE_AT) |
+           put_flag(rule->pc.where == DW_CFI_AT_SP, IS_CONTEXT_AT) |
            (uint64_t)rule->fp.where << FP_WHERE_AT | (uint64_t)rule->rbx.where << RBX_WHERE_AT |
            (uint64_t)rule->base << BASE_AT | put_offset(rule->offset, OFFSET_AT, OFFSET_BITS) |
            put_offset(rule->fp.offset, FP_AT, SLOT_BITS) |
@@ -91,7 +90,7 @@ void dw_cfi_unpack(uint64_t word, struct dw_cfi_rule *rule)
     rule->offset = get_offset(word, OFFSET_AT, OFFSET_BITS);
     rule->fp = get_slot(word, FP_WHERE_AT, FP_AT);
     rule->rbx = get_slot(word, RBX_WHERE_AT, RBX_AT);
-    rule->pc = get_flag(word, IS_PC_AT_BASE_AT)
-                   ? (struct dw_cfi_slot){DW_CFI_AT_BASE, rule->offset + WORD_BYTES}
+    rule->pc = get_flag(word, IS_CONTEXT_AT)
+                   ? (struct dw_cfi_slot){DW_CFI_AT_SP, rule->offset + WORD_BYTES}
                    : (struct dw_cfi_slot){DW_CFI_AT_CFA, -WORD_BYTES};
 }

@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 enum dw_cfi_where {
-    DW_CFI_SAME,    /* still in the register */
-    DW_CFI_AT_CFA,  /* in memory at the CFA + offset */
-    DW_CFI_AT_BASE, /* in memory at the register that the CFA counts from + offset */
+    DW_CFI_SAME,   /* still in the register */
+    DW_CFI_AT_CFA, /* in memory at the CFA + offset */
+    DW_CFI_AT_SP,  /* the same from the stack pointer */
+    DW_CFI_AT_FP,  /* the same from the frame pointer */
     DW_CFI_LOST,
 };
 

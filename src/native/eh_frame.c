@@ -2,8 +2,9 @@
 #include "native/eh_frame.h"
 
 #define ENTRY_BYTES 8   /* two offsets from the header: of code, of its FDE */
-#define LAST_ENTRIES 16 /* read at once: a read of another process costs a system call */
+#define LAST_ENTRIES 32 /* read at once: a read of another process costs a system call */
 #define EXTENDED_LENGTH 0xffffffffu
+#define EXTENDED_HEAD_BYTES 12
 #define MAX_RECORD_BYTES (1u << 20)
 #define MAX_AUGMENTATION 8
 
@@ -62,19 +63,20 @@ static bool search_table(const struct dw_cfi_source *source, const struct table 
     return true;
 }
 
-/* A cursor over what is in the record that begins at the address. */
+/* A cursor over what is in the record that begins at the address. Where memory is known to go
+ * on, its size is read together with what follows. */
 static bool open_record(const struct dw_cfi_source *source, uint64_t address,
                         struct dw_cfi_cursor *cursor)
 {
-    dw_cfi_cursor_init(cursor, source, address, address + 4);
+    bool is_known = address >= source->start && address < source->end;
+    dw_cfi_cursor_init(cursor, source, address,
+                       is_known ? source->end : address + EXTENDED_HEAD_BYTES);
     uint64_t size = dw_cfi_fixed(cursor, 4);
-    if (size == EXTENDED_LENGTH) {
-        dw_cfi_cursor_init(cursor, source, address + 4, address + 12);
+    if (size == EXTENDED_LENGTH)
         size = dw_cfi_fixed(cursor, 8);
-    }
     if (cursor->failed || size < 4 || size > MAX_RECORD_BYTES)
         return false;
-    dw_cfi_cursor_init(cursor, source, cursor->at, cursor->at + size);
+    cursor->end = cursor->at + size;
     return true;
 }
 
@@ -130,11 +132,9 @@ static bool read_fde(const struct dw_cfi_source *source, uint64_t address, uint6
     if (!open_record(source, address, &cursor))
         return false;
     uint64_t here = cursor.at, back = dw_cfi_fixed(&cursor, 4);
-    uint64_t after_id = cursor.at, end = cursor.end;
     *record = (struct dw_eh_record){0};
     if (cursor.failed || !back || !read_cie(source, here - back, record))
         return false;
-    dw_cfi_cursor_init(&cursor, source, after_id, end);
     record->start = dw_cfi_pointer(&cursor, record->encoding, hdr);
     record->end = record->start + dw_cfi_number(&cursor, record->encoding);
     if (record->has_augmentation)

@@ -2,9 +2,10 @@
 #include "native/unwind_cache.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
-#define SLOT_COUNT (1u << 14)
+#define SLOT_BITS 14
+#define SLOT_COUNT (1u << SLOT_BITS)
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 /* Two words are not written at once. `check` is key xor value, so that the halves of two
@@ -14,21 +15,25 @@ struct slot {
 };
 
 struct dw_unwind_cache {
-    _Atomic uint64_t epoch;
     struct slot slots[SLOT_COUNT];
+    _Atomic uint64_t epoch;
 };
 
+/* Pages: of zeros until they are used, and in line with the CPU's cache. */
 struct dw_unwind_cache *dw_unwind_cache_new(void)
 {
-    struct dw_unwind_cache *cache = calloc(1, sizeof *cache);
-    if (cache)
-        atomic_store_explicit(&cache->epoch, 1, memory_order_relaxed);
+    struct dw_unwind_cache *cache =
+        mmap(NULL, sizeof *cache, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (cache == MAP_FAILED)
+        return NULL;
+    atomic_store_explicit(&cache->epoch, 1, memory_order_relaxed);
     return cache;
 }
 
 void dw_unwind_cache_free(struct dw_unwind_cache *cache)
 {
-    free(cache);
+    if (cache)
+        munmap(cache, sizeof *cache);
 }
 
 void dw_unwind_cache_forget(struct dw_unwind_cache *cache)
@@ -36,13 +41,11 @@ void dw_unwind_cache_forget(struct dw_unwind_cache *cache)
     atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_release);
 }
 
-/* Every step can be undone, so different keys of one epoch stay different. */
+/* Both steps can be undone, so different keys of one epoch stay different. */
 uint64_t dw_unwind_cache_key(struct dw_unwind_cache *cache, uint64_t key)
 {
     uint64_t epoch = atomic_load_explicit(&cache->epoch, memory_order_acquire);
-    uint64_t mixed = (key ^ epoch * SPREAD) * SPREAD;
-    mixed ^= mixed >> 32;
-    return mixed * UINT64_C(0xd6e8feb86659fd93);
+    return (key ^ epoch * SPREAD) * SPREAD;
 }
 
 static bool slot_holds(const struct slot *slot, uint64_t key, uint64_t *value)
@@ -52,10 +55,11 @@ static bool slot_holds(const struct slot *slot, uint64_t key, uint64_t *value)
     return (atomic_load_explicit(&slot->check, memory_order_relaxed) ^ found) == key;
 }
 
-/* A key has two slots, beside each other in one line of the CPU's cache. */
+/* A key has two slots, beside each other in one line of the CPU's cache. The highest bits of a
+ * product depend on all bits of what was multiplied. */
 static uint64_t first_slot(uint64_t key)
 {
-    return key >> 32 & (SLOT_COUNT - 2);
+    return key >> (64 - SLOT_BITS) & ~UINT64_C(1);
 }
 
 bool dw_unwind_cache_get(const struct dw_unwind_cache *cache, uint64_t key, uint64_t *value)
@@ -68,7 +72,7 @@ void dw_unwind_cache_put(struct dw_unwind_cache *cache, uint64_t key, uint64_t v
 {
     struct slot *slot = &cache->slots[first_slot(key)];
     bool is_free = !atomic_load_explicit(&slot->check, memory_order_relaxed);
-    if (!is_free && (key & 1 || !atomic_load_explicit(&slot[1].check, memory_order_relaxed)))
+    if (!is_free && (key >> 8 & 1 || !atomic_load_explicit(&slot[1].check, memory_order_relaxed)))
         slot++;
     atomic_store_explicit(&slot->value, value, memory_order_relaxed);
     atomic_store_explicit(&slot->check, key ^ value, memory_order_relaxed);

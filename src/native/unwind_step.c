@@ -76,9 +76,18 @@ static bool register_value(const struct dw_unwind_at *at, uint8_t number, uint64
     return *value;
 }
 
-/* A register that was saved below the stack pointer has been popped already. */
-static bool saved_value(const struct dw_unwinder *unwinder, uint64_t sp, uint64_t cfa,
-                        uint64_t base, struct dw_cfi_slot slot, uint64_t *value)
+static uint64_t slot_address(const struct dw_unwind_at *at, uint64_t cfa, struct dw_cfi_slot slot)
+{
+    uint64_t from = slot.where == DW_CFI_AT_CFA  ? cfa
+                    : slot.where == DW_CFI_AT_SP ? at->sp
+                                                 : at->fp;
+    return from + (uint64_t)(int64_t)slot.offset;
+}
+
+/* Compilers do not tell of every register that an epilogue has restored. One whose place is not
+ * between the stack pointer and the caller's frame has been. */
+static bool saved_value(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
+                        uint64_t cfa, struct dw_cfi_slot slot, uint64_t *value)
 {
     if (slot.where == DW_CFI_SAME)
         return true;
@@ -86,15 +95,15 @@ static bool saved_value(const struct dw_unwinder *unwinder, uint64_t sp, uint64_
         *value = 0;
         return true;
     }
-    uint64_t address = (slot.where == DW_CFI_AT_CFA ? cfa : base) + (uint64_t)(int64_t)slot.offset;
-    return address < sp || dw_unwind_read_word(unwinder, sp, address, value);
+    uint64_t address = slot_address(at, cfa, slot);
+    return address < at->sp || address >= cfa ||
+           dw_unwind_read_word(unwinder, at->sp, address, value);
 }
 
 bool dw_unwind_follow(const struct dw_unwinder *unwinder, const struct dw_cfi_rule *rule,
                       struct dw_unwind_at *at, uint64_t *slot)
 {
-    struct dw_unwind_at next = {.fp = at->fp, .rbx = at->rbx, .is_guessed = at->is_guessed};
-    uint64_t base, sp = at->sp;
+    uint64_t base, pc, sp = at->sp, fp = at->fp, rbx = at->rbx;
     if (!register_value(at, rule->base, &base))
         return false;
     uint64_t cfa = base + (uint64_t)(int64_t)rule->offset;
@@ -103,14 +112,17 @@ bool dw_unwind_follow(const struct dw_unwinder *unwinder, const struct dw_cfi_ru
             return false;
         cfa += (uint64_t)(int64_t)rule->beyond;
     }
-    *slot = (rule->pc.where == DW_CFI_AT_CFA ? cfa : base) + (uint64_t)(int64_t)rule->pc.offset;
+    *slot = slot_address(at, cfa, rule->pc);
     if (cfa <= sp || cfa > unwinder->stack_end || cfa % WORD_BYTES ||
-        !dw_unwind_read_word(unwinder, sp, *slot, &next.pc) ||
-        !saved_value(unwinder, sp, cfa, base, rule->fp, &next.fp) ||
-        !saved_value(unwinder, sp, cfa, base, rule->rbx, &next.rbx))
+        !dw_unwind_read_word(unwinder, sp, *slot, &pc) ||
+        !saved_value(unwinder, at, cfa, rule->fp, &fp) ||
+        !saved_value(unwinder, at, cfa, rule->rbx, &rbx))
         return false;
-    next.sp = cfa;
-    next.after_call = !rule->is_signal;
-    *at = next;
+    at->pc = pc;
+    at->sp = cfa;
+    at->fp = fp;
+    at->rbx = rbx;
+    at->others = NULL;
+    at->after_call = !rule->is_signal;
     return true;
 }
