@@ -12,8 +12,19 @@ import { make } from "./table.js";
  */
 
 const TIME_METRIC = 1;
+const SAMPLED_METRIC = 6;
 const FUNCTIONS_MOST = 1000; // in the list at once; a search finds the others
 const LINES_MOST = 6000; // in the document at once
+
+/** The time of a line, whoever measured it. @param {number[]} values */
+function valueOf(values) {
+  return values[TIME_METRIC] || values[SAMPLED_METRIC];
+}
+
+/** @param {LineFunction} func */
+function timeOf(func) {
+  return valueOf(func.totals);
+}
 
 /** What a cell says of a line's or callee's values: nothing for zeros of some columns, nor for
  * the share of a callee that recursion made more than the whole.
@@ -41,10 +52,10 @@ export class LinesView {
     this.events = events;
     /** The longest first. */
     this.functions = [...lines.functions].sort((a, b) =>
-      b.totals[TIME_METRIC] - a.totals[TIME_METRIC]);
+      timeOf(b) - timeOf(a));
     // Times of functions overlap where one calls the other, so their sum would say nothing.
     const run = recording.processes.reduce((sum, process) => sum + process.duration_ns, 0);
-    const longest = this.functions[0].totals[TIME_METRIC];
+    const longest = timeOf(this.functions[0]);
     this.whole = Math.max(run, longest);
     this.wholeName = run >= longest ? "of the run" : "of the longest function";
     this.index = 0;
@@ -129,7 +140,7 @@ export class LinesView {
   /** @param {number} index */
   #option(index) {
     const func = this.functions[index];
-    const time = func.totals[TIME_METRIC];
+    const time = timeOf(func);
     const option = make("div", "function");
     option.id = `function-${index}`;
     option.dataset.index = String(index);
@@ -152,7 +163,7 @@ export class LinesView {
   #drawTitle() {
     const func = this.functions[this.index];
     const place = make("code", "place", oneLine(this.#framePlace(func.frame), 300));
-    const time = func.totals[TIME_METRIC];
+    const time = timeOf(func);
     const facts = [withUnit(time, "ns")];
     if (func.calls !== null) facts.push(plural(func.calls, "call"));
     if (this.functions.length > 1) facts.push(`${share(time, this.whole)} ${this.wholeName}`);
@@ -249,8 +260,8 @@ export class LinesView {
     row.append(cell);
     this.#addCells(row, values);
     if (values && !values.some((value) => value > 0)) row.classList.add("never");
-    const whole = func.totals[TIME_METRIC];
-    const heat = values && whole ? Math.sqrt(Math.min(1, values[TIME_METRIC] / whole)) : 0;
+    const whole = timeOf(func);
+    const heat = values && whole ? Math.sqrt(Math.min(1, valueOf(values) / whole)) : 0;
     row.style.setProperty("--heat-share", `${(heat * 100).toFixed(1)}%`);
     row.append(make("td", "text", codeLine(text ?? "")));
     return row;

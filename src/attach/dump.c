@@ -77,6 +77,7 @@ static int add_begun_frame(struct collector *collector, const struct dw_raw_fram
     const struct dw_python *python = collector->python;
     struct dw_dump *dump = collector->dump;
     struct dw_dump_frame frame = {.first_local = dump->local_count};
+    struct dw_location location = {0};
     size_t start = dump->text.size;
     int error = dw_py_code_name(python, code, &dump->text);
     frame.function = text_from(dump, start);
@@ -85,7 +86,8 @@ static int add_begun_frame(struct collector *collector, const struct dw_raw_fram
         error = dw_py_code_file(python, code, &dump->text);
     frame.file = text_from(dump, start);
     if (!error)
-        error = dw_py_code_line(python, code, raw->instruction, &collector->scratch, &frame.line);
+        error = dw_py_code_location(python, code, raw->instruction, &collector->scratch, &location);
+    frame.line = location.line;
     if (!error && collector->with_locals)
         error = add_locals(collector, raw, code, &frame);
     if (!error)

@@ -10,16 +10,25 @@
 #define TRIES 20
 #define MAX_THREAD_BYTES 8192 /* dw_py_offsets_init allows no larger ones */
 
-/* The PyThreadState that has the interpreter's GIL; 0 when none has it or it cannot be read. */
-static uint64_t find_gil_holder(const struct dw_python *python, uint64_t interpreter)
+/* 0 when it cannot be read. */
+static uint64_t find_gil(const struct dw_python *python, uint64_t interpreter)
 {
     const struct dw_py_offsets *offsets = &python->offsets;
-    uint64_t gil = python->runtime + offsets->runtime_gil, holder;
-    int32_t locked;
+    uint64_t gil = python->runtime + offsets->runtime_gil;
     if (offsets->interpreter_gil &&
         dw_target_read_u64(python->target, interpreter + offsets->interpreter_gil, &gil))
         return 0;
-    if (dw_target_read(python->target, gil + offsets->gil_locked, &locked, sizeof locked) ||
+    return gil;
+}
+
+/* The PyThreadState that has the GIL; 0 when none has it or it cannot be read. */
+static uint64_t find_gil_holder(const struct dw_python *python, uint64_t gil)
+{
+    const struct dw_py_offsets *offsets = &python->offsets;
+    uint64_t holder;
+    int32_t locked;
+    if (!gil ||
+        dw_target_read(python->target, gil + offsets->gil_locked, &locked, sizeof locked) ||
         dw_target_read_u64(python->target, gil + offsets->gil_holder, &holder))
         return 0;
     return locked == 1 ? holder : 0;
@@ -54,7 +63,8 @@ static int read_threads_of(const struct dw_python *python, uint64_t interpreter,
                            struct dw_py_threads *threads)
 {
     const struct dw_py_offsets *offsets = &python->offsets;
-    uint64_t id, state, holder = find_gil_holder(python, interpreter);
+    uint64_t id, state, gil = find_gil(python, interpreter);
+    uint64_t holder = find_gil_holder(python, gil);
     int error = dw_target_read_u64(python->target, interpreter + offsets->interpreter_id, &id);
     if (!error)
         error =
@@ -62,6 +72,7 @@ static int read_threads_of(const struct dw_python *python, uint64_t interpreter,
     while (!error && state) {
         struct dw_py_thread thread = {.state = state,
                                       .interpreter = interpreter,
+                                      .gil = gil,
                                       .interpreter_id = (int64_t)id,
                                       .holds_gil = state == holder};
         if (threads->count == MAX_THREADS)

@@ -8,6 +8,7 @@
 struct dw_py_thread {
     uint64_t state; /* the address of its PyThreadState */
     uint64_t interpreter;
+    uint64_t gil; /* the address of its interpreter's */
     int64_t interpreter_id;
     uint64_t ident;     /* what threading.get_ident() gives */
     uint64_t native_id; /* the kernel's, as the process itself sees it */

@@ -2,7 +2,6 @@
 #include "attach/py_code.h"
 
 #include "attach/field.h"
-#include "attach/line_number.h"
 #include "attach/py_object.h"
 #include "base/error.h"
 
@@ -71,8 +70,8 @@ int dw_py_code_file(const struct dw_python *python, const struct dw_py_code *cod
                              MAX_PATH_LENGTH, utf8, &cut);
 }
 
-int dw_py_code_line(const struct dw_python *python, const struct dw_py_code *code,
-                    uint64_t instruction, struct dw_buffer *table, uint32_t *line)
+int dw_py_code_location(const struct dw_python *python, const struct dw_py_code *code,
+                        uint64_t instruction, struct dw_buffer *table, struct dw_location *location)
 {
     const struct dw_py_offsets *offsets = &python->offsets;
     bool cut;
@@ -82,9 +81,9 @@ int dw_py_code_line(const struct dw_python *python, const struct dw_py_code *cod
     if (error)
         return error;
     int64_t offset = (int64_t)(instruction - code->address - offsets->code_bytecode);
-    *line =
-        dw_line_number(table->data, table->size, dw_u32_at(code->head, offsets->code_first_line),
-                       offset < 0 ? -1 : offset / UNIT_BYTES);
+    *location =
+        dw_location_find(table->data, table->size, dw_u32_at(code->head, offsets->code_first_line),
+                         offset < 0 ? -1 : offset / UNIT_BYTES);
     return 0;
 }
 

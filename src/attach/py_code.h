@@ -3,6 +3,7 @@
 #ifndef DW_ATTACH_PY_CODE_H
 #define DW_ATTACH_PY_CODE_H
 
+#include "attach/line_number.h"
 #include "attach/stack.h"
 #include "base/buffer.h"
 
@@ -26,9 +27,10 @@ int dw_py_code_name(const struct dw_python *python, const struct dw_py_code *cod
                     struct dw_buffer *utf8);
 int dw_py_code_file(const struct dw_python *python, const struct dw_py_code *code,
                     struct dw_buffer *utf8);
-/* 0 when it has none. `table` is scratch. */
-int dw_py_code_line(const struct dw_python *python, const struct dw_py_code *code,
-                    uint64_t instruction, struct dw_buffer *table, uint32_t *line);
+/* Where the instruction is in the source. `table` is scratch. */
+int dw_py_code_location(const struct dw_python *python, const struct dw_py_code *code,
+                        uint64_t instruction, struct dw_buffer *table,
+                        struct dw_location *location);
 
 uint32_t dw_py_code_local_count(const struct dw_python *python, const struct dw_py_code *code);
 /* Appends the name of a variable and gives the object it holds now, out of its cell when it

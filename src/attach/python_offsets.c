@@ -43,6 +43,8 @@ static const struct dw_py_offsets tables[] = {
             .frame_instruction = 56,
             .frame_owner = 69,
             .frame_locals = 72,
+            .frame_saved = 64,
+            .frame_entry = 68,
             .code_size = 184,
             .code_filename = 112,
             .code_qualname = 128,
@@ -79,6 +81,7 @@ static const struct dw_py_offsets tables[] = {
             .frame_instruction = 56,
             .frame_owner = 70,
             .frame_locals = 72,
+            .frame_saved = 64,
             .code_size = 192,
             .code_filename = 112,
             .code_qualname = 128,
@@ -93,9 +96,18 @@ static const struct dw_py_offsets tables[] = {
             .string_ascii_data = 40,
             .string_data = 56,
             .instances = DW_PY_VALUES_TAGGED},
-    [13] = {WITH_OWN_OFFSETS, .code_first_traceable = 184, .type_cached_keys = 880},
-    [14] = {WITH_OWN_OFFSETS, .code_first_traceable = 192, .type_cached_keys = 880},
-    [15] = {WITH_OWN_OFFSETS, .code_first_traceable = 192, .type_cached_keys = 888},
+    [13] = {WITH_OWN_OFFSETS,
+            .code_first_traceable = 184,
+            .type_cached_keys = 880,
+            .frame_saved = 64},
+    [14] = {WITH_OWN_OFFSETS,
+            .code_first_traceable = 192,
+            .type_cached_keys = 880,
+            .saved_is_pointer = true},
+    [15] = {WITH_OWN_OFFSETS,
+            .code_first_traceable = 192,
+            .type_cached_keys = 888,
+            .saved_is_pointer = true},
 };
 
 static const size_t debug_sizes[] = {[13] = 584, [14] = 760, [15] = 888};
@@ -113,6 +125,7 @@ struct debug_field {
     {                                                                                              \
         offsetof(struct dw_py_offsets, name), {v313, v314, v315}, limit                            \
     }
+#define NOT_STATED 0 /* it is in our own table */
 #define RUNTIME_LIMIT (4u << 20)
 #define STRUCT_LIMIT 8192u
 #define SMALL_LIMIT 512u
@@ -139,6 +152,7 @@ static const struct debug_field debug_fields[] = {
     FIELD(frame_instruction, 248, 272, 336, SMALL_LIMIT),
     FIELD(frame_locals, 256, 280, 344, SMALL_LIMIT),
     FIELD(frame_owner, 264, 288, 352, SMALL_LIMIT),
+    FIELD(frame_saved, NOT_STATED, 296, 360, SMALL_LIMIT),
     FIELD(code_size, 272, 312, 376, SMALL_LIMIT),
     FIELD(code_filename, 280, 320, 384, SMALL_LIMIT),
     FIELD(code_qualname, 296, 336, 400, SMALL_LIMIT),
@@ -198,7 +212,8 @@ static bool are_sane(const struct dw_py_offsets *o)
                       o->thread_native_id, o->thread_frame) &&
            ARE_INSIDE(o->frame_size, 8, o->frame_previous, o->frame_code, o->frame_instruction,
                       o->frame_locals) &&
-           ARE_INSIDE(o->frame_size, 1, o->frame_owner) &&
+           ARE_INSIDE(o->frame_size, o->saved_is_pointer ? 8 : 4, o->frame_saved) &&
+           ARE_INSIDE(o->frame_size, 1, o->frame_owner, o->frame_entry) &&
            ARE_INSIDE(o->code_bytecode, 8, o->code_filename, o->code_qualname, o->code_linetable,
                       o->code_local_names, o->code_local_kinds) &&
            ARE_INSIDE(o->code_bytecode, 4, o->code_first_line, o->code_local_count,
@@ -210,6 +225,8 @@ static int read_debug_fields(unsigned minor, const uint8_t *table, struct dw_py_
 {
     for (size_t i = 0; i < sizeof debug_fields / sizeof *debug_fields; i++) {
         const struct debug_field *field = &debug_fields[i];
+        if (field->at[minor - 13] == NOT_STATED)
+            continue;
         uint64_t value = dw_u64_at(table, field->at[minor - 13]);
         if (value >= field->limit)
             return DW_ERR_DAMAGED;

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "attach/python_runtime.h"
 
-#include "attach/elf_symbol.h"
+#include "native/elf_file.h"
 #include "base/error.h"
 
 #include <stdlib.h>

@@ -87,12 +87,35 @@ static bool read_innermost(const struct dw_python *python, uint64_t thread_state
     return true;
 }
 
-static void add_frame(struct dw_raw_stack *stack, const struct dw_raw_frame *frame)
+static bool is_running(const struct dw_py_offsets *offsets, const uint8_t *bytes)
 {
-    if (stack->count == stack->capacity)
+    return offsets->saved_is_pointer ? !dw_u64_at(bytes, offsets->frame_saved)
+                                     : dw_u32_at(bytes, offsets->frame_saved) == UINT32_MAX;
+}
+
+bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address,
+                        const uint8_t *bytes, struct dw_raw_frame *frame, uint64_t *previous)
+{
+    uint8_t owner = bytes[offsets->frame_owner];
+    *frame = (struct dw_raw_frame){.address = address, .owner = owner};
+    *previous = dw_u64_at(bytes, offsets->frame_previous);
+    if (owner >= FIRST_INTERNAL_OWNER)
+        return owner <= LAST_OWNER;
+    frame->code = dw_py_untagged(dw_u64_at(bytes, offsets->frame_code));
+    frame->instruction = dw_u64_at(bytes, offsets->frame_instruction);
+    frame->runs = is_running(offsets, bytes);
+    frame->is_entry = offsets->frame_entry && bytes[offsets->frame_entry];
+    return frame->code != 0;
+}
+
+void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame)
+{
+    if (frame->code && stack->count == stack->capacity)
         stack->state = DW_STACK_CUT;
-    else
+    else if (frame->code)
         stack->frames[stack->count++] = *frame;
+    else if (stack->count)
+        stack->frames[stack->count - 1].is_entry = true;
 }
 
 /* Adds the frame, and moves *address to the one that called it. */
@@ -100,20 +123,12 @@ static bool read_frame(struct dw_stack_reader *reader, uint64_t *address,
                        struct dw_raw_stack *stack)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
+    struct dw_raw_frame frame;
     const uint8_t *bytes = *address % 8 ? NULL : bytes_at(reader, *address, offsets->frame_size);
-    if (!bytes)
+    if (!bytes || !dw_raw_frame_parse(offsets, *address, bytes, &frame, address))
         return false;
-    struct dw_raw_frame frame = {
-        .address = *address,
-        .code = dw_py_untagged(dw_u64_at(bytes, offsets->frame_code)),
-        .instruction = dw_u64_at(bytes, offsets->frame_instruction),
-        .owner = bytes[offsets->frame_owner],
-    };
-    *address = dw_u64_at(bytes, offsets->frame_previous);
-    if (frame.owner >= FIRST_INTERNAL_OWNER)
-        return frame.owner <= LAST_OWNER;
-    add_frame(stack, &frame);
-    return frame.code != 0;
+    dw_raw_stack_add(stack, &frame);
+    return true;
 }
 
 /* Walks to the outermost frame. A chain that comes back to a frame it had (found by

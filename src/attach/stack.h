@@ -11,6 +11,8 @@
 struct dw_raw_frame {
     uint64_t address, code, instruction;
     uint8_t owner;
+    bool runs;     /* it executes itself: it waits for no Python function that it called */
+    bool is_entry; /* C code called it, not the Python code of the frame outside of it */
 };
 
 enum dw_stack_state {
@@ -39,6 +41,13 @@ void dw_raw_stack_release(struct dw_raw_stack *stack);
 int dw_stack_reader_init(struct dw_stack_reader *reader, const struct dw_python *python,
                          uint32_t capacity);
 void dw_stack_reader_release(struct dw_stack_reader *reader);
+
+/* The frame in a copy of its bytes, and the address of the one that called it. False when it
+ * cannot be one. A frame without code is one that only the interpreter knows. */
+bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address,
+                        const uint8_t *bytes, struct dw_raw_frame *frame, uint64_t *previous);
+/* Appends it, or notes that what was appended last was called by C code. */
+void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame);
 
 /* One reading: right when the thread did not run meanwhile, likely right when it did. */
 void dw_stack_read(struct dw_stack_reader *reader, uint64_t thread_state,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -68,9 +69,22 @@ static int wait_for_child(void)
     return status;
 }
 
+/* Whether the child has become the program; if not, errno says why. */
+static bool has_begun(const int report[2])
+{
+    int error = 0;
+    close(report[1]);
+    bool begun = child > 0 && read(report[0], &error, sizeof error) != sizeof error;
+    if (!begun && child > 0)
+        wait_for_child();
+    close(report[0]);
+    errno = error ? error : errno;
+    return begun;
+}
+
 int dw_child_run(const char *program, char *const *arguments)
 {
-    int report[2], error = 0;
+    int report[2];
     struct sigaction old[FORWARDED];
     pid_t parent = getpid();
     if (pipe2(report, O_CLOEXEC))
@@ -81,16 +95,24 @@ int dw_child_run(const char *program, char *const *arguments)
         restore_signals(old);
         run_child(program, arguments, parent, report[1]);
     }
-    close(report[1]);
-    if (child < 0 || read(report[0], &error, sizeof error) == sizeof error) {
-        if (child > 0)
-            wait_for_child();
-        close(report[0]);
-        errno = error ? error : errno;
+    return has_begun(report) ? wait_for_child() : -1;
+}
+
+pid_t dw_child_start(const char *program, char *const *arguments, int output)
+{
+    int report[2];
+    pid_t parent = getpid();
+    if (pipe2(report, O_CLOEXEC))
         return -1;
+    child = fork();
+    if (child == 0) {
+        if (output >= 0) {
+            dup2(output, STDOUT_FILENO);
+            dup2(output, STDERR_FILENO);
+        }
+        run_child(program, arguments, parent, report[1]);
     }
-    close(report[0]);
-    return wait_for_child();
+    return has_begun(report) ? child : -1;
 }
 
 int dw_child_exit(int status)

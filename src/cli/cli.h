@@ -6,6 +6,8 @@
 
 #include "lens/function_list.h"
 #include "lens/line_list.h"
+#include "lens/sample_list.h"
+#include "native/annotate.h"
 
 #define DW_EXIT_TROUBLE 1
 #define DW_EXIT_USAGE 2
@@ -18,6 +20,8 @@ int dw_cmd_time(int argc, char **argv);
 int dw_cmd_check(int argc, char **argv);
 int dw_cmd_diff(int argc, char **argv);
 int dw_cmd_dump(int argc, char **argv);
+int dw_cmd_attach(int argc, char **argv);
+int dw_cmd_top(int argc, char **argv);
 
 /* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */
 int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -97,9 +101,32 @@ void dw_line_request_release(struct dw_line_request *request);
 /* An option that only such a report knows, or NULL when none was given. */
 const char *dw_line_words_given(const struct dw_line_words *words);
 
+/* The options of reports of samples: some of those of functions. */
+struct dw_sample_request {
+    struct dw_sample_options options; /* points to the pattern */
+    regex_t pattern;
+};
+/* 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_sample_request_init(struct dw_sample_request *request, const struct dw_report_words *words,
+                           const struct dw_function_words *functions);
+void dw_sample_request_release(struct dw_sample_request *request);
+/* Whether rows of samples can be made by that, NULL included. */
+bool dw_sample_by_is_known(const char *by);
+
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status);
+struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status);
+/* How native code is shown, in recordings that have samples of it. */
+struct dw_native_words {
+    const char *names; /* short, full or raw; NULL: short */
+    bool lines;        /* source lines and inlined functions are wanted */
+};
+/* 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_native_words_check(const struct dw_native_words *words);
+/* The same as dw_cli_read, for lenses: samples are added up, native code is as the words say.
+ * Says which files have changed, so that their lines cannot be shown. */
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
+                                       const struct dw_native_words *words, int *status);
 /* 0, or the status after saying that the lens shows nothing of what the profile holds. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);

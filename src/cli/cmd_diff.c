@@ -302,10 +302,11 @@ static int show(const struct dw_profile *const profiles[DW_SIDES], char **files,
 static int load_and_show(char **files, struct request *request)
 {
     struct dw_profile *profiles[DW_SIDES] = {0};
+    struct dw_native_words native = {.lines = request->by && !strcmp(request->by, "line")};
     int status = 0;
     for (enum dw_side side = 0; side < DW_SIDES && !status; side++) {
         request->options.files[side] = files[side];
-        profiles[side] = dw_cli_load(files + side, 1, 0, &status);
+        profiles[side] = dw_cli_load(files + side, 1, 0, &native, &status);
     }
     const struct dw_profile *const both[DW_SIDES] = {profiles[DW_OLD], profiles[DW_NEW]};
     status = status ? DW_EXIT_USAGE : show(both, files, request);

@@ -4,14 +4,9 @@
 
 #include "base/error.h"
 #include "cli/dump_words.h"
+#include "cli/process_words.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MAX_DEPTH 20000
 #define TRIES 10
@@ -35,76 +30,6 @@ static const char help[] =
     "\n"
     "The memory of other users' processes can be read only by root. The exit status is 1 when\n"
     "the process cannot be read.\n";
-
-static int parse_pid(const char *word, pid_t *pid)
-{
-    char *end;
-    errno = 0;
-    long value = strtol(word, &end, 10);
-    if (*word < '0' || *word > '9' || *end || errno || value <= 0 || value > INT32_MAX)
-        return dw_cli_usage("'%s' is no process id; see 'dwell dump --help'", word);
-    *pid = (pid_t)value;
-    return 0;
-}
-
-static int read_ptrace_scope(void)
-{
-    int scope = 0;
-    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%d", &scope) != 1)
-        scope = 0;
-    fclose(file);
-    return scope;
-}
-
-static bool is_ours(pid_t pid)
-{
-    char path[32];
-    struct stat status;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    return !stat(path, &status) && status.st_uid == geteuid();
-}
-
-/* Why the system says no, and what helps. */
-static const char *permission_advice(pid_t pid)
-{
-    int scope = read_ptrace_scope();
-    if (!geteuid())
-        return "root lacks CAP_SYS_PTRACE here; in a container, start it with "
-               "--cap-add=SYS_PTRACE";
-    if (scope >= 3)
-        return "kernel.yama.ptrace_scope is 3, which forbids it to everybody until a reboot";
-    if (!is_ours(pid))
-        return "it is another user's (or runs with other privileges); run dwell as root";
-    if (scope)
-        return "kernel.yama.ptrace_scope forbids it; run dwell as root, set that to 0 with sysctl, "
-               "or, in a "
-               "container, start that with --cap-add=SYS_PTRACE";
-    return "the system forbids it (another namespace, or a seccomp filter); run dwell as root, or, "
-           "in a container, start that with --cap-add=SYS_PTRACE";
-}
-
-static int explain(pid_t pid, const struct dw_python *python, int error)
-{
-    char name[32];
-    if (error == DW_ERR_PERMISSION) {
-        fprintf(stderr, "dwell: process %d: %s: %s\n", (int)pid, dw_error_text(error),
-                permission_advice(pid));
-        return DW_EXIT_TROUBLE;
-    }
-    if (error == DW_ERR_PYTHON_VERSION) {
-        fprintf(stderr,
-                "dwell: process %d: Python %u.%u%s is not supported; dwell reads 3.%d to 3.%d%s\n",
-                (int)pid, python->version >> 24, dw_python_minor(python),
-                python->free_threaded ? ", free-threaded," : "", DW_PYTHON_OLDEST, DW_PYTHON_NEWEST,
-                python->free_threaded ? " with a GIL" : "");
-        return DW_EXIT_TROUBLE;
-    }
-    snprintf(name, sizeof name, "process %d", (int)pid);
-    return dw_cli_error(name, error);
-}
 
 struct use {
     struct dw_target target;
@@ -176,10 +101,10 @@ int dw_cmd_dump(int argc, char **argv)
         return DW_EXIT_USAGE;
     if (operands != 1)
         return dw_cli_usage("dump needs one process id; see 'dwell dump --help'");
-    if (parse_pid(argv[1], &pid))
+    if (dw_cli_parse_pid("dump", argv[1], &pid))
         return DW_EXIT_USAGE;
     int error = read_process(&use, pid);
-    int status = error ? explain(pid, &use.python, error)
+    int status = error ? dw_cli_process_trouble(pid, &use.python, error)
                        : dw_cli_write_with(write_dump, &use, argv[1], NULL);
     release(&use);
     return status;

@@ -17,7 +17,8 @@ static const char help[] =
     "  --to LENS        which format; '--to help' lists them\n"
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
-    "  --by, --sort, --limit, --columns   as for 'dwell report'\n"
+    "  --lines          collapsed stacks of samples: functions with their lines\n"
+    "  --by, --sort, --limit, --columns, --names   as for 'dwell report'\n"
     "\n"
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
@@ -61,15 +62,24 @@ static char *default_output(const char *file, const struct dw_lens *lens)
     return asprintf(&path, "%.*s%s", (int)stem, file, lens->extension) < 0 ? NULL : path;
 }
 
-static int export_to(char **files, int count, const struct dw_lens *lens,
-                     const struct dw_lens_options *options, const char *path)
+/* What to export, and how. */
+struct request {
+    const struct dw_lens *lens;
+    struct dw_native_words native;
+    struct dw_report_options options;
+};
+
+static int export_to(char **files, int count, const struct request *request, const char *path)
 {
+    const struct dw_lens *lens = request->lens;
+    const struct dw_lens_options *options = &request->options.lens;
     for (int i = 0; path && i < count; i++)
         if (dw_cli_is_same_file(files[i], path))
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
-    struct dw_profile *profile = dw_cli_load(files, count, flags, &status);
+    struct dw_profile *profile =
+        dw_cli_load(files, count, flags, &request->native, &status);
     if (!profile)
         return status;
     int written = dw_cli_check_contents(profile, lens, options, files[0]);
@@ -80,13 +90,12 @@ static int export_to(char **files, int count, const struct dw_lens *lens,
     return written ? written : status;
 }
 
-static int export(char **files, int count, const struct dw_lens *lens,
-                  const struct dw_lens_options *options, const char *path)
+static int export(char **files, int count, const struct request *request, const char *path)
 {
     char *chosen = NULL;
-    if (!path && lens->extension && isatty(STDOUT_FILENO))
-        path = chosen = default_output(files[0], lens);
-    int status = export_to(files, count, lens, options, path);
+    if (!path && request->lens->extension && isatty(STDOUT_FILENO))
+        path = chosen = default_output(files[0], request->lens);
+    int status = export_to(files, count, request, path);
     if (chosen && !status)
         printf("%s\n", chosen);
     free(chosen);
@@ -98,7 +107,9 @@ int dw_cmd_export(int argc, char **argv)
     if (dw_cli_help(argc, argv, help))
         return 0;
     struct dw_report_words words = {0};
+    struct request request = {0};
     const char *to = NULL, *path = NULL;
+    bool with_lines = false;
     const struct dw_option known[] = {
         {.name = "to", .value = &to},
         {.name = "output", .letter = 'o', .value = &path},
@@ -106,6 +117,8 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "sort", .value = &words.sort},
         {.name = "limit", .value = &words.limit},
         {.name = "columns", .value = &words.columns},
+        {.name = "lines", .flag = &with_lines},
+        {.name = "names", .value = &request.native.names},
         {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
@@ -115,13 +128,16 @@ int dw_cmd_export(int argc, char **argv)
         return list_lenses();
     if (!files || !to)
         return dw_cli_usage("export needs a file and --to LENS; '--to help' lists the lenses");
-    const struct dw_lens *lens = find_lens(to);
-    if (!lens)
+    request.lens = find_lens(to);
+    if (!request.lens)
         return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
-    struct dw_report_options options;
-    int status = dw_report_options_init(&options, &words);
+    request.native.lines = request.lens->shows_places || with_lines;
+    int status = dw_native_words_check(&request.native);
     if (!status)
-        status = export(argv + 1, files, lens, &options.lens, path);
-    dw_report_options_release(&options);
+        status = dw_report_options_init(&request.options, &words);
+    request.options.lens.with_lines = with_lines;
+    if (!status)
+        status = export(argv + 1, files, &request, path);
+    dw_report_options_release(&request.options);
     return status;
 }

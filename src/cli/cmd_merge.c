@@ -112,7 +112,7 @@ int dw_cmd_merge(int argc, char **argv)
     int status = sort_inputs(argv + 1, files);
     if (status)
         return status;
-    struct dw_profile *profile = dw_cli_load(argv + 1, files, DW_READ_EVENTS, &status);
+    struct dw_profile *profile = dw_cli_read(argv + 1, files, DW_READ_EVENTS, &status);
     if (!profile)
         return status;
     say_losses(profile);

@@ -20,6 +20,7 @@ static const char help[] =
     "  --format FORMAT  table (the default), tree, csv or json\n"
     "  --columns A,B,C  which columns: name, total, self, count, average, min, max, p50, p95,\n"
     "                   p99, stdev, percents_of_total, active, suspended, cpu, open, path, ...\n"
+    "  --names HOW      native functions: short (the default), full (with types) or raw\n"
     "\n"
     "Functions, when calls were recorded, are printed as pstats prints them:\n"
     "  --sort KEY       calls, cumulative (the default), filename, line, module, name, nfl,\n"
@@ -29,6 +30,13 @@ static const char help[] =
     "  --callers        who called them\n"
     "  --callees        whom they called\n"
     "  --full-paths     keep the directories of files (--strip-dirs is the default)\n"
+    "\n"
+    "Samples are printed with shares of all of them:\n"
+    "  --by WHAT        function (the default), line or module; the others as above\n"
+    "  --sort KEY       self (the default), total, samples or name\n"
+    "  --limit N        the first N rows\n"
+    "  --match REGEX    only rows that match\n"
+    "  --full-paths     keep the directories of files\n"
     "\n"
     "Lines, when they were recorded, are printed with the source, as line_profiler prints them:\n"
     "  --unit SECONDS   of the times; 1e-6 is the default\n"
@@ -50,6 +58,7 @@ struct request {
     struct dw_report_words words;
     struct dw_function_words functions;
     struct dw_line_words lines;
+    struct dw_native_words native;
     const char *format;
     const struct dw_lens *lens; /* of the format */
 };
@@ -123,6 +132,21 @@ static int report_lines(const struct dw_profile *profile, const struct request *
     return status;
 }
 
+static int report_samples(const struct dw_profile *profile, const struct request *request,
+                          const char *file)
+{
+    static const struct dw_lens *const lenses[] = {&dw_sample_table, &dw_sample_csv,
+                                                   &dw_sample_json};
+    struct dw_sample_request wanted;
+    int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
+    struct dw_lens_options options = {.samples = &wanted.options};
+    if (!status)
+        status =
+            dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);
+    dw_sample_request_release(&wanted);
+    return status;
+}
+
 static int report_rows_as_asked(const struct dw_profile *profile, const struct request *request,
                                 const char *file)
 {
@@ -151,6 +175,15 @@ static bool is_by_function(const struct dw_profile *profile, const struct reques
            dw_functions_are_in(profile);
 }
 
+/* Samples have a report of their own, unless something is asked for that only others know. */
+static bool is_by_sample(const struct dw_profile *profile, const struct request *request)
+{
+    return dw_samples_are_in(profile) && dw_sample_by_is_known(request->words.by) &&
+           strcmp(request->format, "tree") != 0 && !request->words.columns &&
+           !request->functions.callers && !request->functions.callees &&
+           !dw_line_words_given(&request->lines);
+}
+
 /* Timings are no rows: other tables know nothing of them. JSON has them beside the rows. */
 static bool is_by_timing(const struct dw_profile *profile, const struct request *request)
 {
@@ -162,6 +195,8 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 {
     if (is_by_timing(profile, request))
         return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
+    if (is_by_sample(profile, request))
+        return report_samples(profile, request, file);
     if (is_by_line(profile, request))
         return report_lines(profile, request, file);
     if (is_by_function(profile, request))
@@ -172,7 +207,7 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 static int report(char **files, int count, const struct request *request)
 {
     int status = 0;
-    struct dw_profile *profile = dw_cli_load(files, count, 0, &status);
+    struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (profile) {
         int written = report_as_asked(profile, request, files[0]);
         status = written ? written : status;
@@ -189,10 +224,12 @@ static int check(struct request *request)
     const char *of_lines = dw_line_words_given(&request->lines);
     if (by && of_lines && strcmp(by, "line") != 0)
         return dw_cli_usage("--%s goes with --by line", of_lines);
-    if (by && of_functions && strcmp(by, "function") != 0 && strcmp(by, "line") != 0)
+    if (by && of_functions && !dw_sample_by_is_known(by))
         return dw_cli_usage("--%s goes with --by function", of_functions);
+    request->native.lines =
+        of_lines || (by && !strcmp(by, "line")) || !strcmp(request->format, "json");
     request->lens = find_format(request->format);
-    return request->lens ? 0 : DW_EXIT_USAGE;
+    return request->lens ? dw_native_words_check(&request->native) : DW_EXIT_USAGE;
 }
 
 static int parse_and_report(struct request *request, int argc, char **argv)
@@ -205,6 +242,7 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "limit", .value = &words->limit, .uses = &functions->restrictions},
         {.name = "columns", .value = &words->columns},
         {.name = "format", .value = &request->format},
+        {.name = "names", .value = &request->native.names},
         {.name = "match", .uses = &functions->restrictions},
         {.name = "callers", .flag = &functions->callers},
         {.name = "callees", .flag = &functions->callees},

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/dump_words.h"
 
-#include <inttypes.h>
+#include "attach/describe.h"
 
-void dw_python_put_version(uint32_t version, struct dw_out *out)
-{
-    dw_out_printf(out, "%u.%u", version >> 24, version >> 16 & 0xff);
-    if (version & 0xffff)
-        dw_out_printf(out, ".%u", version >> 8 & 0xff);
-}
+#include <inttypes.h>
 
 static const char *state_word(char state)
 {

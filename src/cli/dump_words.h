@@ -15,7 +15,5 @@ struct dw_dump_words {
 
 void dw_dump_put_text(const struct dw_dump_words *words, struct dw_out *out);
 void dw_dump_put_json(const struct dw_dump_words *words, struct dw_out *out);
-/* "3.12.1", or as much of it as is known. */
-void dw_python_put_version(uint32_t version, struct dw_out *out);
 
 #endif

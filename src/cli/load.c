@@ -3,6 +3,8 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "base/file.h"
+#include "import/import.h"
 #include "lens/timings.h"
 #include "log/reader.h"
 
@@ -33,7 +35,20 @@ static bool can_go_on(int error)
            error == DW_ERR_VERSION || error == DW_ERR_DAMAGED;
 }
 
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *status)
+/* A log, or what another tool wrote. */
+static int read_file(const char *path, unsigned flags, struct dw_profile *profile)
+{
+    struct dw_file file;
+    int error = dw_log_read_file(path, flags, profile);
+    if (error != DW_ERR_NOT_DWELL || dw_file_open(path, &file))
+        return error;
+    const char *slash = strrchr(path, '/');
+    error = dw_import(file.data, file.size, slash ? slash + 1 : path, profile);
+    dw_file_close(&file);
+    return error;
+}
+
+struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status)
 {
     struct dw_profile *profile;
     int error = dw_profile_new(&profile);
@@ -43,7 +58,7 @@ struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, int *sta
     }
     bool loaded = false;
     for (int i = 0; i < count; i++) {
-        error = dw_log_read_file(files[i], flags, profile);
+        error = read_file(files[i], flags, profile);
         loaded = loaded || !error;
         if (error)
             *status = dw_cli_error(files[i], error);

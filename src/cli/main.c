@@ -17,6 +17,8 @@ static const struct command commands[] = {
     {"diff", "say what changed between two recordings, and why", dw_cmd_diff},
     {"merge", "make one recording of many processes, hosts or runs", dw_cmd_merge},
     {"time", "time Python code, and compare it with other code", dw_cmd_time},
+    {"attach", "record a running Python process from outside", dw_cmd_attach},
+    {"top", "watch a Python process live, in the terminal", dw_cmd_top},
     {"dump", "print what every thread of a running process is doing", dw_cmd_dump},
     {"check", "verify a recording, and say what a damaged one still holds", dw_cmd_check},
 };
@@ -39,6 +41,8 @@ static int print_help(FILE *stream)
           "  dwell diff before.dwell after.dwell           what got slower, and why\n"
           "  dwell merge rank*.dwell -o all.dwell          many processes as one recording\n"
           "  dwell time 'sorted(x)' 'x.sort()' -s 'x = list(range(999))'\n"
+          "  dwell attach 4711 --duration 10               record process 4711 for ten seconds\n"
+          "  dwell top 4711                                watch it live\n"
           "  dwell dump 4711                               where process 4711 is right now\n"
           "\n"
           "'dwell COMMAND --help' explains a command.\n",

@@ -3,9 +3,11 @@
  * on its first line, and so are its calls: calls are recorded without their lines.
  * Names are written once and are numbers from then on. */
 #include "base/error.h"
+#include "lens/callgrind_stacks.h"
 #include "lens/functions.h"
 #include "lens/lens.h"
 #include "lens/notes.h"
+#include "lens/stack_tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,7 +41,8 @@ static int number_files(struct callgrind *callgrind)
     return 0;
 }
 
-static void put_header(struct dw_out *out, const struct dw_profile *profile, uint64_t total)
+void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profile,
+                             const char *event, uint64_t total)
 {
     dw_out_text(out, "# callgrind format\nversion: 1\ncreator: dwell " DW_VERSION "\n");
     if (profile->process_count) {
@@ -49,8 +52,9 @@ static void put_header(struct dw_out *out, const struct dw_profile *profile, uin
         dw_out_printable(out, argv.bytes, argv.size);
         dw_out_text(out, argv.size ? "\n" : "");
     }
+    dw_notes_put_sampling(out, profile, "# ");
     dw_notes_put_losses(out, profile, "# ");
-    dw_out_printf(out, "positions: line\nevents: ns\nsummary: %" PRIu64 "\n", total);
+    dw_out_printf(out, "positions: line\nevents: %s\nsummary: %" PRIu64 "\n", event, total);
 }
 
 static void put_file(struct callgrind *callgrind, const char *key, uint32_t function)
@@ -107,13 +111,15 @@ static int write_callgrind(const struct dw_profile *profile, const struct dw_len
 {
     (void)options;
     struct callgrind callgrind = {.out = out};
+    if (dw_samples_are_in(profile))
+        return dw_callgrind_put_stacks(out, profile);
     int error = dw_functions_make(profile, false, &callgrind.functions);
     if (error)
         return error;
     dw_out_init_memory(&callgrind.scratch);
     error = number_files(&callgrind);
     if (!error)
-        put_header(out, profile, callgrind.functions.all.total);
+        dw_callgrind_put_header(out, profile, "ns", callgrind.functions.all.total);
     for (uint32_t i = 0; !error && i < callgrind.functions.count && !out->error; i++)
         put_function(&callgrind, i);
     if (!error)
@@ -130,5 +136,6 @@ const struct dw_lens dw_lens_callgrind = {
     .name = "callgrind",
     .summary = "functions and calls, for KCachegrind and QCachegrind",
     .extension = ".callgrind",
+    .shows_places = true,
     .write = write_callgrind,
 };

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Folded stacks, "<main>;a;b 123", as flamegraph.pl and its kin take them: one
- * line for each path with its self time in microseconds. */
+ * line for each path with its self time in microseconds, or its number of samples where
+ * nothing says how long these were. */
+#include "base/error.h"
+#include "lens/functions.h"
 #include "lens/lens.h"
+#include "lens/line_stacks.h"
 #include "lens/row.h"
+
+#include <inttypes.h>
 
 #define FRAMES_MAX DW_SPELL_MAX
 
@@ -34,9 +40,74 @@ static void put_stack(struct dw_out *out, const struct dw_rows *rows, const stru
     }
 }
 
+/* Numbers of samples stay what they are. */
+static uint64_t weight_of(bool is_count, uint64_t ns)
+{
+    return is_count ? ns : ns / 1000 + (ns % 1000 >= 500);
+}
+
+static void put_line(struct dw_out *out, const struct dw_profile *profile,
+                     const struct dw_place *place)
+{
+    struct dw_string source = dw_place_source(profile, place);
+    struct dw_string file =
+        dw_file_without_dirs(source.size ? source : dw_place_module(profile, place));
+    put_name(out, dw_profile_string(profile, dw_place_frame(profile, place)->name));
+    if (!file.size)
+        return;
+    dw_out_text(out, " (");
+    put_name(out, file);
+    if (source.size && place->line)
+        dw_out_printf(out, ":%" PRIu32, place->line);
+    dw_out_char(out, ')');
+}
+
+static void put_line_stack(struct dw_out *out, const struct dw_profile *profile,
+                           const struct dw_line_stacks *stacks, const struct dw_speller *speller,
+                           dw_path_id path)
+{
+    struct dw_spelling spelling;
+    dw_speller_spell(speller, path, FRAMES_MAX, &spelling);
+    put_name(out, dw_profile_path_name(profile, DW_PATH_ROOT));
+    for (uint32_t i = 0; i < spelling.count; i++) {
+        dw_out_char(out, ';');
+        if (spelling.cut && i == spelling.cut_at) {
+            dw_spelling_put_cut(out, &spelling);
+            dw_out_char(out, ';');
+        }
+        uint32_t spot = stacks->paths.paths[spelling.paths[i]].frame;
+        if (spot)
+            put_line(out, profile, stacks->spots.first[spot]);
+    }
+}
+
+static int write_lines(const struct dw_profile *profile, struct dw_out *out)
+{
+    struct dw_line_stacks stacks = {0};
+    struct dw_speller speller = {0};
+    bool are_counts = dw_samples_are_counts(profile);
+    int error = dw_line_stacks_make(profile, &stacks);
+    if (!error)
+        error = dw_speller_init(&speller, stacks.paths.paths, stacks.paths.count);
+    for (dw_path_id path = 0; !error && path < stacks.paths.count && !out->error; path++) {
+        uint64_t weight = weight_of(are_counts, stacks.self[path].weight);
+        if (!weight)
+            continue;
+        put_line_stack(out, profile, &stacks, &speller, path);
+        dw_out_char(out, ' ');
+        dw_out_u64(out, weight);
+        dw_out_char(out, '\n');
+    }
+    dw_line_stacks_release(&stacks);
+    dw_speller_release(&speller);
+    return error;
+}
+
 static int write_collapsed(const struct dw_profile *profile, const struct dw_lens_options *options,
                            struct dw_out *out)
 {
+    if (options->with_lines && dw_samples_are_in(profile))
+        return write_lines(profile, out);
     bool is_tree = options->by == DW_BY_THREAD || options->by == DW_BY_PROCESS;
     struct dw_rows rows;
     int error = dw_rows_make(
@@ -46,14 +117,14 @@ static int write_collapsed(const struct dw_profile *profile, const struct dw_len
     struct dw_string root = {"", 0};
     for (uint32_t i = 0; i < rows.count && !out->error; i++) {
         const struct dw_row *row = &rows.rows[i];
-        uint64_t weight_us = row->self / 1000 + (row->self % 1000 >= 500);
+        uint64_t weight = weight_of(rows.are_counts, row->self);
         if (row->parent == DW_ROW_NONE)
             root = row->name;
-        if (!weight_us)
+        if (!weight)
             continue;
         put_stack(out, &rows, row, root);
         dw_out_char(out, ' ');
-        dw_out_u64(out, weight_us);
+        dw_out_u64(out, weight);
         dw_out_char(out, '\n');
     }
     dw_rows_release(&rows);

@@ -88,6 +88,7 @@ static const struct dw_column columns[] = {
     {"parent_name", "parent_name", "parent name", DW_COLUMN_TEXT, NULL, put_parent_name},
     {"percents_of_total", "percents_of_total", "% of total", DW_COLUMN_SHARE, get_total, NULL},
     {"count", "count", "count", DW_COLUMN_NUMBER, get_count, NULL},
+    {"samples", "samples", "samples", DW_COLUMN_NUMBER, get_count, NULL},
     TIMES(total, "total", get_total),
     TIMES(total_inner, "total inner", get_inner),
     TIMES(average, "average", dw_row_average),
@@ -160,10 +161,20 @@ void dw_column_put(const struct dw_column *column, struct dw_out *out, const str
     switch (column->kind) {
     case DW_COLUMN_TEXT: column->text(out, rows, row); break;
     case DW_COLUMN_NUMBER: dw_out_u64(out, column->get(row)); break;
-    case DW_COLUMN_TIME: dw_out_duration(out, column->get(row)); break;
-    case DW_COLUMN_TIME_US: dw_out_u64(out, column->get(row) / 1000); break;
+    case DW_COLUMN_TIME: dw_rows_put_time(out, rows, column->get(row)); break;
+    case DW_COLUMN_TIME_US:
+        dw_out_u64(out, rows->are_counts ? column->get(row) : column->get(row) / 1000);
+        break;
     case DW_COLUMN_SHARE: put_share(out, row); break;
     }
+}
+
+void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t ns)
+{
+    if (rows->are_counts)
+        dw_out_u64(out, ns);
+    else
+        dw_out_duration(out, ns);
 }
 
 static uint64_t divide_rounded(uint64_t value, uint64_t divisor)

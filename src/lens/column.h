@@ -43,6 +43,8 @@ uint64_t dw_column_number(const struct dw_column *column, const struct dw_row *r
 void dw_column_put(const struct dw_column *column, struct dw_out *out, const struct dw_rows *rows,
                    const struct dw_row *row);
 
+/* A time of the rows: a duration, or a number of samples when these stand for no known time. */
+void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t ns);
 /* A duration with four significant digits or so: "1.234 s", "56.78 ms", "987 ns". */
 void dw_out_duration(struct dw_out *out, uint64_t ns);
 

@@ -4,12 +4,26 @@
  * A recording that holds nothing but lines is written by line. */
 #include "lens/column.h"
 #include "lens/line_list.h"
+#include "lens/stack_tree.h"
 
 #include <stdlib.h>
 
 static const char *const default_columns[] = {
     "node_id", "name",   "parent_id",  "parent_name", "total_us", "total_inner_us",
     "count",   "min_us", "average_us", "max_us",      NULL};
+
+/* Of samples there are no entries that could be short or long. */
+static const char *const sample_columns[] = {"node_id",  "name",    "parent_id", "parent_name",
+                                             "total_us", "self_us", "samples",   NULL};
+static const char *const count_columns[] = {"node_id", "name",    "parent_id", "parent_name",
+                                            "self",    "samples", NULL};
+
+static const char *const *columns_of(const struct dw_profile *profile)
+{
+    if (dw_samples_are_counts(profile))
+        return count_columns;
+    return dw_samples_are_in(profile) ? sample_columns : default_columns;
+}
 
 static void put_header(struct dw_out *out, const struct dw_column **columns, size_t count)
 {
@@ -43,7 +57,7 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
     if (dw_lines_are_all(profile) && !options->columns)
         return dw_line_csv.write(profile, options, out);
     dw_out_init_memory(&cell);
-    int error = dw_columns_choose(options, default_columns, &columns, &count);
+    int error = dw_columns_choose(options, columns_of(profile), &columns, &count);
     if (!error)
         error = dw_rows_make(profile, options, &rows);
     if (!error)

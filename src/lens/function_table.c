@@ -151,6 +151,7 @@ static int write_function_table(const struct dw_profile *profile,
     if (error)
         return error;
     measure(&page);
+    dw_notes_put_sampling(out, profile, "");
     if (!wanted->callers && !wanted->callees)
         put_functions(&page);
     if (wanted->callers)

@@ -11,7 +11,8 @@
 
 static bool is_call(uint32_t kind)
 {
-    return kind == DW_FRAME_FUNCTION || kind == DW_FRAME_BUILTIN;
+    return kind == DW_FRAME_FUNCTION || kind == DW_FRAME_BUILTIN || kind == DW_FRAME_NATIVE ||
+           kind == DW_FRAME_MARK;
 }
 
 /* Frames alone do not tell: those of lines are functions too, and have no path. */

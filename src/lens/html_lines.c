@@ -30,7 +30,7 @@ static void put_columns(struct dw_out *out)
                       "%s{\"id\":\"%s\",\"label\":\"%s\",\"metric\":%d,\"form\":\"%s\","
                       "\"always\":%s,\"about\":\"%s\"}",
                       i ? ",\n" : "", column->id, column->heading, (int)column->metric,
-                      forms[column->form], column->is_present ? "false" : "true", column->about);
+                      forms[column->form], column->sparse ? "false" : "true", column->about);
     dw_out_char(out, ']');
 }
 

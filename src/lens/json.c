@@ -303,6 +303,8 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
             error = put_lines(out, profile);
         if (!error && profile->timing_count)
             error = dw_timings_put_json(out, profile);
+        if (rows.are_samples)
+            dw_notes_put_json_sampling(out, profile);
         dw_notes_put_json_losses(out, profile);
         dw_out_text(out, "\n}\n");
     }
@@ -317,5 +319,6 @@ const struct dw_lens dw_lens_json = {
     .extension = ".json",
     .shows_lines = true,
     .shows_timings = true,
+    .shows_places = true,
     .write = write_json,
 };

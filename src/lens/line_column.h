@@ -20,14 +20,18 @@ struct dw_line_column {
     enum dw_line_metric metric;
     enum dw_line_form form;
     bool (*is_present)(const struct dw_line_listing *function); /* NULL: always */
+    bool sparse;                                                /* zeros are not shown */
     const char *about;
 };
 
 /* The i-th column, NULL past the end. */
 const struct dw_line_column *dw_line_column_at(size_t index);
-/* Whether people are shown it for that function; data always has all. */
+/* Whether people are shown it for that function. */
 bool dw_line_column_is_present(const struct dw_line_column *column,
                                const struct dw_line_listing *function);
+
+/* Whether data has it: always, but for what only samples tell. */
+bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw_line_list *list);
 
 #define DW_LINE_CELL_MAX 32
 /* The cell for people, times in `unit_s`; empty when there is nothing to say. `line` is a line or

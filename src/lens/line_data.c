@@ -35,15 +35,16 @@ static void put_csv_cell(struct dw_out *out, const struct dw_line_column *column
                       is_time(column) ? number / 1e9 : number);
 }
 
-static void put_csv_line(struct dw_out *out, const struct dw_line_listing *function,
-                         const struct dw_line_entry *entry)
+static void put_csv_line(struct dw_out *out, const struct dw_line_list *list,
+                         const struct dw_line_listing *function, const struct dw_line_entry *entry)
 {
     const struct dw_line_column *column;
     put_field(out, function->file);
     put_field(out, function->name);
     dw_out_printf(out, "%" PRIu32 ",%" PRIu32, function->line, entry->number);
     for (size_t i = 0; (column = dw_line_column_at(i)); i++)
-        put_csv_cell(out, column, function, entry->measured);
+        if (dw_line_column_is_data(column, list))
+            put_csv_cell(out, column, function, entry->measured);
     dw_out_char(out, ',');
     if (entry->text.size)
         dw_out_csv_field(out, entry->text.bytes, entry->text.size);
@@ -60,13 +61,14 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
         return error;
     dw_out_text(out, "file,function,function_line,line");
     for (size_t i = 0; (column = dw_line_column_at(i)); i++)
-        dw_out_printf(out, ",%s", column->id);
+        if (dw_line_column_is_data(column, &list))
+            dw_out_printf(out, ",%s", column->id);
     dw_out_text(out, ",source\n");
     for (uint32_t f = 0; f < list.count; f++) {
         const struct dw_line_listing *function = &list.functions[f];
         for (uint32_t i = 0; i < function->count && !out->error; i++)
             if (list.entries[function->first + i].measured)
-                put_csv_line(out, function, &list.entries[function->first + i]);
+                put_csv_line(out, &list, function, &list.entries[function->first + i]);
     }
     dw_line_list_release(&list);
     return 0;
@@ -92,12 +94,13 @@ static void put_json_cell(struct dw_out *out, const struct dw_line_column *colum
         dw_out_text(out, "null");
 }
 
-static void put_json_cells(struct dw_out *out, const struct dw_line_listing *function,
-                           const struct dw_line *line)
+static void put_json_cells(struct dw_out *out, const struct dw_line_list *list,
+                           const struct dw_line_listing *function, const struct dw_line *line)
 {
     const struct dw_line_column *column;
     for (size_t i = 0; (column = dw_line_column_at(i)); i++)
-        put_json_cell(out, column, function, line);
+        if (dw_line_column_is_data(column, list))
+            put_json_cell(out, column, function, line);
 }
 
 static void put_json_callee(struct dw_out *out, const struct dw_line_list *list,
@@ -108,7 +111,7 @@ static void put_json_callee(struct dw_out *out, const struct dw_line_list *list,
     put_json_string(out, "file", dw_profile_string(list->profile, frame->file));
     dw_out_printf(out, ", \"line\": %" PRIu32 ", ", frame->line);
     put_json_string(out, "name", dw_profile_string(list->profile, frame->name));
-    put_json_cells(out, function, callee);
+    put_json_cells(out, list, function, callee);
     dw_out_char(out, '}');
 }
 
@@ -116,7 +119,7 @@ static void put_json_line(struct dw_out *out, const struct dw_line_list *list,
                           const struct dw_line_listing *function, const struct dw_line_entry *entry)
 {
     dw_out_printf(out, "{\"line\": %" PRIu32, entry->number);
-    put_json_cells(out, function, entry->measured);
+    put_json_cells(out, list, function, entry->measured);
     dw_out_text(out, ", ");
     if (entry->text.bytes)
         put_json_string(out, "source", entry->text);
@@ -149,7 +152,7 @@ static void put_json_function(struct dw_out *out, const struct dw_line_list *lis
     else
         dw_out_text(out, ", \"calls\": null");
     dw_out_printf(out, ", \"total_ns\": %" PRIu64 ", \"suspended_ns\": %" PRIu64,
-                  function->totals[DW_LINE_TIME], function->totals[DW_LINE_SUSPENDED]);
+                  dw_line_listing_time(function), function->totals[DW_LINE_SUSPENDED]);
     dw_out_printf(out, ", \"recursive\": %s, \"source\": \"%s\", \"lines\": [",
                   function->recursive ? "true" : "false", sources[function->source]);
     for (uint32_t i = 0; i < function->count && !out->error; i++) {
@@ -183,6 +186,8 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
     dw_out_text(out, "{\n  \"dwell\": \"" DW_VERSION "\",\n  \"functions\": ");
     dw_line_data_put_functions(out, &list);
     dw_out_printf(out, ",\n  \"functions_left_out\": %" PRIu32, list.left_out);
+    if (list.is_sampled)
+        dw_notes_put_json_sampling(out, profile);
     dw_notes_put_json_losses(out, profile);
     dw_out_text(out, "\n}\n");
     dw_line_list_release(&list);

@@ -55,7 +55,7 @@ static int compare_places(const void *left, const void *right)
 static int compare_totals(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
-    int order = ascending(a->totals[DW_LINE_TIME], b->totals[DW_LINE_TIME]);
+    int order = ascending(dw_line_listing_time(a), dw_line_listing_time(b));
     return order ? order : compare_places(a, b);
 }
 
@@ -116,8 +116,10 @@ static void add_row(struct dw_line_listing *function, const struct dw_line *row)
         return;
     }
     if (!row->line) {
-        function->calls_known = true;
+        bool is_sampled = row->values[DW_LINE_SAMPLES] > 0;
+        function->calls_known = !is_sampled || row->values[DW_LINE_HITS];
         function->calls = row->values[DW_LINE_HITS];
+        function->sampled = row->values[DW_LINE_TOTAL];
         return;
     }
     for (size_t i = 0; i < DW_LINE_METRICS; i++)
@@ -140,6 +142,7 @@ static int sort_rows(struct dw_line_list *list, uint32_t *place)
         if (!function->rows)
             function->rows = &list->rows[i];
         add_row(function, list->rows[i]);
+        list->is_sampled |= list->rows[i]->values[DW_LINE_SAMPLES] > 0;
     }
     return 0;
 }
@@ -156,7 +159,8 @@ static bool is_match(const struct dw_line_listing *function, const regex_t *patt
 
 static bool has_run(const struct dw_line_listing *function)
 {
-    return function->calls || function->totals[DW_LINE_HITS] || function->totals[DW_LINE_TIME];
+    return function->calls || function->totals[DW_LINE_HITS] || function->totals[DW_LINE_TIME] ||
+           function->totals[DW_LINE_SAMPLES];
 }
 
 static int filter(struct dw_line_list *list, const struct dw_line_options *options)

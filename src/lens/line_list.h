@@ -49,6 +49,7 @@ struct dw_line_listing {
     bool calls_known;
     uint64_t calls;
     uint64_t totals[DW_LINE_METRICS]; /* of all lines; that of `time` is the function's */
+    uint64_t sampled;                 /* time of the samples in it, each once in recursion */
     bool recursive;                   /* some line's inclusive time is more than its time */
     bool has_callees;                 /* what it called was measured too */
     enum dw_line_source source;
@@ -57,11 +58,18 @@ struct dw_line_listing {
     uint32_t first, count; /* of the list's entries */
 };
 
+/* The function's time, whoever measured it. */
+static inline uint64_t dw_line_listing_time(const struct dw_line_listing *function)
+{
+    return function->totals[DW_LINE_TIME] ? function->totals[DW_LINE_TIME] : function->sampled;
+}
+
 struct dw_line_list {
     const struct dw_profile *profile;
     struct dw_line_listing *functions; /* by file, line and name, unless asked otherwise */
     uint32_t count;
     uint32_t left_out; /* functions that did not match or never ran */
+    bool is_sampled;   /* some function is */
     struct dw_line_entry *entries;
     uint32_t entry_count, entry_capacity;
     const struct dw_line **rows;

@@ -2,6 +2,7 @@
  * Lines for people, in the very layout of line_profiler. */
 #include "lens/line_column.h"
 #include "lens/notes.h"
+#include "lens/stack_tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ struct page {
     const struct dw_line_list *list;
     const struct dw_line_options *options;
     struct dw_out *out;
+    bool are_counts; /* times are numbers of samples */
     /* Of the function at hand: */
     const struct dw_line_listing *function;
     const struct dw_line_column *columns[COLUMNS_MAX];
@@ -40,7 +42,8 @@ static const struct dw_line_entry *entry_at(const struct page *page, uint32_t in
 static void show(const struct page *page, size_t column, const struct dw_line *line,
                  char cell[DW_LINE_CELL_MAX])
 {
-    dw_line_column_show(page->columns[column], page->function, line, page->options->unit_s, cell);
+    double unit_s = page->are_counts ? 1e-9 : page->options->unit_s;
+    dw_line_column_show(page->columns[column], page->function, line, unit_s, cell);
 }
 
 static void widen(struct page *page, const struct dw_line *line)
@@ -86,7 +89,10 @@ static void put_heading(struct page *page)
     const struct dw_line_listing *function = page->function;
     const char *note = dw_line_source_note(function->source);
     struct dw_out *out = page->out;
-    dw_out_printf(out, "Total time: %g s\nFile: ", seconds(function->totals[DW_LINE_TIME]));
+    if (page->are_counts)
+        dw_out_printf(out, "Samples: %" PRIu64 "\nFile: ", function->sampled);
+    else
+        dw_out_printf(out, "Total time: %g s\nFile: ", seconds(dw_line_listing_time(function)));
     put_string(out, function->file);
     dw_out_text(out, "\nFunction: ");
     put_string(out, function->name);
@@ -184,9 +190,13 @@ static void put_function(struct page *page)
     dw_out_char(page->out, '\n');
 }
 
-static void put_summary(struct dw_out *out, const struct dw_line_listing *function)
+static void put_summary(const struct page *page, const struct dw_line_listing *function)
 {
-    dw_out_printf(out, "%6.2f seconds - ", seconds(function->totals[DW_LINE_TIME]));
+    struct dw_out *out = page->out;
+    if (page->are_counts)
+        dw_out_printf(out, "%6" PRIu64 " samples - ", function->sampled);
+    else
+        dw_out_printf(out, "%6.2f seconds - ", seconds(dw_line_listing_time(function)));
     put_string(out, function->file);
     dw_out_printf(out, ":%" PRIu32 " - ", function->line);
     put_string(out, function->name);
@@ -197,14 +207,15 @@ static void put_all(struct page *page)
 {
     const struct dw_line_list *list = page->list;
     const struct dw_line_options *options = page->options;
-    dw_out_printf(page->out, "Timer unit: %g s\n\n", options->unit_s);
+    if (!page->are_counts)
+        dw_out_printf(page->out, "Timer unit: %g s\n\n", options->unit_s);
     for (uint32_t i = 0; options->details && i < list->count && !page->out->error; i++) {
         page->function = &list->functions[i];
         put_function(page);
     }
     if (options->summarize || !options->details)
         for (uint32_t i = 0; i < list->count && !page->out->error; i++)
-            put_summary(page->out, &list->functions[i]);
+            put_summary(page, &list->functions[i]);
 }
 
 static int write_lines(const struct dw_profile *profile, const struct dw_lens_options *options,
@@ -213,9 +224,11 @@ static int write_lines(const struct dw_profile *profile, const struct dw_lens_op
     struct dw_line_list list;
     struct page page = {
         .list = &list, .options = options->lines ? options->lines : &dw_line_defaults, .out = out};
+    page.are_counts = dw_samples_are_counts(profile);
     int error = dw_line_list_make(profile, page.options, &list);
     if (error)
         return error;
+    dw_notes_put_sampling(out, profile, "");
     put_all(&page);
     dw_notes_put_losses(out, profile, "");
     dw_line_list_release(&list);
@@ -226,5 +239,6 @@ const struct dw_lens dw_lens_lines = {
     .name = "lines",
     .summary = "the source with what was measured on its lines",
     .shows_lines = true,
+    .shows_places = true,
     .write = write_lines,
 };

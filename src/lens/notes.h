@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lines for people about what a profile could not keep: no lens hides a loss. */
+ * Lines for people about what a profile could not keep, and about how it was sampled: no lens
+ * hides a loss. */
 #ifndef DW_LENS_NOTES_H
 #define DW_LENS_NOTES_H
 
@@ -12,5 +13,12 @@ uint64_t dw_notes_dropped(const struct dw_profile *profile);
 void dw_notes_put_losses(struct dw_out *out, const struct dw_profile *profile, const char *prefix);
 /* The same as numbers: a comma and the member "losses" of a JSON object. */
 void dw_notes_put_json_losses(struct dw_out *out, const struct dw_profile *profile);
+
+/* How samples were taken and how well that went, a line for each mode, after `prefix`; who had
+ * the GIL, when that is known. Nothing when there are none. */
+void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
+                           const char *prefix);
+/* The same of each process that was sampled: a comma and the member "sampling" of an object. */
+void dw_notes_put_json_sampling(struct dw_out *out, const struct dw_profile *profile);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "lens/column.h"
 #include "lens/roster.h"
+#include "lens/stack_tree.h"
 
 #define ROW_MAX (1u << 24)
 #define PATH_FRAMES_MAX 256 /* of a path in one cell */
@@ -81,12 +82,13 @@ static int row_of_path(struct building *building, dw_path_id path, uint32_t *ind
     }
 }
 
-/* The root is one entry of each process (or thread) although it may never have ended. */
-static int merge_root(struct dw_metric *into, const struct dw_metric *from)
+/* The root is one entry of each process (or thread) although it may never have ended; samples
+ * of threads add up in it, as those of their functions do. */
+static int merge_root(struct dw_metric *into, const struct dw_metric *from, bool is_sampled)
 {
     struct dw_histogram_entry bucket = {dw_histogram_bucket(from->total), 1};
     struct dw_metric entry = *from;
-    entry.count = 1;
+    entry.count = is_sampled ? from->count : 1;
     entry.min = entry.max = from->total;
     entry.open_total = 0;
     entry.sum_squares = (unsigned __int128)from->total * from->total;
@@ -107,7 +109,7 @@ static int add_metric(struct building *building, const struct dw_thread_metric *
     struct dw_row *row = &building->rows->rows[index];
     row->measured = true;
     if (is_root)
-        return merge_root(&row->metric, &measured->metric);
+        return merge_root(&row->metric, &measured->metric, building->rows->are_samples);
     struct dw_row *parent = &building->rows->rows[row->parent];
     if (parent->path != DW_PATH_ROOT || with_root)
         parent->children_open += measured->metric.open_total;
@@ -117,8 +119,8 @@ static int add_metric(struct building *building, const struct dw_thread_metric *
 static int add_thread(struct building *building, uint32_t index)
 {
     const struct dw_thread *thread = &building->profile->threads[index];
-    bool with_root =
-        building->rows->by == DW_BY_THREAD || building->first_threads[thread->process] == index;
+    bool with_root = building->rows->by == DW_BY_THREAD || thread->samples.count ||
+                     building->first_threads[thread->process] == index;
     for (uint32_t i = 0; i < thread->metric_count; i++) {
         int error = add_metric(building, &thread->metrics[i], with_root);
         if (error)
@@ -245,8 +247,11 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
     const struct dw_column *column = options->sort ? dw_column_find(options->sort) : NULL;
     if (options->sort && !column)
         return DW_ERR_ARGUMENT;
-    struct dw_rows made = {.profile = profile, .by = options->by};
-    int error = dw_speller_init(&made.speller, profile);
+    struct dw_rows made = {.profile = profile,
+                           .by = options->by,
+                           .are_samples = dw_samples_are_in(profile),
+                           .are_counts = dw_samples_are_counts(profile)};
+    int error = dw_speller_init(&made.speller, profile->paths.paths, profile->paths.count);
     if (!error)
         error = build(&made);
     if (!error && options->by == DW_BY_PATH)

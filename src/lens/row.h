@@ -31,6 +31,8 @@ struct dw_row {
 struct dw_rows {
     const struct dw_profile *profile;
     enum dw_by by;
+    bool are_samples; /* counts are of samples */
+    bool are_counts;  /* and so are times */
     struct dw_row *rows;
     uint32_t count, capacity;
     uint32_t left_out; /* rows beyond the limit */

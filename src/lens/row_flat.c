@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 #include "lens/column.h"
+#include "lens/outermost.h"
 
 /* Keeps the rows that pass, as a flat list in the same order. */
 static void keep_measured_paths(struct dw_rows *rows)
@@ -33,68 +34,23 @@ int dw_rows_flatten_paths(struct dw_rows *rows)
     return error;
 }
 
-/* A walk over all paths that knows, at each, which frames are already open. */
-struct recursion {
-    const struct dw_path *paths;
-    dw_path_id *first, *next; /* child and sibling; 0: none */
-    uint32_t *open;           /* of each frame: how often it is on the way here */
-    bool *outermost;          /* of each path: its frame is not further up too */
-};
-
-static int recursion_init(struct recursion *recursion, const struct dw_profile *profile)
+/* Of each path: whether its frame is not further up too. NULL when out of memory. */
+static bool *find_outermost(const struct dw_profile *profile)
 {
     uint32_t count = profile->paths.count;
-    *recursion = (struct recursion){
-        .paths = profile->paths.paths,
-        .first = calloc(count, sizeof(dw_path_id)),
-        .next = calloc(count, sizeof(dw_path_id)),
-        .open = calloc(profile->frames.count, sizeof(uint32_t)),
-        .outermost = calloc(count, sizeof(bool)),
-    };
-    if (!recursion->first || !recursion->next || !recursion->open || !recursion->outermost)
-        return DW_ERR_MEMORY;
-    for (dw_path_id path = count; --path > 0;) {
-        dw_path_id parent = recursion->paths[path].parent;
-        recursion->next[path] = recursion->first[parent];
-        recursion->first[parent] = path;
-    }
-    return 0;
-}
-
-static void recursion_release(struct recursion *recursion)
-{
-    free(recursion->first);
-    free(recursion->next);
-    free(recursion->open);
-    free(recursion->outermost);
-}
-
-static void enter(struct recursion *recursion, dw_path_id path)
-{
-    recursion->outermost[path] = recursion->open[recursion->paths[path].frame]++ == 0;
-}
-
-static void leave(struct recursion *recursion, dw_path_id path)
-{
-    recursion->open[recursion->paths[path].frame]--;
-}
-
-static void find_outermost(struct recursion *recursion)
-{
-    dw_path_id at = DW_PATH_ROOT;
-    enter(recursion, at);
-    for (;;) {
-        dw_path_id next = recursion->first[at];
-        while (!next && at != DW_PATH_ROOT) {
-            leave(recursion, at);
-            next = recursion->next[at];
-            at = recursion->paths[at].parent;
-        }
-        if (!next)
-            return;
-        at = next;
-        enter(recursion, at);
-    }
+    bool *outermost = malloc(count * sizeof *outermost);
+    uint32_t *frames = malloc(count * sizeof *frames);
+    int error = outermost && frames ? 0 : DW_ERR_MEMORY;
+    for (dw_path_id path = 0; !error && path < count; path++)
+        frames[path] = profile->paths.paths[path].frame;
+    if (!error)
+        error = dw_outermost_find(profile->paths.paths, count, frames, profile->frames.count,
+                                  outermost);
+    free(frames);
+    if (!error)
+        return outermost;
+    free(outermost);
+    return NULL;
 }
 
 static int add_to_name(struct dw_row *into, const struct dw_row *from, bool outermost)
@@ -130,16 +86,16 @@ static struct dw_row *name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_
     return list->rows ? &list->rows[row_of_frame[frame]] : NULL;
 }
 
-static int merge_names(const struct dw_rows *tree, const struct recursion *recursion,
-                       uint32_t *row_of_frame, struct dw_rows *list)
+static int merge_names(const struct dw_rows *tree, const bool *outermost, uint32_t *row_of_frame,
+                       struct dw_rows *list)
 {
+    const struct dw_path *paths = tree->profile->paths.paths;
     for (uint32_t i = 0; i < tree->count; i++) {
         const struct dw_row *row = &tree->rows[i];
         if (!row->measured)
             continue;
-        struct dw_row *named = name_row(list, row_of_frame, recursion->paths[row->path].frame, row);
-        int error =
-            named ? add_to_name(named, row, recursion->outermost[row->path]) : DW_ERR_MEMORY;
+        struct dw_row *named = name_row(list, row_of_frame, paths[row->path].frame, row);
+        int error = named ? add_to_name(named, row, outermost[row->path]) : DW_ERR_MEMORY;
         if (error)
             return error;
     }
@@ -156,20 +112,17 @@ static void swap_rows(struct dw_rows *a, struct dw_rows *b)
 int dw_rows_flatten_names(struct dw_rows *rows)
 {
     struct dw_rows list = {0};
-    struct recursion recursion;
     size_t size = rows->profile->frames.count * sizeof(uint32_t);
     uint32_t *row_of_frame = malloc(size);
-    int error = recursion_init(&recursion, rows->profile);
-    if (!error && !row_of_frame)
-        error = DW_ERR_MEMORY;
+    bool *outermost = find_outermost(rows->profile);
+    int error = row_of_frame && outermost ? 0 : DW_ERR_MEMORY;
     if (!error) {
         memset(row_of_frame, 0xff, size);
-        find_outermost(&recursion);
-        error = merge_names(rows, &recursion, row_of_frame, &list);
+        error = merge_names(rows, outermost, row_of_frame, &list);
         swap_rows(rows, &list);
     }
     dw_rows_release(&list);
-    recursion_release(&recursion);
+    free(outermost);
     free(row_of_frame);
     return error;
 }

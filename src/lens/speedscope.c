@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * For speedscope.app: the timeline of each thread as an evented profile. Without
- * any timeline, each path of a thread is one sample that weighs its self time. */
+ * any timeline, each path of a thread is one sample that weighs its self time. Samples are
+ * what they are. */
 #include "base/error.h"
 #include "lens/event_walk.h"
 #include "lens/name_cache.h"
 #include "lens/roster.h"
 #include "lens/row.h"
+#include "lens/speedscope_stacks.h"
+#include "lens/stack_tree.h"
 
 #include <stdlib.h>
 
@@ -171,6 +174,15 @@ static int put_samples(struct speedscope *scope)
     return 0;
 }
 
+static int put_paths(struct speedscope *scope)
+{
+    int error = put_frames(scope->out, scope->profile);
+    dw_out_text(scope->out, "]},\"profiles\":[");
+    if (error)
+        return error;
+    return scope->profile->block_count ? put_timelines(scope) : put_samples(scope);
+}
+
 static int write_speedscope(const struct dw_profile *profile, const struct dw_lens_options *options,
                             struct dw_out *out)
 {
@@ -181,10 +193,7 @@ static int write_speedscope(const struct dw_profile *profile, const struct dw_le
         return error;
     dw_out_text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
                      "\"exporter\":\"dwell@" DW_VERSION "\",\"shared\":{\"frames\":[\n");
-    error = put_frames(out, profile);
-    dw_out_text(out, "]},\"profiles\":[");
-    if (!error)
-        error = profile->block_count ? put_timelines(&scope) : put_samples(&scope);
+    error = dw_samples_are_in(profile) ? dw_speedscope_put_stacks(out, profile) : put_paths(&scope);
     dw_out_text(out, "]}\n");
     dw_event_walk_release(&scope.walk);
     return error;
@@ -192,8 +201,9 @@ static int write_speedscope(const struct dw_profile *profile, const struct dw_le
 
 const struct dw_lens dw_lens_speedscope = {
     .name = "speedscope",
-    .summary = "for speedscope.app: the timeline, or self times when there is none",
+    .summary = "for speedscope.app: samples, the timeline, or self times when there is none",
     .extension = ".speedscope.json",
     .needs_events = true,
+    .shows_places = true,
     .write = write_speedscope,
 };

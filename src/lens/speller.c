@@ -11,17 +11,16 @@ static void fill(struct dw_speller *speller, dw_path_id path)
 {
     const uint32_t *depths = speller->depths;
     const dw_path_id *jumps = speller->jumps;
-    dw_path_id parent = speller->profile->paths.paths[path].parent;
+    dw_path_id parent = speller->paths[path].parent;
     dw_path_id once = jumps[parent], twice = jumps[once];
     speller->depths[path] = depths[parent] + 1;
     bool equal = depths[parent] - depths[once] == depths[once] - depths[twice];
     speller->jumps[path] = equal ? twice : parent;
 }
 
-int dw_speller_init(struct dw_speller *speller, const struct dw_profile *profile)
+int dw_speller_init(struct dw_speller *speller, const struct dw_path *paths, uint32_t count)
 {
-    uint32_t count = profile->paths.count;
-    *speller = (struct dw_speller){.profile = profile};
+    *speller = (struct dw_speller){.paths = paths};
     speller->depths = calloc(count, sizeof *speller->depths);
     speller->jumps = calloc(count, sizeof *speller->jumps);
     if (!speller->depths || !speller->jumps) {
@@ -44,7 +43,7 @@ static dw_path_id ancestor(const struct dw_speller *speller, dw_path_id path, ui
 {
     while (speller->depths[path] > depth) {
         dw_path_id jump = speller->jumps[path];
-        path = speller->depths[jump] >= depth ? jump : speller->profile->paths.paths[path].parent;
+        path = speller->depths[jump] >= depth ? jump : speller->paths[path].parent;
     }
     return path;
 }
@@ -55,7 +54,7 @@ static void spell_back(const struct dw_speller *speller, dw_path_id path, uint32
 {
     while (count--) {
         *--end = path;
-        path = speller->profile->paths.paths[path].parent;
+        path = speller->paths[path].parent;
     }
 }
 

@@ -6,10 +6,10 @@
 #define DW_LENS_SPELLER_H
 
 #include "base/out.h"
-#include "model/profile.h"
+#include "model/path_tree.h"
 
 struct dw_speller {
-    const struct dw_profile *profile;
+    const struct dw_path *paths;
     uint32_t *depths;  /* of each path; the root's is 0 */
     dw_path_id *jumps; /* of each path: an ancestor some way up */
 };
@@ -25,7 +25,8 @@ struct dw_spelling {
     uint32_t cut;
 };
 
-int dw_speller_init(struct dw_speller *speller, const struct dw_profile *profile);
+/* The paths are borrowed. */
+int dw_speller_init(struct dw_speller *speller, const struct dw_path *paths, uint32_t count);
 void dw_speller_release(struct dw_speller *speller);
 /* At most `max` frames (up to DW_SPELL_MAX). */
 void dw_speller_spell(const struct dw_speller *speller, dw_path_id path, uint32_t max,

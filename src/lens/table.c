@@ -4,11 +4,15 @@
 #include "base/error.h"
 #include "lens/column.h"
 #include "lens/notes.h"
+#include "lens/stack_tree.h"
 
 #include <stdlib.h>
 
 static const char *const default_columns[] = {
     "indented_name", "total", "percents_of_total", "count", "min", "average", "max", NULL};
+
+static const char *const sample_columns[] = {"indented_name", "total",   "percents_of_total",
+                                             "self",          "samples", NULL};
 
 struct table {
     struct dw_rows rows;
@@ -75,6 +79,7 @@ static void put_row(struct table *table, const struct dw_row *row)
 
 static void put_table(struct table *table)
 {
+    dw_notes_put_sampling(table->out, table->rows.profile, "");
     measure(table);
     put_header(table);
     for (uint32_t r = 0; r < table->rows.count && !table->out->error; r++)
@@ -89,7 +94,9 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
 {
     struct table table = {.out = out};
     dw_out_init_memory(&table.cell);
-    int error = dw_columns_choose(options, default_columns, &table.columns, &table.count);
+    int error =
+        dw_columns_choose(options, dw_samples_are_in(profile) ? sample_columns : default_columns,
+                          &table.columns, &table.count);
     if (!error)
         error = dw_rows_make(profile, options, &table.rows);
     if (!error) {

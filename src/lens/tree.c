@@ -61,7 +61,7 @@ static void put_branches(struct tree *tree, const struct dw_row *row)
 static void put_row(struct tree *tree, const struct dw_row *row)
 {
     double share = row->tree_total ? (double)row->total / (double)row->tree_total : 0;
-    dw_out_duration(&tree->cell, row->total);
+    dw_rows_put_time(&tree->cell, &tree->rows, row->total);
     put_right(tree, 8);
     dw_out_printf(&tree->cell, "%.1f%%", 100 * share);
     put_right(tree, 8);
@@ -69,7 +69,7 @@ static void put_row(struct tree *tree, const struct dw_row *row)
     put_bar(tree->out, share);
     dw_out_u64(&tree->cell, row->metric.count);
     put_right(tree, 9);
-    dw_out_duration(&tree->cell, row->self);
+    dw_rows_put_time(&tree->cell, &tree->rows, row->self);
     put_right(tree, 10);
     dw_out_text(tree->out, "  ");
     put_branches(tree, row);
@@ -85,7 +85,9 @@ static void put_tree(struct tree *tree)
     for (uint32_t i = 0; i < rows->count; i++)
         if (rows->rows[i].parent != DW_ROW_NONE)
             tree->last_child[rows->rows[i].parent] = i;
-    dw_out_text(tree->out, "   total   share                count      self  name\n");
+    dw_notes_put_sampling(tree->out, rows->profile, "");
+    dw_out_printf(tree->out, "   total   share              %7s      self  name\n",
+                  rows->are_samples ? "samples" : "count");
     for (uint32_t i = 0; i < rows->count && !tree->out->error; i++)
         put_row(tree, &rows->rows[i]);
     if (rows->left_out)

@@ -138,7 +138,8 @@ int dw_read_sampling(struct dw_reading *reading, struct dw_cursor *cursor)
     if (error)
         return error;
     uint64_t mode = dw_cursor_get(cursor), native = dw_cursor_get(cursor);
-    struct dw_sampling sampling = {.mode = mode ? DW_SAMPLE_WALL : DW_SAMPLE_CPU,
+    struct dw_sampling sampling = {.mode = mode < DW_SAMPLE_MODES ? (enum dw_sample_mode)mode
+                                                                  : DW_SAMPLE_WALL,
                                    .native = native != 0};
     uint64_t *numbers[] = {&sampling.period_ns, &sampling.taken, &sampling.missed,
                            &sampling.guessed,   &sampling.cut,   &sampling.retried};

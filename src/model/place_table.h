@@ -13,9 +13,13 @@ struct dw_place {
     uint32_t line, end_line;     /* 0: unknown */
     uint32_t column, end_column; /* in bytes, from 1 on; 0: unknown */
     uint32_t module;             /* of native code: 1 + index into the modules; 0: none */
-    uint64_t address;            /* of native code: as the file of the module counts them */
+    uint64_t address;            /* of native code, see below */
     dw_place_id outer;           /* the place that this one was inlined into; 0: none */
 };
+
+/* Addresses are as the file of the module counts them: in memory less the module's bias. That of
+ * a caller is inside its call instruction, the return address less 1, so that it belongs to the
+ * line and to the inlined functions of the call even when the call is the last thing in them. */
 
 struct dw_place_table {
     struct dw_place *places;

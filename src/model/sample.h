@@ -47,8 +47,10 @@ struct dw_timed_sample {
 
 /* Numbers are part of the log format. */
 enum dw_sample_mode {
-    DW_SAMPLE_CPU = 0,  /* weights are CPU time: threads that wait are not seen */
-    DW_SAMPLE_WALL = 1, /* weights are elapsed time of every thread */
+    DW_SAMPLE_CPU = 0,    /* weights are CPU time: threads that wait are not seen */
+    DW_SAMPLE_WALL = 1,   /* weights are elapsed time of every thread */
+    DW_SAMPLE_COUNTS = 2, /* weights are numbers of samples: what they stand for is not known */
+    DW_SAMPLE_MODES
 };
 
 /* How the samples of one process were taken. */

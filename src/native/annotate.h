@@ -13,7 +13,7 @@ enum dw_demangle {
     DW_DEMANGLE_NONE,
 };
 
-/* Told once for each module whose lines cannot be had, with the reason. */
+/* Told once for each module whose lines cannot be had or are doubtful: why, and what follows. */
 typedef void (*dw_annotate_complain)(void *context, const char *module, const char *reason);
 
 struct dw_annotate_options {
@@ -23,7 +23,8 @@ struct dw_annotate_options {
     void *context;
 };
 
-/* Before dw_samples_fold. */
+/* Before dw_samples_fold. Debug files are also looked for in the directories of the environment
+ * variable DWELL_DEBUG_PATH, which has colons between them. */
 int dw_annotate(struct dw_profile *profile, const struct dw_annotate_options *options);
 
 #endif

@@ -24,7 +24,8 @@ struct dw_symbol {
 int dw_symbols_open(int fd, const char *path, const uint8_t *build_id, size_t build_id_size,
                     struct dw_symbols **symbols);
 void dw_symbols_close(struct dw_symbols *symbols);
-/* The function that holds the address (as the file counts them). */
-bool dw_symbols_find(const struct dw_symbols *symbols, uint64_t address, struct dw_symbol *symbol);
+/* The function that holds the address (as the file counts them). Names are kept as they are found,
+ * so one thread at a time. */
+bool dw_symbols_find(struct dw_symbols *symbols, uint64_t address, struct dw_symbol *symbol);
 
 #endif

@@ -159,6 +159,13 @@ int dw_sample_log_name_thread(struct dw_sample_log *log, uint32_t index, const c
     return 0;
 }
 
+struct dw_string dw_sample_log_thread_name(const struct dw_sample_log *log, uint32_t thread,
+                                           uint64_t *tid)
+{
+    *tid = log->threads[thread].tid;
+    return log->strings.strings[log->threads[thread].name];
+}
+
 /* Marks the row of the sample as one that the log has to be told. */
 static int mark_new(struct dw_sample_thread *thread, const struct dw_sample *sample)
 {

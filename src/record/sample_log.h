@@ -51,6 +51,9 @@ int dw_sample_log_module(struct dw_sample_log *log, const struct dw_module *modu
 int dw_sample_log_thread(struct dw_sample_log *log, uint64_t tid, uint32_t *thread);
 int dw_sample_log_name_thread(struct dw_sample_log *log, uint32_t thread, const char *name,
                               size_t size);
+/* Its name, and its id. */
+struct dw_string dw_sample_log_thread_name(const struct dw_sample_log *log, uint32_t thread,
+                                           uint64_t *tid);
 /* `now_ns` is when the time that the sample stands for ended. */
 int dw_sample_log_add(struct dw_sample_log *log, uint32_t thread, dw_path_id stack, uint32_t state,
                       uint64_t now_ns, uint64_t weight_ns);

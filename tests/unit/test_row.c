@@ -291,7 +291,7 @@ static void test_paths_are_spelled_with_a_cut(void **state)
     dw_path_id path = DW_PATH_ROOT, paths[1000];
     for (uint32_t i = 0; i < 1000; i++)
         paths[i] = path = fixture_child(profile, path, DW_FRAME_REGION, &i, sizeof i);
-    assert_int_equal(dw_speller_init(&speller, profile), 0);
+    assert_int_equal(dw_speller_init(&speller, profile->paths.paths, profile->paths.count), 0);
     for (uint32_t depth = 0; depth < 1000; depth += 37) {
         dw_speller_spell(&speller, paths[depth], 10, &spelling);
         uint32_t whole = depth + 1;

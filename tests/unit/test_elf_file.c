@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "attach/elf_symbol.h"
 #include "base/error.h"
+#include "native/elf_file.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/elf_symbol.h"
+#include "native/elf_file.h"
 
 #include "base/error.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE_MASK (~(uint64_t)4095)
+#define MAX_NOTE_BYTES ((uint64_t)1 << 20)
 #define MAX_TABLE_BYTES ((uint64_t)256 << 20) /* the largest symbol tables have some 50 MB */
 
-static int read_at(const struct dw_elf *elf, uint64_t offset, void *to, uint64_t size)
+int dw_elf_read(const struct dw_elf *elf, uint64_t offset, void *to, uint64_t size)
 {
     if (size > elf->size || offset > elf->size - size)
         return DW_ERR_DAMAGED;
@@ -36,7 +36,7 @@ static int read_table(const struct dw_elf *elf, uint64_t offset, uint64_t size, 
     char *table = malloc(size + 1);
     if (!table)
         return DW_ERR_MEMORY;
-    int error = read_at(elf, offset, table, size);
+    int error = dw_elf_read(elf, offset, table, size);
     if (error) {
         free(table);
         return error;
@@ -52,22 +52,75 @@ static bool is_supported(const Elf64_Ehdr *header)
            header->e_ident[EI_DATA] == ELFDATA2LSB && header->e_phentsize == sizeof(Elf64_Phdr);
 }
 
-static int read_base(struct dw_elf *elf, const Elf64_Ehdr *header)
+int dw_elf_read_section(const struct dw_elf *elf, const Elf64_Shdr *section, void *result)
 {
-    Elf64_Phdr *segments;
-    int error =
-        read_table(elf, header->e_phoff, (uint64_t)header->e_phnum * sizeof *segments, &segments);
-    if (error)
-        return error;
+    if (section->sh_type == SHT_NOBITS)
+        return DW_ERR_EMPTY;
+    return read_table(elf, section->sh_offset, section->sh_size, result);
+}
+
+static int find_base(struct dw_elf *elf, const Elf64_Phdr *segments, uint32_t count)
+{
     uint64_t base = UINT64_MAX;
-    for (uint32_t i = 0; i < header->e_phnum; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr < base)
             base = segments[i].p_vaddr;
-    free(segments);
     if (base == UINT64_MAX)
         return DW_ERR_DAMAGED;
     elf->base_address = base & PAGE_MASK;
     return 0;
+}
+
+/* Whether the build id is among the notes: the file's if so. */
+static bool take_build_id(struct dw_elf *elf, const char *notes, uint64_t size)
+{
+    Elf64_Nhdr note;
+    for (uint64_t at = 0; size - at >= sizeof note;) {
+        memcpy(&note, notes + at, sizeof note);
+        at += sizeof note;
+        uint64_t name_size = ((uint64_t)note.n_namesz + 3) & ~(uint64_t)3;
+        uint64_t content_size = ((uint64_t)note.n_descsz + 3) & ~(uint64_t)3;
+        if (name_size > size - at || note.n_descsz > size - at - name_size)
+            return false;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+            !memcmp(notes + at, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU)) {
+            elf->build_id_size = note.n_descsz < DW_BUILD_ID_MAX ? note.n_descsz : DW_BUILD_ID_MAX;
+            memcpy(elf->build_id, notes + at + name_size, elf->build_id_size);
+            return true;
+        }
+        if (content_size > size - at - name_size)
+            return false;
+        at += name_size + content_size;
+    }
+    return false;
+}
+
+static bool find_build_id(struct dw_elf *elf, uint64_t offset, uint64_t size)
+{
+    char *notes;
+    if (size > MAX_NOTE_BYTES || read_table(elf, offset, size, &notes))
+        return false;
+    bool found = take_build_id(elf, notes, size);
+    free(notes);
+    return found;
+}
+
+/* Sections first: the segments of a separate debug file point to nowhere. */
+static void read_build_id(struct dw_elf *elf, const Elf64_Phdr *segments, uint32_t count)
+{
+    for (uint32_t i = 0; i < elf->section_count; i++)
+        if (elf->sections[i].sh_type == SHT_NOTE &&
+            find_build_id(elf, elf->sections[i].sh_offset, elf->sections[i].sh_size))
+            return;
+    for (uint32_t i = 0; i < count; i++)
+        if (segments[i].p_type == PT_NOTE &&
+            find_build_id(elf, segments[i].p_offset, segments[i].p_filesz))
+            return;
+}
+
+bool dw_elf_has_build_id(const struct dw_elf *elf, const uint8_t *build_id, size_t size)
+{
+    return elf->build_id_size == size && !memcmp(elf->build_id, build_id, size);
 }
 
 static int read_sections(struct dw_elf *elf, const Elf64_Ehdr *header)
@@ -93,13 +146,20 @@ int dw_elf_open(int fd, struct dw_elf *elf)
     if (fstat(fd, &status))
         return DW_ERR_IO;
     struct dw_elf opened = {.fd = fd, .size = (uint64_t)status.st_size};
-    int error = read_at(&opened, 0, &header, sizeof header);
+    Elf64_Phdr *segments = NULL;
+    int error = dw_elf_read(&opened, 0, &header, sizeof header);
     if (!error && !is_supported(&header))
         error = DW_ERR_DAMAGED;
     if (!error)
-        error = read_base(&opened, &header);
+        error = read_table(&opened, header.e_phoff, (uint64_t)header.e_phnum * sizeof *segments,
+                           &segments);
     if (!error)
         error = read_sections(&opened, &header);
+    if (!error)
+        error = find_base(&opened, segments, header.e_phnum);
+    if (!error)
+        read_build_id(&opened, segments, header.e_phnum);
+    free(segments);
     if (error)
         dw_elf_release(&opened);
     else
@@ -120,17 +180,21 @@ static bool has_name(const char *names, uint64_t size, uint64_t offset, const ch
     return offset < size && !strcmp(names + offset, name);
 }
 
+const Elf64_Shdr *dw_elf_section(const struct dw_elf *elf, const char *name)
+{
+    for (uint32_t i = 0; i < elf->section_count; i++)
+        if (has_name(elf->section_names, elf->section_names_size, elf->sections[i].sh_name, name))
+            return &elf->sections[i];
+    return NULL;
+}
+
 int dw_elf_find_section(const struct dw_elf *elf, const char *name, uint64_t *address)
 {
-    for (uint32_t i = 0; i < elf->section_count; i++) {
-        const Elf64_Shdr *section = &elf->sections[i];
-        if (section->sh_addr &&
-            has_name(elf->section_names, elf->section_names_size, section->sh_name, name)) {
-            *address = section->sh_addr;
-            return 0;
-        }
-    }
-    return DW_ERR_EMPTY;
+    const Elf64_Shdr *section = dw_elf_section(elf, name);
+    if (!section || !section->sh_addr)
+        return DW_ERR_EMPTY;
+    *address = section->sh_addr;
+    return 0;
 }
 
 static int find_in_tables(const Elf64_Sym *symbols, uint64_t count, const char *names,
@@ -154,9 +218,9 @@ static int find_in_section(const struct dw_elf *elf, const Elf64_Shdr *table, co
     const Elf64_Shdr *strings = &elf->sections[table->sh_link];
     Elf64_Sym *symbols = NULL;
     char *names = NULL;
-    int error = read_table(elf, table->sh_offset, table->sh_size, &symbols);
+    int error = dw_elf_read_section(elf, table, &symbols);
     if (!error)
-        error = read_table(elf, strings->sh_offset, strings->sh_size, &names);
+        error = dw_elf_read_section(elf, strings, &names);
     if (!error)
         error = find_in_tables(symbols, table->sh_size / sizeof *symbols, names, strings->sh_size,
                                name, address);

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""Samplers in the process and from outside: what they cost the program, how many samples they
+get, and how far the shares they report are from the truth, which the program measures itself.
+
+Prints JSON. A tool that is not there, or does not know this Python, is left out.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+TURNS = 5
+ROUNDS = {"python": 1500, "numpy": 600}
+RATES = (100, 1000, 10000)
+BIN = pathlib.Path(sys.executable).parent
+
+
+def work(program, *tool, before=(), environment=None):
+    """Runs the program of known shares to its end; what it prints, or None."""
+    command = [*before, sys.executable, HERE / "shares.py", program, str(ROUNDS[program]), *tool]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **(environment or {})}
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if done.returncode == 0 and lines else None
+
+
+def scalene(program, rate):
+    if not (BIN / "scalene").exists():
+        return None
+    target = [HERE / "shares.py", program, str(ROUNDS[program])]
+    options = ["run", "--cpu-only", f"--cpu-sampling-rate={1 / rate}", "-o", os.devnull]
+    done = subprocess.run([BIN / "scalene", *options, *target], capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else None
+
+
+def in_process(folder):
+    """Time of a fixed amount of work under each tool, to that of the bare program."""
+    best = {}
+    for _ in range(TURNS):
+        for program in ROUNDS:
+            results = {
+                "none": work(program),
+                "dwell": work(program, "dwell", "1000", f"{folder}/a.dwell"),
+                "pyinstrument": work(program, "pyinstrument", "1000"),
+                "gperftools": work(
+                    program,
+                    *("gperftools", "1000", f"{folder}/a.prof"),
+                    environment={"CPUPROFILE_FREQUENCY": "1000"},
+                ),
+                "scalene": scalene(program, 1000),
+            }
+            for tool, result in results.items():
+                if result:
+                    seen = best.setdefault(program, {}).get(tool, float("inf"))
+                    best[program][tool] = min(seen, result["net_ns"])
+    return {
+        program: {tool: took / tools["none"] for tool, took in tools.items() if tool != "none"}
+        for program, tools in best.items()
+    }
+
+
+def sampling_of(file):
+    """How the samples of a recording were taken, as its JSON report says."""
+    command = [BIN / "dwell", "report", file, "--format", "json"]
+    return json.loads(subprocess.check_output(command))["sampling"]
+
+
+def obtained(folder):
+    """Samples a second of CPU time, to what was asked for."""
+    shares = {}
+    for rate in (1000, 5000, 10000):
+        for _ in range(TURNS):
+            file = f"{folder}/rate.dwell"
+            result = work("python", "dwell", str(rate), file)
+            share = sampling_of(file)["taken"] / (result["cpu_ns"] * 1e-9) / rate
+            shares[rate] = max(shares.get(rate, 0), share)
+    return shares
+
+
+DEEP = """
+import sys, time, dwell
+def down(depth):
+    if depth:
+        return down(depth - 1)
+    end = time.monotonic() + 20
+    total = 0
+    while time.monotonic() < end:
+        for i in range(1000):
+            total += i
+dwell.start(sys.argv[1], rate=1000)
+down(100)
+dwell.stop()
+"""
+
+
+def megabytes_a_minute(folder):
+    """The file of a recording at 1 kHz of stacks 100 deep, for a minute; 20 seconds are run."""
+    file = f"{folder}/deep.dwell"
+    subprocess.run([sys.executable, "-c", DEEP, file], check=True)
+    return os.path.getsize(file) * 3 / 1e6
+
+
+FIRST = """
+import sys, time, numpy, dwell
+end = time.perf_counter() + 0.1
+dwell.start(sys.argv[1], rate=10000)
+while time.perf_counter() < end:
+    pass
+dwell.stop()
+"""
+
+
+def first_sample(folder):
+    """Milliseconds of the first 100 that have no samples, from the call of start() on, with
+    NumPy loaded."""
+    file, least = f"{folder}/first.dwell", float("inf")
+    for _ in range(TURNS):
+        subprocess.run([sys.executable, "-c", FIRST, file], check=True)
+        least = min(least, 100 - sampling_of(file)["taken"] / 10)
+    return least
+
+
+class Attached:
+    """A tool that watches the running program from outside."""
+
+    def __init__(self, folder):
+        self.file = f"{folder}/attached"
+
+    def command(self, pid, rate):
+        raise NotImplementedError
+
+    def result(self, text):
+        """Samples taken, and seconds by function."""
+        raise NotImplementedError
+
+
+def by_function(collapsed):
+    """Weights of collapsed stacks by the part of the program that they are in."""
+    weights = {}
+    for line in collapsed.splitlines():
+        stack, _, weight = line.rpartition(" ")
+        frames = {frame.split(" ")[0].rsplit(".", 1)[-1] for frame in stack.split(";")}
+        for part in ("fib", "loop", "leaf"):
+            if part in frames:
+                weights[part] = weights.get(part, 0) + float(weight)
+    return weights
+
+
+class Dwell(Attached):
+    def command(self, pid, rate):
+        return [BIN / "dwell", "attach", str(pid), "--rate", str(rate), "-o", self.file]
+
+    def result(self, text):
+        export = [BIN / "dwell", "export", self.file, "--to", "collapsed"]
+        weights = by_function(subprocess.check_output(export, text=True))
+        return sampling_of(self.file)["taken"], weights
+
+
+class PySpy(Attached):
+    extra: tuple[str, ...] = ()
+
+    def command(self, pid, rate):
+        if rate == "max":
+            return None
+        options = ["-f", "raw", "-r", str(rate), "-d", "60", "-o", self.file, *self.extra]
+        return [BIN / "py-spy", "record", "-p", str(pid), *options]
+
+    def result(self, text):
+        weights = by_function(pathlib.Path(self.file).read_text())
+        return sum(weights.values()), weights
+
+
+class PySpyNonblocking(PySpy):
+    extra = ("--nonblocking",)
+
+
+class Tachyon(Attached):
+    def command(self, pid, rate):
+        if sys.version_info < (3, 15):
+            return None
+        asked = "1000000" if rate == "max" else str(rate)
+        options = ["attach", "-r", asked, "-d", "60", "--collapsed", "-o", self.file]
+        return [sys.executable, "-m", "profiling.sampling", *options, str(pid)]
+
+    def result(self, text):
+        weights = by_function(pathlib.Path(self.file).read_text())
+        return sum(weights.values()), weights
+
+
+def watch(tool, rate):
+    """One run of the program with the tool attached from its start to its end."""
+    command = [sys.executable, HERE / "shares.py", "python", str(2 * ROUNDS["python"])]
+    target = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    time.sleep(0.2)
+    watching = tool.command(target.pid, rate)
+    watcher = watching and subprocess.Popen(
+        watching, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    began = time.monotonic()
+    said = json.loads(target.communicate()[0])
+    lasted = time.monotonic() - began
+    if not watcher:
+        return {"net_ns": said["net_ns"]}
+    try:
+        taken, weights = tool.result(watcher.communicate(timeout=60)[0])
+    except (OSError, subprocess.SubprocessError, KeyError, ValueError):
+        watcher.kill()
+        return None
+    whole = sum(weights.values()) or 1
+    error = max(abs(weights.get(part, 0) / whole - true) for part, true in said["shares"].items())
+    return {"net_ns": said["net_ns"], "hz": taken / lasted, "error": error * 100}
+
+
+def attached(folder):
+    tools = {
+        "none": Attached(folder),
+        "dwell": Dwell(folder),
+        "py-spy": PySpy(folder),
+        "py-spy --nonblocking": PySpyNonblocking(folder),
+        "tachyon": Tachyon(folder),
+    }
+    tools["none"].command = lambda pid, rate: None
+    if not shutil.which("py-spy", path=str(BIN)):
+        tools = {name: tool for name, tool in tools.items() if "py-spy" not in name}
+    best: dict = {}
+    for _ in range(3):
+        for rate in (*RATES, "max"):
+            for name, tool in tools.items():
+                result = watch(tool, rate)
+                if result and ("hz" in result or name == "none"):
+                    keep_best(best.setdefault(str(rate), {}), name, result)
+    bare = min(rows["none"]["net_ns"] for rows in best.values())
+    for rows in best.values():
+        rows.pop("none")
+        for row in rows.values():
+            row["slowdown"] = row.pop("net_ns") / bare
+    return best
+
+
+def keep_best(rows, name, result):
+    """The least time, and the rate and the median error that go with all turns."""
+    seen = rows.setdefault(name, result)
+    seen["net_ns"] = min(seen["net_ns"], result["net_ns"])
+    if "hz" in result:
+        seen["hz"] = max(seen["hz"], result["hz"])
+        seen["error"] = min(seen["error"], result["error"])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        result = {
+            "slowdown": in_process(folder),
+            "obtained": obtained(folder),
+            "first_sample_ms": first_sample(folder),
+            "megabytes_a_minute": megabytes_a_minute(folder),
+            "attached": attached(folder),
+        }
+    print(json.dumps(result))
+
+
+main()

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT
+ * Frames of Python code that calls Python code lie one after the other, so one copy, which takes
+ * less time than a call, has them all. Frames elsewhere (generators, and those around calls by
+ * C code) are copied at nearly the same moment. */
+#define _GNU_SOURCE
+#include "attach/live_stack.h"
+
+#include "attach/field.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define PAGE_BYTES 4096u
+#define COPY_BYTES (128u << 10)
+#define MAX_GAP_BYTES 4096u   /* between frames that are read in one go */
+#define SLACK_BYTES 1024u     /* for calls to come */
+#define MAX_GROWTH_BYTES 8192u
+#define CFRAME_BYTES 16u
+#define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
+#define MAX_FRAME_BYTES 512u  /* the same */
+#define GIL_BYTES 24u
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint32_t gil_start(const struct dw_py_offsets *offsets)
+{
+    return smaller(offsets->gil_locked, offsets->gil_holder);
+}
+
+int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *python,
+                        uint32_t max_depth)
+{
+    const struct dw_py_offsets *offsets = &python->offsets;
+    if (larger(offsets->gil_locked, offsets->gil_holder) - gil_start(offsets) > GIL_BYTES - 8)
+        return DW_ERR_DAMAGED;
+    reader->python = python;
+    reader->thread_start =
+        smaller(smaller(offsets->thread_frame, offsets->thread_interpreter), offsets->thread_native_id);
+    reader->thread_end =
+        8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter), offsets->thread_native_id);
+    for (int i = 0; i < 2; i++)
+        reader->copies[i] = malloc(COPY_BYTES);
+    int error = dw_stack_reader_init(&reader->walker, python, max_depth);
+    if (!error)
+        error = dw_raw_stack_init(&reader->spare, max_depth);
+    return reader->copies[0] && reader->copies[1] ? error : DW_ERR_MEMORY;
+}
+
+void dw_live_reader_release(struct dw_live_reader *reader)
+{
+    for (int i = 0; i < 2; i++)
+        free(reader->copies[i]);
+    dw_stack_reader_release(&reader->walker);
+    dw_raw_stack_release(&reader->spare);
+    *reader = (struct dw_live_reader){0};
+}
+
+/* One system call, being put together. */
+struct request {
+    struct iovec local[2 * DW_LIVE_AREAS + 8], remote[2 * DW_LIVE_AREAS + 8];
+    unsigned long count;
+    size_t size;
+};
+
+static void ask(struct request *request, uint64_t address, void *to, size_t size)
+{
+    request->local[request->count] = (struct iovec){to, size};
+    request->remote[request->count++] = (struct iovec){(void *)(uintptr_t)address, size};
+    request->size += size;
+}
+
+/* What one system call brought, in the order in which it was read. */
+struct look {
+    uint8_t thread[MAX_THREAD_BYTES];
+    uint8_t cframe[CFRAME_BYTES];
+    uint64_t frame_after;
+    uint8_t gil[GIL_BYTES];
+};
+
+static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
+                          struct request *request)
+{
+    for (uint32_t i = 0; i < thread->area_count; i++) {
+        size_t size = (size_t)(thread->areas[i].end - thread->areas[i].start);
+        ask(request, thread->areas[i].start, copy, size);
+        copy += size;
+    }
+}
+
+static bool take_look(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                      bool twice, struct look *look)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    struct request request = {.count = 0};
+    uint64_t frame_at = thread->state + offsets->thread_frame;
+    ask(&request, thread->state + reader->thread_start, look->thread,
+        reader->thread_end - reader->thread_start);
+    if (thread->cframe) {
+        frame_at = thread->cframe + offsets->cframe_frame;
+        ask(&request, thread->cframe, look->cframe, CFRAME_BYTES);
+    }
+    ask_for_areas(thread, reader->copies[0], &request);
+    if (twice)
+        ask_for_areas(thread, reader->copies[1], &request);
+    ask(&request, frame_at, &look->frame_after, sizeof look->frame_after);
+    ask(&request, thread->gil + gil_start(offsets), look->gil, GIL_BYTES);
+    ssize_t got = process_vm_readv(reader->python->target->pid, request.local, request.count,
+                                   request.remote, request.count, 0);
+    return got == (ssize_t)request.size;
+}
+
+static const uint8_t *find_copy(const struct dw_live_thread *thread, const uint8_t *copy,
+                                uint64_t address, size_t size)
+{
+    for (uint32_t i = 0; i < thread->area_count; i++) {
+        const struct dw_live_area *area = &thread->areas[i];
+        if (address >= area->start && address + size <= area->end)
+            return copy + (address - area->start);
+        copy += area->end - area->start;
+    }
+    return NULL;
+}
+
+/* The chain from that frame outwards, within the copy. It ends where C code called first. */
+static bool walk(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                 const uint8_t *copy, uint64_t address, struct dw_raw_stack *stack)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    stack->count = 0;
+    stack->state = DW_STACK_WHOLE;
+    for (uint32_t steps = 0; address; steps++) {
+        struct dw_raw_frame frame;
+        const uint8_t *bytes =
+            address % 8 ? NULL : find_copy(thread, copy, address, offsets->frame_size);
+        if (!bytes || steps > COPY_BYTES / offsets->frame_size ||
+            !dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
+            return false;
+        dw_raw_stack_add(stack, &frame);
+    }
+    return !stack->count || stack->frames[stack->count - 1].is_entry ||
+           stack->state == DW_STACK_CUT;
+}
+
+/* A frame that runs has no callee: whatever the chain has inside of it has returned already. */
+static void drop_returned(struct dw_raw_stack *stack)
+{
+    for (uint32_t i = stack->count; i-- > 1;) {
+        if (!stack->frames[i].runs || stack->frames[i - 1].is_entry)
+            continue;
+        stack->count -= i;
+        memmove(stack->frames, stack->frames + i, stack->count * sizeof *stack->frames);
+        return;
+    }
+}
+
+static void swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
+{
+    struct dw_raw_stack held = *a;
+    *a = *b;
+    *b = held;
+}
+
+/* The stack at the moment of the copy. The innermost frame was read a little before and again
+ * a little after it; the one that was live and innermost at that moment is the better one. */
+static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                       uint64_t before, uint64_t after, struct dw_raw_stack *stack)
+{
+    bool good = walk(reader, thread, reader->copies[0], before, stack);
+    if (good)
+        drop_returned(stack);
+    if (before == after || (good && stack->count && stack->frames[0].runs))
+        return good;
+    if (!walk(reader, thread, reader->copies[0], after, &reader->spare))
+        return good;
+    drop_returned(&reader->spare);
+    if (!good || (reader->spare.count && reader->spare.frames[0].runs))
+        swap(stack, &reader->spare);
+    return true;
+}
+
+static bool is_same(const struct dw_raw_frame *a, const struct dw_raw_frame *b)
+{
+    return a->address == b->address && a->code == b->code && a->owner == b->owner;
+}
+
+static bool agree(const struct dw_raw_stack *a, const struct dw_raw_stack *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (!is_same(&a->frames[i], &b->frames[i]) ||
+            (i && a->frames[i].instruction != b->frames[i].instruction))
+            return false;
+    return true;
+}
+
+static bool is_confirmed(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                         uint64_t after, const struct dw_raw_stack *stack)
+{
+    if (!walk(reader, thread, reader->copies[1], after, &reader->spare))
+        return false;
+    drop_returned(&reader->spare);
+    return agree(stack, &reader->spare);
+}
+
+/* Joins the frame to the areas; false when there are too many. */
+static bool add_to_areas(struct dw_live_thread *thread, uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < thread->area_count; i++)
+        if (start >= thread->areas[i].start && end <= thread->areas[i].end)
+            return true;
+    for (uint32_t i = 0; i < thread->area_count; i++) {
+        struct dw_live_area *area = &thread->areas[i];
+        if (start < area->start && area->start - start <= MAX_GAP_BYTES) {
+            area->start = start;
+            return true;
+        }
+    }
+    if (thread->area_count == DW_LIVE_AREAS)
+        return false;
+    thread->areas[thread->area_count++] = (struct dw_live_area){start, end};
+    return true;
+}
+
+/* The page that is in use is there to its end. */
+static uint64_t with_slack(uint64_t end)
+{
+    uint64_t page_end = (end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+    return end + SLACK_BYTES < page_end ? end + SLACK_BYTES : page_end;
+}
+
+static size_t sum_of_areas(const struct dw_live_thread *thread)
+{
+    size_t sum = 0;
+    for (uint32_t i = 0; i < thread->area_count; i++)
+        sum += (size_t)(thread->areas[i].end - thread->areas[i].start);
+    return sum;
+}
+
+/* The area that grows and shrinks with calls comes first, with room for more. */
+static void put_main_first(struct dw_live_thread *thread, uint64_t frame)
+{
+    for (uint32_t i = 0; i < thread->area_count; i++) {
+        struct dw_live_area area = thread->areas[i];
+        if (frame < area.start || frame >= area.end)
+            continue;
+        thread->areas[i] = thread->areas[0];
+        area.end = with_slack(area.end);
+        thread->areas[0] = area;
+    }
+}
+
+static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                         uint64_t address, uint64_t *first_of_thread)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    uint8_t bytes[MAX_FRAME_BYTES];
+    for (uint32_t i = 0; address && i <= reader->spare.capacity; i++) {
+        struct dw_raw_frame frame;
+        uint64_t start = address;
+        if (dw_target_read(reader->python->target, address, bytes, offsets->frame_size) ||
+            !dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
+            return false;
+        if (frame.code && !frame.owner && !*first_of_thread)
+            *first_of_thread = start;
+        if (!add_to_areas(thread, start, start + offsets->frame_size) ||
+            sum_of_areas(thread) > COPY_BYTES / 2) {
+            thread->area_count = 0;
+            thread->is_deep = true;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* Walks frame by frame, each by a system call, and keeps where they were. */
+static void learn_areas(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                        uint64_t address)
+{
+    uint64_t first_of_thread = 0;
+    thread->area_count = 0;
+    thread->is_deep = false;
+    thread->known = learn_frames(reader, thread, address, &first_of_thread);
+    put_main_first(thread, first_of_thread);
+}
+
+/* Where the innermost frame is now. */
+static bool read_innermost(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                           uint64_t *frame)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    const struct dw_target *target = reader->python->target;
+    if (dw_target_read_u64(target, thread->state + offsets->thread_frame, frame))
+        return false;
+    if (!offsets->has_cframe)
+        return true;
+    thread->cframe = *frame;
+    return !*frame || !dw_target_read_u64(target, *frame + offsets->cframe_frame, frame);
+}
+
+/* The first area grows with the stack; everything else is learnt anew. */
+static void adapt(struct dw_live_reader *reader, struct dw_live_thread *thread, uint64_t frame)
+{
+    struct dw_live_area *main = &thread->areas[0];
+    uint64_t end = frame + reader->python->offsets.frame_size;
+    if (thread->known && thread->area_count && frame >= main->end - SLACK_BYTES &&
+        frame < main->end + MAX_GROWTH_BYTES && end > main->end &&
+        sum_of_areas(thread) < COPY_BYTES / 2)
+        main->end = with_slack(end);
+    else
+        learn_areas(reader, thread, frame);
+}
+
+static uint64_t field_of(const struct dw_live_reader *reader, const struct look *look,
+                         uint32_t offset)
+{
+    return dw_u64_at(look->thread, offset - reader->thread_start);
+}
+
+static bool is_still_there(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                           const struct look *look)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    return field_of(reader, look, offsets->thread_interpreter) == thread->interpreter &&
+           (field_of(reader, look, offsets->thread_native_id) & 0xffffffff) == thread->native_id;
+}
+
+static uint64_t gil_holder(const struct dw_live_reader *reader, const struct look *look)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    uint32_t start = gil_start(offsets);
+    return dw_u32_at(look->gil, offsets->gil_locked - start) == 1
+               ? dw_u64_at(look->gil, offsets->gil_holder - start)
+               : 0;
+}
+
+/* Deep stacks take several system calls: they count when two readings agree. */
+static enum dw_live_result read_deep(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                                     struct dw_raw_stack *stack)
+{
+    dw_stack_read(&reader->walker, thread->state, stack);
+    dw_stack_read(&reader->walker, thread->state, &reader->spare);
+    if (stack->state == DW_STACK_BROKEN || reader->spare.state == DW_STACK_BROKEN ||
+        !agree(stack, &reader->spare))
+        return DW_LIVE_AGAIN;
+    thread->is_deep = thread->known = stack->count > 100;
+    return DW_LIVE_GOOD;
+}
+
+static enum dw_live_result forget(struct dw_live_thread *thread)
+{
+    thread->known = false;
+    return DW_LIVE_AGAIN;
+}
+
+enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *found)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    struct look look;
+    uint64_t frame;
+    if (!thread->known) {
+        if (!read_innermost(reader, thread, &frame))
+            return DW_LIVE_GONE;
+        learn_areas(reader, thread, frame);
+    }
+    if (!take_look(reader, thread, sure, &look))
+        return thread->known ? forget(thread) : DW_LIVE_AGAIN;
+    if (!is_still_there(reader, thread, &look))
+        return DW_LIVE_GONE;
+    found->gil_holder = gil_holder(reader, &look);
+    if (thread->is_deep)
+        return read_deep(reader, thread, stack);
+    frame = field_of(reader, &look, offsets->thread_frame);
+    if (offsets->has_cframe && frame != thread->cframe)
+        return forget(thread);
+    if (offsets->has_cframe)
+        frame = frame ? dw_u64_at(look.cframe, offsets->cframe_frame) : 0;
+    else if (!frame)
+        look.frame_after = 0;
+    if (!find_stack(reader, thread, frame, look.frame_after, stack)) {
+        adapt(reader, thread, frame);
+        return DW_LIVE_AGAIN;
+    }
+    return !sure || is_confirmed(reader, thread, look.frame_after, stack) ? DW_LIVE_GOOD
+                                                                          : DW_LIVE_AGAIN;
+}
+
+enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
+                                         struct dw_live_thread *thread,
+                                         struct dw_raw_stack *stack, struct dw_live_look *found)
+{
+    struct look look;
+    thread->area_count = 0;
+    thread->cframe = 0;
+    thread->known = false;
+    if (!take_look(reader, thread, false, &look) || !is_still_there(reader, thread, &look))
+        return DW_LIVE_GONE;
+    found->gil_holder = gil_holder(reader, &look);
+    dw_stack_read(&reader->walker, thread->state, stack);
+    return stack->state == DW_STACK_BROKEN ? DW_LIVE_AGAIN : DW_LIVE_GOOD;
+}

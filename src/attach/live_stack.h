@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ * The Python stack of a thread that runs, in one system call. Where its frames lie is learnt
+ * from one reading and used for the next. What was copied tells by itself which frames were
+ * live: a function that waits for another one has put its stack away, one that runs has not. */
+#ifndef DW_ATTACH_LIVE_STACK_H
+#define DW_ATTACH_LIVE_STACK_H
+
+#include "attach/interpreter.h"
+#include "attach/stack.h"
+
+#define DW_LIVE_AREAS 16
+
+/* Memory that holds frames. */
+struct dw_live_area {
+    uint64_t start, end;
+};
+
+/* What is known of one thread. Zero-initialised: nothing yet. */
+struct dw_live_thread {
+    uint64_t state, interpreter, gil;
+    uint64_t native_id;
+    uint64_t cframe; /* 3.11 and 3.12 */
+    struct dw_live_area areas[DW_LIVE_AREAS];
+    uint32_t area_count;
+    bool known;     /* the areas are those of its last stack */
+    bool is_deep;   /* in more areas than are read at once */
+};
+
+struct dw_live_reader {
+    const struct dw_python *python;
+    struct dw_stack_reader walker;
+    struct dw_raw_stack spare;
+    uint8_t *copies[2]; /* owned */
+    uint32_t thread_start, thread_end; /* the part of a thread state that is read */
+};
+
+enum dw_live_result {
+    DW_LIVE_GOOD,
+    DW_LIVE_AGAIN, /* it changed meanwhile */
+    DW_LIVE_GONE,  /* the thread state is no longer this thread's, or cannot be read */
+};
+
+struct dw_live_look {
+    uint64_t gil_holder; /* a thread state; 0: nobody has it */
+};
+
+int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *python,
+                        uint32_t max_depth);
+void dw_live_reader_release(struct dw_live_reader *reader);
+/* With `sure`, everything is copied twice and must be the same, but for the place in the
+ * innermost function. Without, the copy is nearly always that of one moment, and stacks that
+ * change fast are as likely to be read as others. */
+enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *look);
+/* The same when the thread is known to stand still. */
+enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
+                                         struct dw_live_thread *thread,
+                                         struct dw_raw_stack *stack, struct dw_live_look *look);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "attach/recording.h"
+
+#include "attach/describe.h"
+#include "base/clock.h"
+#include "base/grow.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define FLUSH_EVERY_NS 500000000
+#define CHILDREN_EVERY_NS 50000000
+#define SPIN_BELOW_NS 50000 /* shorter sleeps than this are mostly longer */
+#define MAX_PROCESSES 1024
+#define PAUSE_NS 5000000 /* between tries: a Python takes some of these to start */
+
+struct dw_recorded {
+    pid_t pid;
+    bool is_open, has_ended;
+    uint64_t rounds;
+    struct dw_sampler *sampler; /* owned; on the heap since it points to itself */
+    struct dw_sample_log log;
+};
+
+/* NAME.dwell of a child is NAME.PID.dwell. */
+static char *path_of_child(const char *path, pid_t pid)
+{
+    char *made;
+    size_t size = strlen(path);
+    if (size > 6 && !strcmp(path + size - 6, ".dwell"))
+        size -= 6;
+    return asprintf(&made, "%.*s.%d.dwell", (int)size, path, (int)pid) < 0 ? NULL : made;
+}
+
+static int open_log(const struct dw_recording *recording, struct dw_recorded *process,
+                    const char *path)
+{
+    const struct dw_recording_options *options = &recording->options;
+    int error = dw_sample_log_open(&process->log, path, options->timeline);
+    if (error)
+        return error;
+    process->log.sampling.mode = options->mode;
+    process->log.sampling.native = options->native;
+    process->log.sampling.period_ns = options->period_ns;
+    error = dw_target_describe(&process->sampler->python, &process->log);
+    return error || !path ? error : dw_sample_log_flush(&process->log, false);
+}
+
+static int open_process(struct dw_recording *recording, struct dw_recorded *process)
+{
+    bool is_first = process == recording->processes;
+    const char *path = recording->options.path;
+    int error = dw_sampler_init(process->sampler, process->pid, &process->log);
+    if (error)
+        return error;
+    char *own = !is_first && path ? path_of_child(path, process->pid) : NULL;
+    error = !is_first && path && !own ? DW_ERR_MEMORY : 0;
+    if (!error)
+        error = open_log(recording, process, own ? own : path);
+    free(own);
+    process->is_open = !error;
+    if (is_first) {
+        process->sampler->seen = recording->options.seen;
+        process->sampler->seen_context = recording->options.seen_context;
+    }
+    return error;
+}
+
+static int add_process(struct dw_recording *recording, pid_t pid)
+{
+    int error = DW_GROW(recording->processes, recording->count, recording->capacity);
+    if (error)
+        return error;
+    struct dw_recorded *process = &recording->processes[recording->count];
+    *process = (struct dw_recorded){.pid = pid, .log.fd = -1};
+    process->sampler = calloc(1, sizeof *process->sampler);
+    if (!process->sampler)
+        return DW_ERR_MEMORY;
+    recording->count++;
+    return 0;
+}
+
+/* The array may have moved with the logs in it. */
+static void settle_addresses(struct dw_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->count; i++)
+        recording->processes[i].sampler->log = &recording->processes[i].log;
+}
+
+static int try_to_begin(struct dw_recording *recording, const struct dw_recording_options *options)
+{
+    *recording = (struct dw_recording){.options = *options};
+    int error = add_process(recording, options->pid);
+    if (!error)
+        error = open_process(recording, recording->processes);
+    recording->begun_ns = recording->next_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    recording->flush_ns = recording->begun_ns + FLUSH_EVERY_NS;
+    return error;
+}
+
+static bool may_settle(int error)
+{
+    return error == DW_ERR_NO_RUNTIME || error == DW_ERR_UNREADABLE || error == DW_ERR_DAMAGED;
+}
+
+int dw_recording_begin(struct dw_recording *recording, const struct dw_recording_options *options,
+                       uint64_t patience_ns)
+{
+    uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    prctl(PR_SET_TIMERSLACK, 1);
+    int error = try_to_begin(recording, options);
+    while (may_settle(error) && dw_clock_ns(CLOCK_MONOTONIC) - begun_ns < patience_ns) {
+        dw_recording_release(recording);
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        error = try_to_begin(recording, options);
+    }
+    return error;
+}
+
+void dw_recording_release(struct dw_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->count; i++) {
+        struct dw_recorded *process = &recording->processes[i];
+        dw_sampler_release(process->sampler);
+        free(process->sampler);
+        dw_sample_log_release(&process->log);
+    }
+    free(recording->processes);
+    *recording = (struct dw_recording){0};
+}
+
+static bool is_recorded(const struct dw_recording *recording, pid_t pid)
+{
+    for (uint32_t i = 0; i < recording->count; i++)
+        if (recording->processes[i].pid == pid && !recording->processes[i].has_ended)
+            return true;
+    return false;
+}
+
+/* Reads the children of one thread; those that are new are tried later. */
+static int add_children_of_thread(struct dw_recording *recording, pid_t pid, const char *thread)
+{
+    char path[64];
+    int child, error = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)pid, thread);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    while (!error && recording->count < MAX_PROCESSES && fscanf(file, "%d", &child) == 1)
+        if (!is_recorded(recording, child))
+            error = add_process(recording, child);
+    fclose(file);
+    return error;
+}
+
+static int add_children_of(struct dw_recording *recording, pid_t pid)
+{
+    char path[64];
+    int error = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (!threads)
+        return 0;
+    for (struct dirent *entry; !error && (entry = readdir(threads));)
+        if (entry->d_name[0] != '.')
+            error = add_children_of_thread(recording, pid, entry->d_name);
+    closedir(threads);
+    return error;
+}
+
+static bool is_final(int error)
+{
+    return error == DW_ERR_NO_PROCESS || error == DW_ERR_ENDED || error == DW_ERR_PERMISSION ||
+           error == DW_ERR_PYTHON_VERSION;
+}
+
+/* A child that is no Python is looked at again: it may become one, and its children may be. */
+static int open_children(struct dw_recording *recording)
+{
+    settle_addresses(recording);
+    for (uint32_t i = 1; i < recording->count; i++) {
+        struct dw_recorded *process = &recording->processes[i];
+        if (process->is_open || process->has_ended)
+            continue;
+        int error = open_process(recording, process);
+        process->has_ended = is_final(error);
+        if (error)
+            dw_sampler_release(process->sampler);
+        if (error == DW_ERR_MEMORY || error == DW_ERR_IO)
+            return error;
+    }
+    return 0;
+}
+
+static int follow_children(struct dw_recording *recording)
+{
+    int error = 0;
+    uint32_t count = recording->count;
+    for (uint32_t i = 0; !error && i < count; i++)
+        if (!recording->processes[i].has_ended)
+            error = add_children_of(recording, recording->processes[i].pid);
+    return error ? error : open_children(recording);
+}
+
+static int end_process(struct dw_recorded *process)
+{
+    process->has_ended = true;
+    return process->log.fd >= 0 ? dw_sample_log_flush(&process->log, true) : 0;
+}
+
+static int take(struct dw_recording *recording)
+{
+    uint32_t alive = 0;
+    for (uint32_t i = 0; i < recording->count; i++) {
+        struct dw_recorded *process = &recording->processes[i];
+        if (!process->is_open || process->has_ended)
+            continue;
+        int error = dw_sampler_take(process->sampler);
+        process->rounds++;
+        if (error == DW_ERR_ENDED)
+            error = end_process(process);
+        else
+            alive++;
+        if (error)
+            return error;
+    }
+    recording->is_over = !alive;
+    return 0;
+}
+
+static int flush(struct dw_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->count; i++) {
+        struct dw_recorded *process = &recording->processes[i];
+        if (!process->is_open || process->has_ended)
+            continue;
+        int error = process->sampler->is_lost ? 0 : dw_sampler_name_threads(process->sampler);
+        if (!error && process->log.fd >= 0)
+            error = dw_sample_log_flush(&process->log, false);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* The moment of the next sample. Those that should have been taken meanwhile are missed: what
+ * was taken stands for their time too. */
+static void schedule(struct dw_recording *recording, uint64_t now_ns)
+{
+    uint64_t period_ns = recording->options.period_ns;
+    if (!period_ns) {
+        recording->next_ns = now_ns;
+        return;
+    }
+    recording->next_ns += period_ns;
+    if (recording->next_ns >= now_ns)
+        return;
+    uint64_t missed = (now_ns - recording->next_ns) / period_ns;
+    recording->next_ns += missed * period_ns;
+    recording->processes[0].log.sampling.missed += missed;
+}
+
+static void wait_until(uint64_t then_ns, uint64_t period_ns)
+{
+    struct timespec then = {.tv_sec = (time_t)(then_ns / 1000000000),
+                            .tv_nsec = (long)(then_ns % 1000000000)};
+    if (period_ns >= SPIN_BELOW_NS)
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
+    while (period_ns && period_ns < SPIN_BELOW_NS && dw_clock_ns(CLOCK_MONOTONIC) < then_ns)
+        ;
+}
+
+static int do_what_is_due(struct dw_recording *recording, uint64_t now_ns)
+{
+    int error = 0;
+    if (recording->options.subprocesses && now_ns >= recording->children_ns) {
+        error = follow_children(recording);
+        recording->children_ns = now_ns + CHILDREN_EVERY_NS;
+    }
+    if (!error && now_ns >= recording->flush_ns) {
+        error = flush(recording);
+        recording->flush_ns = now_ns + FLUSH_EVERY_NS;
+    }
+    return error;
+}
+
+int dw_recording_run(struct dw_recording *recording, uint64_t until_ns, const volatile int *stop)
+{
+    int error = 0;
+    while (!error && !*stop && !recording->is_over) {
+        if (recording->next_ns >= until_ns) {
+            wait_until(until_ns, SPIN_BELOW_NS);
+            break;
+        }
+        wait_until(recording->next_ns, recording->options.period_ns);
+        if (*stop)
+            break;
+        error = take(recording);
+        uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+        if (!error)
+            error = do_what_is_due(recording, now_ns);
+        schedule(recording, now_ns);
+    }
+    recording->ended_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    return error;
+}
+
+int dw_recording_end(struct dw_recording *recording)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < recording->count; i++) {
+        struct dw_recorded *process = &recording->processes[i];
+        int trouble = process->is_open && !process->has_ended ? end_process(process) : 0;
+        error = error ? error : trouble;
+    }
+    return error;
+}
+
+const struct dw_sampler *dw_recording_sampler(const struct dw_recording *recording)
+{
+    return recording->processes[0].sampler;
+}
+
+uint32_t dw_recording_file_count(const struct dw_recording *recording)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < recording->count; i++)
+        count += recording->processes[i].is_open;
+    return count;
+}
+
+struct dw_sample_log *dw_recording_log(struct dw_recording *recording, uint32_t process)
+{
+    return &recording->processes[process].log;
+}
+
+struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording)
+{
+    struct dw_recording_numbers numbers = {.rounds = recording->processes[0].rounds};
+    for (uint32_t i = 0; i < recording->count; i++) {
+        const struct dw_recorded *process = &recording->processes[i];
+        numbers.taken += process->log.sampling.taken;
+        numbers.retried += process->log.sampling.retried;
+        numbers.missed += process->log.sampling.missed;
+        numbers.stops += process->sampler->stops;
+    }
+    double seconds = (double)(recording->ended_ns - recording->begun_ns) / 1e9;
+    numbers.rate_hz = seconds > 0 ? (double)numbers.rounds / seconds : 0;
+    return numbers;
+}

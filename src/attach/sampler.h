@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * Samples one Python process from outside: all its threads, once each time it is asked to. A
+ * sample stands for the time since the thread's last one. The process is not stopped, except for
+ * a thread whose stack could not be read otherwise, and then only for that reading. */
+#ifndef DW_ATTACH_SAMPLER_H
+#define DW_ATTACH_SAMPLER_H
+
+#include "attach/code_cache.h"
+#include "attach/live_stack.h"
+#include "attach/task.h"
+
+struct dw_watched;
+struct dw_pending_sample;
+
+/* Told of every sample, beside the log. */
+typedef void (*dw_sample_seen)(void *context, uint32_t thread, dw_path_id stack, uint32_t state,
+                               uint64_t weight_ns);
+
+struct dw_sampler {
+    struct dw_sample_log *log; /* borrowed */
+    dw_sample_seen seen;       /* NULL: nobody is told */
+    void *seen_context;
+    struct dw_target target;
+    struct dw_python python;
+    bool is_lost; /* it became another program; it is looked for again */
+    struct dw_live_reader reader;
+    struct dw_code_cache cache;
+    struct dw_raw_stack stack;
+    uint64_t *calls; /* owned; which place calls which code, of stacks that are sure */
+    uint32_t call_count, call_capacity;
+    struct dw_map call_index;
+    struct dw_py_threads listed;
+    struct dw_tasks tasks;
+    struct dw_watched *threads; /* owned */
+    uint32_t thread_count, thread_capacity;
+    uint64_t listed_ns; /* when the threads were listed */
+    uint64_t cpu_ns;    /* of the process, when it was looked at last; 0: never */
+    uint64_t unspent_cpu_ns; /* CPU time that no sample stands for yet */
+    struct dw_pending_sample *pending; /* owned; samples whose CPU time is not known yet */
+    uint32_t pending_count, pending_capacity;
+    uint64_t stops; /* readings that needed a thread to stand still */
+};
+
+/* The log's `sampling` says how. Errors are those of dw_target_open and dw_python_locate; a
+ * Python that is still starting is DW_ERR_NO_RUNTIME. Release it in any case. */
+int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log *log);
+void dw_sampler_release(struct dw_sampler *sampler);
+/* Takes a sample of each thread. DW_ERR_ENDED when the process has ended. */
+int dw_sampler_take(struct dw_sampler *sampler);
+/* Looks up the names of threads again, since they may be given late. */
+int dw_sampler_name_threads(struct dw_sampler *sampler);
+
+#endif

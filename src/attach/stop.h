@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Stopping one thread of another process for a moment. */
+#ifndef DW_ATTACH_STOP_H
+#define DW_ATTACH_STOP_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* False when it cannot be had: it ended, or somebody else traces it. */
+bool dw_thread_stop(pid_t id, int *signal);
+/* Lets it go on, with the signal that dw_thread_stop kept it from getting. */
+void dw_thread_let_go(pid_t id, int signal);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ * `dwell attach`: records a running process from outside. */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "attach/describe.h"
+#include "attach/recording.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/process_words.h"
+#include "cli/sampling_words.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PROGRESS_EVERY_NS 500000000
+#define PATIENCE_NS 200000000 /* with a process that is only starting */
+
+static const char help[] =
+    "usage: dwell attach PID [options]\n"
+    "\n"
+    "Records where a running Python process spends its time, by looking at the stacks of all its\n"
+    "threads from outside, until it ends, the time is over or Ctrl-C. The process needs nothing\n"
+    "installed, is not changed, and goes on running: only a thread whose stack changes too fast\n"
+    "to be read is stopped, for some millionths of a second. CPython 3.11 to 3.15.\n"
+    "\n"
+    "  -o FILE         the recording (default: PROGRAM.PID.dwell in this directory)\n"
+    "  --duration S    stop after so many seconds\n"
+    "  --rate HZ       samples a second (default: 100), or 'max'\n"
+    "  --mode MODE     wall: elapsed time, waiting included (the default); cpu: CPU time\n"
+    "  --subprocesses  children that run Python too, each in a file NAME.PID.dwell\n"
+    "  --timeline      keep every sample, not only sums\n"
+    "  -q, --quiet     no report at the end\n"
+    "\n"
+    "examples:\n"
+    "  dwell attach 4711 --duration 10\n"
+    "  dwell attach $(pgrep -f train.py) --rate 1000 -o train.dwell\n"
+    "\n"
+    "The memory of other users' processes can be read only by root. The exit status is 1 when\n"
+    "the process cannot be read.\n";
+
+struct attach {
+    struct dw_recording_options options;
+    struct dw_recording recording;
+    uint64_t duration_ns; /* UINT64_MAX: no end */
+    char path[PATH_MAX];
+    bool quiet, is_shown;
+};
+
+static volatile int stopped;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
+/* No SA_RESTART: sleeping ends at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int parse_duration(const char *word, uint64_t *duration_ns)
+{
+    char *end;
+    double seconds = strtod(word, &end);
+    if (end == word || *end || !(seconds > 0) || seconds > 1e9)
+        return dw_cli_usage("--duration needs a number of seconds, not '%s'", word);
+    *duration_ns = (uint64_t)(seconds * 1e9);
+    return 0;
+}
+
+/* PROGRAM.PID.dwell, when no name was given. */
+static void make_path(struct attach *attach, const char *word)
+{
+    struct dw_out name;
+    struct dw_target target = {.pid = attach->options.pid};
+    attach->options.path = attach->path;
+    if (word) {
+        snprintf(attach->path, sizeof attach->path, "%s", word);
+        return;
+    }
+    dw_out_init_memory(&name);
+    dw_target_put_program(&target, &name);
+    size_t size = name.buffer.size;
+    if (size > 3 && !memcmp(name.buffer.data + size - 3, ".py", 3))
+        size -= 3;
+    bool is_named = size && name.buffer.data[0] != '-';
+    snprintf(attach->path, sizeof attach->path, "%.*s.%d.dwell", is_named ? (int)size : 6,
+             is_named ? (const char *)name.buffer.data : "python", (int)target.pid);
+    for (char *at = attach->path; (at = strchr(at, '/'));)
+        *at = '_';
+    dw_out_close(&name);
+}
+
+static void show_progress(const struct attach *attach)
+{
+    struct dw_recording_numbers numbers = dw_recording_numbers(&attach->recording);
+    double seconds = (double)(attach->recording.ended_ns - attach->recording.begun_ns) / 1e9;
+    if (attach->is_shown)
+        fprintf(stderr, "\r\033[K%.0f s, %" PRIu64 " samples, %.0f a second; Ctrl-C ends it",
+                seconds, numbers.taken, numbers.rate_hz);
+}
+
+static int record(struct attach *attach)
+{
+    uint64_t begun_ns = attach->recording.begun_ns, end_ns = UINT64_MAX;
+    int error = 0;
+    if (attach->duration_ns < UINT64_MAX - begun_ns)
+        end_ns = begun_ns + attach->duration_ns;
+    while (!error && !stopped && !attach->recording.is_over) {
+        uint64_t until_ns = dw_clock_ns(CLOCK_MONOTONIC) + PROGRESS_EVERY_NS;
+        if (until_ns > end_ns)
+            until_ns = end_ns;
+        error = dw_recording_run(&attach->recording, until_ns, &stopped);
+        show_progress(attach);
+        if (until_ns == end_ns)
+            break;
+    }
+    if (attach->is_shown)
+        fputs("\r\033[K", stderr);
+    int trouble = dw_recording_end(&attach->recording);
+    return error ? error : trouble;
+}
+
+static void report(struct attach *attach)
+{
+    struct dw_recording_numbers numbers = dw_recording_numbers(&attach->recording);
+    uint32_t files = dw_recording_file_count(&attach->recording);
+    if (attach->quiet)
+        return;
+    dw_cli_report_samples(attach->path);
+    if (attach->recording.is_over)
+        fprintf(stderr, "dwell: process %d has ended\n", (int)attach->options.pid);
+    dw_cli_put_sampling(&numbers, attach->options.period_ns, stderr);
+    fprintf(stderr, "dwell: recorded in %s", attach->path);
+    if (files > 1)
+        fprintf(stderr, " and the files of %u child%s", files - 1, files == 2 ? "" : "ren");
+    fputs("; see 'dwell report' and 'dwell export'\n", stderr);
+}
+
+static int run(struct attach *attach)
+{
+    attach->is_shown = !attach->quiet && isatty(STDERR_FILENO);
+    int error = dw_recording_begin(&attach->recording, &attach->options, PATIENCE_NS);
+    int status = 0;
+    if (error == DW_ERR_IO) {
+        status = dw_cli_error(attach->path, error);
+    } else if (error) {
+        status = dw_cli_process_trouble(attach->options.pid,
+                                        &dw_recording_sampler(&attach->recording)->python, error);
+    } else {
+        error = record(attach);
+        status = error ? dw_cli_error(attach->path, error) : 0;
+        report(attach);
+    }
+    dw_recording_release(&attach->recording);
+    return status;
+}
+
+int dw_cmd_attach(int argc, char **argv)
+{
+    struct attach attach = {.duration_ns = UINT64_MAX, .options.mode = DW_SAMPLE_WALL};
+    const char *out = NULL, *duration = NULL, *rate = "100", *mode = "wall";
+    const struct dw_option options[] = {
+        {.name = "output", .letter = 'o', .value = &out},
+        {.name = "duration", .letter = 'd', .value = &duration},
+        {.name = "rate", .letter = 'r', .value = &rate},
+        {.name = "mode", .value = &mode},
+        {.name = "subprocesses", .letter = 's', .flag = &attach.options.subprocesses},
+        {.name = "timeline", .flag = &attach.options.timeline},
+        {.name = "quiet", .letter = 'q', .flag = &attach.quiet},
+        {.name = NULL},
+    };
+    if (dw_cli_help(argc, argv, help))
+        return 0;
+    int operands = dw_cli_parse(options, argc, argv);
+    if (operands < 0)
+        return DW_EXIT_USAGE;
+    if (operands != 1)
+        return dw_cli_usage("attach needs one process id; see 'dwell attach --help'");
+    if (dw_cli_parse_pid("attach", argv[1], &attach.options.pid) ||
+        dw_cli_parse_rate(rate, &attach.options.period_ns) ||
+        dw_cli_parse_mode(mode, &attach.options.mode) ||
+        (duration && parse_duration(duration, &attach.duration_ns)))
+        return DW_EXIT_USAGE;
+    make_path(&attach, out);
+    catch_signals();
+    return run(&attach);
+}

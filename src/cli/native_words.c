@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * Recordings as reports want them: samples added up, and native code with names that people
+ * can read. */
+#include "cli/cli.h"
+
+#include "base/error.h"
+#include "model/sample_fold.h"
+
+#include <stdio.h>
+
+/* On a machine that is not the one of the recording every file is another one. */
+#define MAX_COMPLAINTS 5
+
+static int parse_names(const char *word, enum dw_demangle *names)
+{
+    static const struct {
+        const char *word;
+        enum dw_demangle names;
+    } known[] = {
+        {"short", DW_DEMANGLE_SHORT}, {"full", DW_DEMANGLE_FULL}, {"raw", DW_DEMANGLE_NONE}};
+    *names = DW_DEMANGLE_SHORT;
+    if (!word)
+        return 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!strcmp(known[i].word, word)) {
+            *names = known[i].names;
+            return 0;
+        }
+    }
+    return dw_cli_usage("--names is short, full or raw, not '%s'", word);
+}
+
+int dw_native_words_check(const struct dw_native_words *words)
+{
+    enum dw_demangle names;
+    return parse_names(words->names, &names);
+}
+
+static void complain(void *context, const char *module, const char *reason)
+{
+    uint32_t *count = context;
+    if ((*count)++ < MAX_COMPLAINTS)
+        fprintf(stderr, "dwell: %s: %s\n", module, reason);
+}
+
+static int make_showable(struct dw_profile *profile, const struct dw_native_words *words)
+{
+    uint32_t complaints = 0;
+    struct dw_annotate_options options = {
+        .lines = words->lines, .complain = complain, .context = &complaints};
+    parse_names(words->names, &options.names);
+    int error = dw_annotate(profile, &options);
+    if (complaints > MAX_COMPLAINTS)
+        fprintf(stderr, "dwell: the same goes for %u more files\n", complaints - MAX_COMPLAINTS);
+    return error ? error : dw_samples_fold(profile);
+}
+
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
+                               const struct dw_native_words *words, int *status)
+{
+    struct dw_profile *profile = dw_cli_read(files, count, flags, status);
+    int error = profile ? make_showable(profile, words) : 0;
+    if (!error)
+        return profile;
+    *status = dw_cli_error(files[0], error);
+    dw_profile_free(profile);
+    return NULL;
+}

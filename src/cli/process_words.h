@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Process ids as words, and what is said when a process cannot be read. */
+#ifndef DW_CLI_PROCESS_WORDS_H
+#define DW_CLI_PROCESS_WORDS_H
+
+#include "attach/python_runtime.h"
+
+/* 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_cli_parse_pid(const char *command, const char *word, pid_t *pid);
+/* Says why, and what helps; `python` is as much as was found. Returns DW_EXIT_TROUBLE. */
+int dw_cli_process_trouble(pid_t pid, const struct dw_python *python, int error);
+
+#endif

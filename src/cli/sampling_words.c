@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/sampling_words.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define MAX_RATE_HZ 1e6
+
+int dw_cli_parse_rate(const char *word, uint64_t *period_ns)
+{
+    char *end;
+    double rate_hz = strtod(word, &end);
+    *period_ns = 0;
+    if (!strcmp(word, "max"))
+        return 0;
+    if (end == word || *end || !(rate_hz >= 0.01) || rate_hz > MAX_RATE_HZ)
+        return dw_cli_usage("--rate needs samples a second, up to 1000000, or 'max', not '%s'",
+                            word);
+    *period_ns = (uint64_t)(1e9 / rate_hz);
+    return 0;
+}
+
+int dw_cli_parse_mode(const char *word, enum dw_sample_mode *mode)
+{
+    bool is_cpu = !strcmp(word, "cpu");
+    if (!is_cpu && strcmp(word, "wall") != 0)
+        return dw_cli_usage("no mode '%s'; there are: wall, cpu", word);
+    *mode = is_cpu ? DW_SAMPLE_CPU : DW_SAMPLE_WALL;
+    return 0;
+}
+
+void dw_cli_put_sampling(const struct dw_recording_numbers *numbers, uint64_t period_ns,
+                         FILE *stream)
+{
+    fprintf(stream, "dwell: %" PRIu64 " samples, %.*f a second", numbers->taken,
+            numbers->rate_hz < 10 ? 2 : 0, numbers->rate_hz);
+    if (period_ns)
+        fprintf(stream, " of %.6g asked", 1e9 / (double)period_ns);
+    if (numbers->missed)
+        fprintf(stream, ", %" PRIu64 " missed", numbers->missed);
+    if (numbers->retried)
+        fprintf(stream, ", %" PRIu64 " read more than once", numbers->retried);
+    if (numbers->stops)
+        fprintf(stream, ", %" PRIu64 " with their thread stopped", numbers->stops);
+    fputc('\n', stream);
+}
+
+void dw_cli_report_samples(const char *path)
+{
+    (void)path;
+}

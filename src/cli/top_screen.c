@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/top_screen.h"
+
+#include "attach/describe.h"
+
+#define HOME "\033[H"
+#define END_OF_LINE "\033[K\r\n"
+#define CLEAR_BELOW "\033[J"
+#define REVERSE "\033[7m"
+#define PLAIN "\033[0m"
+#define COLUMN_WIDTH 37 /* of the numbers before a name */
+#define HEAD_ROWS 4
+
+static const char *const help_lines[] = {
+    "o  sort by own time          t  sort by total time",
+    "l  lines or functions        h  threads",
+    "g  only while holding the GIL",
+    "w  also while waiting",
+    "p  pause                     r  start counting anew",
+    "q  quit                      ?  this help",
+    "",
+    "own: in the function itself; total: also in what it called. Percentages are of the last",
+    "seconds, 100 for one thread that is there all the time; seconds are since the start.",
+};
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static const char *title_of(const struct dw_top_view *view)
+{
+    return view->by == DW_TOP_THREADS ? "thread" : view->by == DW_TOP_LINES ? "line" : "function";
+}
+
+static void put_head(const struct dw_top_screen *screen, struct dw_out *out)
+{
+    const struct dw_sampler *sampler = dw_recording_sampler(screen->recording);
+    struct dw_recording_numbers numbers = dw_recording_numbers(screen->recording);
+    dw_out_printf(out, "process %d: ", (int)screen->recording->options.pid);
+    dw_out_printable(out, screen->program, strlen(screen->program));
+    dw_out_text(out, ", Python ");
+    dw_python_put_version(sampler->python.version, out);
+    dw_out_printf(out, ", %u thread%s, GIL held %.0f %%, %.0f samples a second%s",
+                  sampler->thread_count, sampler->thread_count == 1 ? "" : "s",
+                  percent(screen->table.gil.recent, screen->table.elapsed.recent), numbers.rate_hz,
+                  sampler->is_lost ? ", no Python now" : "");
+}
+
+static void put_mode(const struct dw_top_screen *screen, struct dw_out *out)
+{
+    const struct dw_top_view *view = &screen->view;
+    dw_out_printf(out, "%ss by %s time%s%s%s   ? help, q quit", title_of(view),
+                  view->by_total ? "total" : "own", view->only_gil ? ", holding the GIL" : "",
+                  view->with_waiting ? ", waiting too" : "", screen->is_paused ? ", PAUSED" : "");
+}
+
+static void put_title(const struct dw_top_screen *screen, struct dw_out *out)
+{
+    bool threads = screen->view.by == DW_TOP_THREADS;
+    dw_out_printf(out, "%7s %7s %9s %9s   %s", threads ? "runs%" : "own%",
+                  threads ? "all%" : "total%", threads ? "runs s" : "own s",
+                  threads ? "all s" : "total s", title_of(&screen->view));
+}
+
+static void put_numbers(const struct dw_top_screen *screen, const struct dw_top_row *row,
+                        struct dw_out *out)
+{
+    double elapsed = screen->table.elapsed.recent;
+    dw_out_printf(out, "%7.1f %7.1f %9.2f %9.2f   ", percent(row->own.recent, elapsed),
+                  percent(row->total.recent, elapsed), row->own.all, row->total.all);
+}
+
+/* The name of a row, cut to the columns that are left. */
+static void put_name(const struct dw_top_screen *screen, const struct dw_top_row *row,
+                     unsigned columns, struct dw_out *out)
+{
+    struct dw_out name;
+    dw_out_init_memory(&name);
+    dw_top_row_put_name(&screen->table, &screen->view, row, &name);
+    size_t size = 0;
+    const uint8_t *text = name.buffer.data;
+    while (size < name.buffer.size && dw_text_width(text, size) < columns) {
+        size_t step = dw_utf8_length(text + size, text + name.buffer.size);
+        if (dw_text_width(text, size + step) > columns)
+            break;
+        size += step ? step : 1;
+    }
+    dw_out_write(out, text, size);
+    dw_out_close(&name);
+}
+
+/* A line that is cut where the screen ends; all of it is ASCII but the program's name. */
+static void put_cut(struct dw_out *out, void put(const struct dw_top_screen *, struct dw_out *),
+                    const struct dw_top_screen *screen, unsigned columns)
+{
+    struct dw_out line;
+    dw_out_init_memory(&line);
+    put(screen, &line);
+    dw_out_write(out, line.buffer.data, line.buffer.size < columns ? line.buffer.size : columns);
+    dw_out_close(&line);
+}
+
+static void draw_help(unsigned rows, struct dw_out *out)
+{
+    for (size_t i = 0; i < sizeof help_lines / sizeof *help_lines && i + HEAD_ROWS < rows; i++)
+        dw_out_printf(out, "%s" END_OF_LINE, help_lines[i]);
+}
+
+static void draw_rows(const struct dw_top_screen *screen, unsigned columns, unsigned rows,
+                      struct dw_out *out)
+{
+    unsigned left = columns > COLUMN_WIDTH ? columns - COLUMN_WIDTH : 0;
+    for (uint32_t i = 0; i < screen->table.row_count && i + HEAD_ROWS < rows; i++) {
+        put_numbers(screen, &screen->table.rows[i], out);
+        put_name(screen, &screen->table.rows[i], left, out);
+        dw_out_text(out, END_OF_LINE);
+    }
+}
+
+void dw_top_draw(const struct dw_top_screen *screen, unsigned columns, unsigned rows,
+                 struct dw_out *out)
+{
+    dw_out_text(out, HOME);
+    put_cut(out, put_head, screen, columns);
+    dw_out_text(out, END_OF_LINE);
+    put_cut(out, put_mode, screen, columns);
+    dw_out_text(out, END_OF_LINE REVERSE);
+    put_cut(out, put_title, screen, columns);
+    dw_out_text(out, PLAIN END_OF_LINE);
+    if (screen->shows_help)
+        draw_help(rows, out);
+    else
+        draw_rows(screen, columns, rows, out);
+    dw_out_text(out, CLEAR_BELOW);
+}
+
+void dw_top_print(const struct dw_top_screen *screen, uint32_t limit, struct dw_out *out)
+{
+    put_head(screen, out);
+    dw_out_char(out, '\n');
+    put_title(screen, out);
+    dw_out_char(out, '\n');
+    for (uint32_t i = 0; i < screen->table.row_count && i < limit; i++) {
+        put_numbers(screen, &screen->table.rows[i], out);
+        dw_top_row_put_name(&screen->table, &screen->view, &screen->table.rows[i], out);
+        dw_out_char(out, '\n');
+    }
+    dw_out_char(out, '\n');
+}

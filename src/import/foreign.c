@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "import/foreign.h"
+
+#include "base/grow.h"
+
+#include <string.h>
+
+static void note(struct dw_foreign *foreign, int error)
+{
+    if (error && !foreign->error)
+        foreign->error = error;
+}
+
+dw_string_id dw_foreign_string(struct dw_foreign *foreign, struct dw_string string)
+{
+    dw_string_id id = 0;
+    note(foreign, dw_string_intern(&foreign->profile->strings, string.bytes, string.size, &id));
+    return id;
+}
+
+static void describe(struct dw_foreign *foreign, struct dw_process *process, const char *key,
+                     struct dw_string value)
+{
+    int error = DW_GROW(process->properties, process->property_count, process->property_capacity);
+    note(foreign, error);
+    if (error)
+        return;
+    process->properties[process->property_count++] =
+        (struct dw_property){dw_foreign_string(foreign, (struct dw_string){key, strlen(key)}),
+                             dw_foreign_string(foreign, value)};
+}
+
+/* Not a time at all: nothing is known of when it ran. */
+static struct dw_process process_of(const struct dw_foreign *foreign, uint64_t pid)
+{
+    struct dw_process process = {
+        .pid = pid, .ended = true, .is_sampled = true, .sampling = foreign->sampling};
+    uint64_t identity[] = {foreign->identity, dw_hash_mix(pid ^ foreign->identity)};
+    memcpy(process.uuid, identity, sizeof process.uuid);
+    return process;
+}
+
+uint32_t dw_foreign_process(struct dw_foreign *foreign, uint64_t pid, struct dw_string program)
+{
+    struct dw_profile *profile = foreign->profile;
+    for (uint32_t i = profile->process_count; i-- > foreign->first_process;)
+        if (profile->processes[i].pid == pid)
+            return i;
+    note(foreign, DW_GROW(profile->processes, profile->process_count, profile->process_capacity));
+    if (foreign->error)
+        return DW_MAP_NONE;
+    struct dw_process *process = &profile->processes[profile->process_count];
+    *process = process_of(foreign, pid);
+    describe(foreign, process, "program",
+             program.size ? program : (struct dw_string){foreign->name, strlen(foreign->name)});
+    return profile->process_count++;
+}
+
+uint32_t dw_foreign_thread(struct dw_foreign *foreign, uint32_t process, uint64_t tid,
+                           struct dw_string name)
+{
+    struct dw_profile *profile = foreign->profile;
+    for (uint32_t i = profile->thread_count; i-- > foreign->first_thread;)
+        if (profile->threads[i].tid == tid && profile->threads[i].process == process)
+            return i;
+    note(foreign, DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity));
+    if (foreign->error)
+        return DW_MAP_NONE;
+    profile->threads[profile->thread_count] = (struct dw_thread){
+        .process = process, .tid = tid, .name = dw_foreign_string(foreign, name)};
+    return profile->thread_count++;
+}
+
+dw_path_id dw_foreign_stack(struct dw_foreign *foreign, dw_path_id parent,
+                            const struct dw_frame *frame, struct dw_place place)
+{
+    struct dw_profile *profile = foreign->profile;
+    dw_place_id id = 0;
+    dw_path_id stack = DW_PATH_ROOT;
+    note(foreign, dw_frame_intern(&profile->frames, frame, &place.frame));
+    if (!foreign->error)
+        note(foreign, dw_place_intern(&profile->places, &place, &id));
+    if (!foreign->error)
+        note(foreign, dw_path_intern(&profile->stacks, parent, id, &stack));
+    return stack;
+}
+
+void dw_foreign_add(struct dw_foreign *foreign, uint32_t thread, dw_path_id stack, uint32_t state,
+                    uint64_t count, uint64_t weight)
+{
+    struct dw_profile *profile = foreign->profile;
+    if (foreign->error)
+        return;
+    struct dw_thread *of = &profile->threads[thread];
+    struct dw_sample *sample = dw_sample_get(&of->samples, stack, state);
+    note(foreign, sample ? 0 : DW_ERR_MEMORY);
+    if (!sample)
+        return;
+    sample->count += count;
+    sample->weight_ns += weight;
+    profile->processes[of->process].sampling.taken += count;
+}
+
+void dw_foreign_lose(struct dw_foreign *foreign, size_t bytes)
+{
+    foreign->profile->losses.damaged_chunks++;
+    foreign->profile->losses.damaged_bytes += bytes;
+}
+
+dw_string_id dw_foreign_object_name(struct dw_foreign *foreign, struct dw_string path)
+{
+    char name[256];
+    const char *slash = path.size ? memrchr(path.bytes, '/', path.size) : NULL;
+    const char *base = slash ? slash + 1 : path.bytes;
+    size_t size = path.size - (size_t)(base - path.bytes);
+    if (size > sizeof name - 2)
+        size = sizeof name - 2;
+    if (size && *base == '[') /* as the kernel names what is no file */
+        return dw_foreign_string(foreign, (struct dw_string){base, size});
+    name[0] = '[';
+    memcpy(name + 1, base, size);
+    name[size + 1] = ']';
+    return dw_foreign_string(foreign, (struct dw_string){name, size + 2});
+}
+
+bool dw_text_line(struct dw_string *text, struct dw_string *line)
+{
+    if (!text->size)
+        return false;
+    const char *end = memchr(text->bytes, '\n', text->size);
+    size_t size = end ? (size_t)(end - text->bytes) : text->size;
+    size_t taken = end ? size + 1 : size;
+    *line = (struct dw_string){text->bytes, size};
+    if (size && line->bytes[size - 1] == '\r')
+        line->size--;
+    *text = (struct dw_string){text->bytes + taken, text->size - taken};
+    return true;
+}
+
+static unsigned digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 99;
+}
+
+bool dw_text_number(struct dw_string *text, unsigned base, uint64_t *number)
+{
+    uint64_t value = 0;
+    size_t at = 0;
+    for (; at < text->size && digit_of(text->bytes[at]) < base; at++)
+        if (__builtin_mul_overflow(value, base, &value) ||
+            __builtin_add_overflow(value, digit_of(text->bytes[at]), &value))
+            return false;
+    if (!at)
+        return false;
+    *text = (struct dw_string){text->bytes + at, text->size - at};
+    *number = value;
+    return true;
+}
+
+bool dw_text_skip(struct dw_string *text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    if (text->size < size || memcmp(text->bytes, prefix, size) != 0)
+        return false;
+    *text = (struct dw_string){text->bytes + size, text->size - size};
+    return true;
+}

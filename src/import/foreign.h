@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * A profile of another tool while it is read. Errors are sticky, as in an output. */
+#ifndef DW_IMPORT_FOREIGN_H
+#define DW_IMPORT_FOREIGN_H
+
+#include "model/profile.h"
+
+struct dw_foreign {
+    struct dw_profile *profile;
+    const char *name;
+    uint64_t identity; /* by the bytes, so that the same file is not added twice */
+    uint32_t first_process, first_thread;
+    struct dw_sampling sampling; /* of all processes, without `taken` */
+    int error;
+};
+
+/* The formats: whether the bytes are such, and reading them. */
+bool dw_gperftools_is(const uint8_t *bytes, size_t size);
+void dw_gperftools_read(struct dw_foreign *foreign, const uint8_t *bytes, size_t size);
+bool dw_perf_script_is(struct dw_string text);
+void dw_perf_script_read(struct dw_foreign *foreign, struct dw_string text);
+bool dw_collapsed_is(struct dw_string text);
+void dw_collapsed_read(struct dw_foreign *foreign, struct dw_string text);
+
+/* The process or thread of that number and name, made when absent. */
+uint32_t dw_foreign_process(struct dw_foreign *foreign, uint64_t pid, struct dw_string program);
+uint32_t dw_foreign_thread(struct dw_foreign *foreign, uint32_t process, uint64_t tid,
+                           struct dw_string name);
+
+dw_string_id dw_foreign_string(struct dw_foreign *foreign, struct dw_string string);
+/* The stack of a place of that frame under `parent`; the place's own frame is set here. */
+dw_path_id dw_foreign_stack(struct dw_foreign *foreign, dw_path_id parent,
+                            const struct dw_frame *frame, struct dw_place place);
+void dw_foreign_add(struct dw_foreign *foreign, uint32_t thread, dw_path_id stack, uint32_t state,
+                    uint64_t count, uint64_t weight);
+/* A part that could not be understood. */
+void dw_foreign_lose(struct dw_foreign *foreign, size_t bytes);
+
+/* "x.so" of "/a/x.so", in brackets: what code without a name is called. */
+dw_string_id dw_foreign_object_name(struct dw_foreign *foreign, struct dw_string path);
+
+/* The next line without its end, which moves *text behind it; false at the end. */
+bool dw_text_line(struct dw_string *text, struct dw_string *line);
+/* A number at the start of the text, which moves *text behind it. */
+bool dw_text_number(struct dw_string *text, unsigned base, uint64_t *number);
+/* Whether the text begins so; moves behind it then. */
+bool dw_text_skip(struct dw_string *text, const char *prefix);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Profiles that other tools wrote, as profiles of ours: gperftools' CPU profiles, the output
+ * of `perf script`, and collapsed stacks. What is in them decides which it is. */
+#ifndef DW_IMPORT_IMPORT_H
+#define DW_IMPORT_IMPORT_H
+
+#include "model/profile.h"
+
+/* Adds what the bytes hold; `name` is what to call the program when they do not say. What could
+ * not be understood of them counts as losses. DW_ERR_NOT_DWELL when they are none of these, and
+ * the profile is then as it was. */
+int dw_import(const void *bytes, size_t size, const char *name, struct dw_profile *profile);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Recursion: which of the paths with one key are not inside another of the same. Only
+ * their totals add up; those inside are counted there already. */
+#ifndef DW_LENS_OUTERMOST_H
+#define DW_LENS_OUTERMOST_H
+
+#include "model/path_tree.h"
+
+/* Of each path whether none above it has the same key; keys are below `key_count`. */
+int dw_outermost_find(const struct dw_path *paths, uint32_t count, const uint32_t *keys,
+                      uint32_t key_count, bool *outermost);
+
+#endif

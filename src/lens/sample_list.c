@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ * Places are numbered by what makes them one row; a row's total counts only where the row
+ * is not inside itself, so that no share is more than the whole. */
+#define _GNU_SOURCE
+#include "lens/sample_list.h"
+
+#include "base/error.h"
+#include "lens/functions.h"
+#include "lens/outermost.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct grouping {
+    struct dw_sample_list *list;
+    const struct dw_profile *profile;
+    struct dw_place_spots spots; /* a row for each */
+    uint32_t *keys;              /* of each path: its row */
+    bool *outermost;
+};
+
+static int make_rows(struct grouping *grouping)
+{
+    int error = dw_place_spots_make(grouping->profile, grouping->list->by, &grouping->spots);
+    if (error)
+        return error;
+    grouping->list->rows = calloc(grouping->spots.count, sizeof *grouping->list->rows);
+    for (uint32_t i = 0; grouping->list->rows && i < grouping->spots.count; i++)
+        grouping->list->rows[i].place = grouping->spots.first[i];
+    return grouping->list->rows ? 0 : DW_ERR_MEMORY;
+}
+
+static int key_paths(struct grouping *grouping)
+{
+    const struct dw_stack_tree *tree = &grouping->list->tree;
+    grouping->keys = malloc(tree->count * sizeof *grouping->keys);
+    grouping->outermost = malloc(tree->count * sizeof *grouping->outermost);
+    if (!grouping->keys || !grouping->outermost)
+        return DW_ERR_MEMORY;
+    for (dw_path_id path = 0; path < tree->count; path++)
+        grouping->keys[path] = grouping->spots.of[tree->paths[path].frame];
+    return dw_outermost_find(tree->paths, tree->count, grouping->keys, grouping->spots.count,
+                             grouping->outermost);
+}
+
+static void add(struct dw_stack_sums *into, const struct dw_stack_sums *from)
+{
+    into->count += from->count;
+    into->weight += from->weight;
+}
+
+/* The root stands for the samples without frames, which are nobody's but its own. */
+static void add_paths(struct grouping *grouping)
+{
+    struct dw_sample_list *list = grouping->list;
+    const struct dw_stack_tree *tree = &list->tree;
+    for (dw_path_id path = 0; path < tree->count; path++) {
+        struct dw_sample_row *row = &list->rows[grouping->keys[path]];
+        add(&row->self, &tree->self[path]);
+        if (path == DW_PATH_ROOT)
+            add(&row->total, &tree->self[path]);
+        else if (grouping->outermost[path])
+            add(&row->total, &tree->total[path]);
+    }
+    list->all = tree->total[DW_PATH_ROOT];
+}
+
+/* Of each path the innermost Python code on the way to it; the root when there is none. */
+static dw_path_id *find_python(const struct dw_stack_tree *tree)
+{
+    dw_path_id *python = calloc(tree->count, sizeof *python);
+    for (dw_path_id path = 1; python && path < tree->count; path++) {
+        const struct dw_place *place = dw_stack_tree_place(tree, path);
+        bool is_python = dw_place_frame(tree->profile, place)->kind == DW_FRAME_FUNCTION;
+        python[path] = is_python ? path : python[tree->paths[path].parent];
+    }
+    return python;
+}
+
+/* NULL when it is not known. */
+static uint64_t *part_of(struct dw_sample_row *row, uint32_t state)
+{
+    switch (state & DW_SAMPLE_STATE_MASK) {
+    case DW_SAMPLE_PYTHON: return &row->python;
+    case DW_SAMPLE_WAITING:
+    case DW_SAMPLE_GIL: return &row->waiting;
+    case DW_SAMPLE_NATIVE:
+    case DW_SAMPLE_KERNEL: return &row->native;
+    default: return NULL;
+    }
+}
+
+static void split_sample(struct grouping *grouping, const struct dw_sample *sample,
+                         const dw_path_id *python)
+{
+    struct dw_sample_row *rows = grouping->list->rows;
+    dw_path_id path = grouping->list->tree.path_of[sample->stack];
+    uint32_t leaf = grouping->keys[path], line = grouping->keys[python[path]];
+    uint64_t *part = part_of(&rows[line], sample->state);
+    grouping->list->is_split |= part && grouping->list->by == DW_SPOT_LINE;
+    if (part)
+        *part += sample->weight_ns;
+    if (part && leaf != line)
+        *part_of(&rows[leaf], sample->state) += sample->weight_ns;
+}
+
+static int split(struct grouping *grouping)
+{
+    const struct dw_profile *profile = grouping->profile;
+    dw_path_id *python = find_python(&grouping->list->tree);
+    if (!python)
+        return DW_ERR_MEMORY;
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        const struct dw_sample_table *samples = &profile->threads[t].samples;
+        for (uint32_t i = 0; i < samples->count; i++)
+            split_sample(grouping, &samples->samples[i], python);
+    }
+    free(python);
+    return 0;
+}
+
+static void put_string(struct dw_out *out, struct dw_string string)
+{
+    dw_out_printable(out, string.bytes, string.size);
+}
+
+/* "x.py:12" or "libm.so.6"; nothing when neither is known. */
+static bool put_where(struct dw_out *out, const struct dw_profile *profile,
+                      const struct dw_place *place, uint32_t line, bool full_paths)
+{
+    struct dw_string file = dw_place_source(profile, place);
+    if (!file.size) {
+        file = dw_place_module(profile, place);
+        line = 0;
+    }
+    put_string(out, full_paths ? file : dw_file_without_dirs(file));
+    if (file.size && line)
+        dw_out_printf(out, ":%" PRIu32, line);
+    return file.size > 0;
+}
+
+static void put_function(struct dw_out *out, const struct dw_profile *profile,
+                         const struct dw_place *place, bool full_paths)
+{
+    const struct dw_frame *frame = dw_place_frame(profile, place);
+    put_string(out, dw_profile_string(profile, frame->name));
+    if (!frame->file)
+        return;
+    dw_out_text(out, " (");
+    put_where(out, profile, place, frame->line, full_paths);
+    dw_out_char(out, ')');
+}
+
+static void put_line(struct dw_out *out, const struct dw_profile *profile,
+                     const struct dw_place *place, bool full_paths)
+{
+    const struct dw_frame *frame = dw_place_frame(profile, place);
+    bool is_known = put_where(out, profile, place, place->line, full_paths);
+    dw_out_text(out, is_known ? " (" : "");
+    put_string(out, dw_profile_string(profile, frame->name));
+    dw_out_text(out, is_known ? ")" : "");
+}
+
+static void put_label(struct dw_out *out, const struct dw_sample_list *list,
+                      const struct dw_place *place, bool full_paths)
+{
+    const struct dw_profile *profile = list->tree.profile;
+    if (!place) {
+        dw_out_text(out, "[no frames]");
+    } else if (list->by == DW_SPOT_FUNCTION) {
+        put_function(out, profile, place, full_paths);
+    } else if (list->by == DW_SPOT_LINE) {
+        put_line(out, profile, place, full_paths);
+    } else {
+        struct dw_string file = dw_profile_string(profile, dw_place_module_name(profile, place));
+        put_string(out, full_paths ? file : dw_file_without_dirs(file));
+    }
+    dw_out_char(out, '\0');
+}
+
+/* Leaves out rows without samples, which are of places that nothing was found on. */
+static int label_rows(struct grouping *grouping, bool full_paths)
+{
+    struct dw_sample_list *list = grouping->list;
+    size_t *starts = malloc((grouping->spots.count + 1u) * sizeof *starts);
+    if (!starts)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < grouping->spots.count; i++) {
+        if (!list->rows[i].total.count && !list->rows[i].total.weight)
+            continue;
+        starts[list->count] = list->labels.buffer.size;
+        put_label(&list->labels, list, list->rows[i].place, full_paths);
+        list->rows[list->count++] = list->rows[i];
+    }
+    bool failed = list->labels.error || list->labels.buffer.failed;
+    for (uint32_t i = 0; !failed && i < list->count; i++)
+        list->rows[i].label = (const char *)list->labels.buffer.data + starts[i];
+    free(starts);
+    return failed ? DW_ERR_MEMORY : 0;
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+static int compare_rows(const void *left, const void *right, void *context)
+{
+    const struct dw_sample_row *a = left, *b = right;
+    const enum dw_sample_sort *sort = context;
+    int order = 0;
+    if (*sort == DW_SAMPLES_SORT_SELF)
+        order = descending(a->self.weight, b->self.weight);
+    if (*sort == DW_SAMPLES_SORT_COUNT)
+        order = descending(a->total.count, b->total.count);
+    if (!order && *sort != DW_SAMPLES_SORT_NAME)
+        order = descending(a->total.weight, b->total.weight);
+    if (!order)
+        order = strcmp(a->label, b->label);
+    return order ? order : (a->place > b->place) - (a->place < b->place);
+}
+
+static void choose_rows(struct dw_sample_list *list, const struct dw_sample_options *options)
+{
+    enum dw_sample_sort sort = options->sort;
+    uint32_t all = list->count, kept = 0;
+    for (uint32_t i = 0; i < all; i++)
+        if (!options->match || !regexec(options->match, list->rows[i].label, 0, NULL, 0))
+            list->rows[kept++] = list->rows[i];
+    qsort_r(list->rows, kept, sizeof *list->rows, compare_rows, &sort);
+    list->count = options->limit && options->limit < kept ? (uint32_t)options->limit : kept;
+    list->left_out = all - list->count;
+}
+
+static int make(struct grouping *grouping, const struct dw_sample_options *options)
+{
+    int error = dw_stack_tree_make(grouping->profile, &grouping->list->tree);
+    if (!error)
+        error = make_rows(grouping);
+    if (!error)
+        error = key_paths(grouping);
+    if (error)
+        return error;
+    add_paths(grouping);
+    error = split(grouping);
+    if (!error)
+        error = label_rows(grouping, options->full_paths);
+    if (!error)
+        choose_rows(grouping->list, options);
+    return error;
+}
+
+int dw_sample_list_make(const struct dw_profile *profile, const struct dw_sample_options *options,
+                        struct dw_sample_list *list)
+{
+    struct dw_sample_list made = {.by = options->by, .are_counts = dw_samples_are_counts(profile)};
+    struct grouping grouping = {.list = &made, .profile = profile};
+    dw_out_init_memory(&made.labels);
+    int error = make(&grouping, options);
+    dw_place_spots_release(&grouping.spots);
+    free(grouping.keys);
+    free(grouping.outermost);
+    if (error)
+        dw_sample_list_release(&made);
+    else
+        *list = made;
+    return error;
+}
+
+void dw_sample_list_release(struct dw_sample_list *list)
+{
+    dw_stack_tree_release(&list->tree);
+    dw_out_close(&list->labels);
+    free(list->rows);
+    list->rows = NULL;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * The rate obtained is that of the time that was recorded: samples divided by what they
+ * stand for. It is the asked one unless samples were late or were missed. */
+#include "lens/notes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct summary {
+    uint32_t processes;
+    uint64_t samples, weight; /* as kept; each stands for its weight */
+    uint64_t shortest_ns, longest_ns;
+    struct dw_sampling sums;
+};
+
+struct gil {
+    uint64_t all, held, awaited;
+};
+
+static void add_process(struct summary *summary, const struct dw_sampling *sampling)
+{
+    uint64_t period = sampling->period_ns;
+    if (!summary->processes++)
+        summary->shortest_ns = summary->longest_ns = period;
+    summary->shortest_ns = period < summary->shortest_ns ? period : summary->shortest_ns;
+    summary->longest_ns = period > summary->longest_ns ? period : summary->longest_ns;
+    summary->sums.taken += sampling->taken;
+    summary->sums.missed += sampling->missed;
+    summary->sums.guessed += sampling->guessed;
+    summary->sums.cut += sampling->cut;
+    summary->sums.retried += sampling->retried;
+}
+
+static void add_thread(struct summary *summary, const struct dw_thread *thread)
+{
+    for (uint32_t i = 0; i < thread->samples.count; i++) {
+        summary->samples += thread->samples.samples[i].count;
+        summary->weight += thread->samples.samples[i].weight_ns;
+    }
+}
+
+static bool has_mode(const struct dw_process *process, enum dw_sample_mode mode)
+{
+    return process->is_sampled && process->sampling.mode == mode;
+}
+
+static struct summary summarize(const struct dw_profile *profile, enum dw_sample_mode mode)
+{
+    struct summary summary = {0};
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (has_mode(&profile->processes[i], mode))
+            add_process(&summary, &profile->processes[i].sampling);
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        if (has_mode(&profile->processes[profile->threads[i].process], mode))
+            add_thread(&summary, &profile->threads[i]);
+    return summary;
+}
+
+static void put_rate(struct dw_out *out, double hz)
+{
+    dw_out_printf(out, hz < 100 ? "%.1f Hz" : "%.0f Hz", hz);
+}
+
+static void put_asked(struct dw_out *out, const struct summary *summary)
+{
+    if (!summary->longest_ns) {
+        dw_out_text(out, "as fast as it goes");
+        return;
+    }
+    put_rate(out, 1e9 / (double)summary->longest_ns);
+    if (summary->shortest_ns != summary->longest_ns && summary->shortest_ns) {
+        dw_out_text(out, " to ");
+        put_rate(out, 1e9 / (double)summary->shortest_ns);
+    }
+    dw_out_text(out, " asked");
+}
+
+static void put_summary(struct dw_out *out, const struct summary *summary, enum dw_sample_mode mode)
+{
+    static const char *const modes[] = {"CPU time", "wall time", "counts"};
+    const struct dw_sampling *sums = &summary->sums;
+    uint64_t taken = sums->taken ? sums->taken : summary->samples;
+    dw_out_printf(out, "%s: %" PRIu64 " samples", modes[mode], taken);
+    if (mode == DW_SAMPLE_COUNTS) {
+        dw_out_text(out, ", of which it is not known how long they stand for\n");
+        return;
+    }
+    dw_out_text(out, ", ");
+    put_asked(out, summary);
+    dw_out_text(out, ", ");
+    put_rate(out, summary->weight ? (double)taken * 1e9 / (double)summary->weight : 0);
+    dw_out_printf(out,
+                  " obtained; %" PRIu64 " missed, %" PRIu64 " guessed, %" PRIu64 " cut, %" PRIu64
+                  " retried\n",
+                  sums->missed, sums->guessed, sums->cut, sums->retried);
+}
+
+static void add_gil(struct gil *gil, const struct dw_sample *sample)
+{
+    gil->all += sample->weight_ns;
+    if (sample->state & DW_SAMPLE_HOLDS_GIL)
+        gil->held += sample->weight_ns;
+    if ((sample->state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_GIL)
+        gil->awaited += sample->weight_ns;
+}
+
+static struct gil find_gil(const struct dw_profile *profile)
+{
+    struct gil gil = {0};
+    for (uint32_t t = 0; t < profile->thread_count; t++)
+        for (uint32_t i = 0; i < profile->threads[t].samples.count; i++)
+            add_gil(&gil, &profile->threads[t].samples.samples[i]);
+    return gil;
+}
+
+void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    for (enum dw_sample_mode mode = DW_SAMPLE_CPU; mode < DW_SAMPLE_MODES; mode++) {
+        struct summary summary = summarize(profile, mode);
+        if (!summary.processes)
+            continue;
+        dw_out_text(out, prefix);
+        put_summary(out, &summary, mode);
+    }
+    struct gil gil = find_gil(profile);
+    if (gil.held || gil.awaited)
+        dw_out_printf(out, "%sGIL: held in %.1f %% of the time sampled, waited for in %.1f %%\n",
+                      prefix, 100.0 * (double)gil.held / (double)gil.all,
+                      100.0 * (double)gil.awaited / (double)gil.all);
+}
+
+static void put_json_process(struct dw_out *out, const struct dw_process *process)
+{
+    static const char *const modes[] = {"cpu", "wall", "counts"};
+    const struct dw_sampling *sampling = &process->sampling;
+    dw_out_printf(out,
+                  "{\"pid\": %" PRIu64 ", \"mode\": \"%s\", \"native\": %s, \"period_ns\": %" PRIu64
+                  ", \"taken\": %" PRIu64 ", \"missed\": %" PRIu64 ", \"guessed\": %" PRIu64
+                  ", \"cut\": %" PRIu64 ", \"retried\": %" PRIu64 "}",
+                  process->pid, modes[sampling->mode], sampling->native ? "true" : "false",
+                  sampling->period_ns, sampling->taken, sampling->missed, sampling->guessed,
+                  sampling->cut, sampling->retried);
+}
+
+void dw_notes_put_json_sampling(struct dw_out *out, const struct dw_profile *profile)
+{
+    bool first = true;
+    dw_out_text(out, ",\n  \"sampling\": [");
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        if (!profile->processes[i].is_sampled)
+            continue;
+        dw_out_text(out, first ? "\n    " : ",\n    ");
+        first = false;
+        put_json_process(out, &profile->processes[i]);
+    }
+    dw_out_char(out, ']');
+}
