@@ -18,6 +18,7 @@
 #define SLACK_BYTES 1024u     /* for calls to come */
 #define MAX_GROWTH_BYTES 8192u
 #define CFRAME_BYTES 16u
+#define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
 #define MAX_FRAME_BYTES 512u  /* the same */
 #define GIL_BYTES 24u
@@ -409,4 +410,23 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);
     return stack->state == DW_STACK_BROKEN ? DW_LIVE_AGAIN : DW_LIVE_GOOD;
+}
+
+/* Each run of the interpreter's loop has a cframe on the C stack, the innermost first. */
+void dw_live_find_entries(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                          struct dw_raw_stack *stack)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    const struct dw_target *target = reader->python->target;
+    uint64_t cframe;
+    if (!offsets->frame_entry ||
+        dw_target_read_u64(target, thread->state + offsets->thread_frame, &cframe))
+        return;
+    for (uint32_t i = 0; cframe && i < stack->count; i++) {
+        if (!stack->frames[i].is_entry)
+            continue;
+        stack->frames[i].entry = cframe;
+        if (dw_target_read_u64(target, cframe + CFRAME_PREVIOUS_AT, &cframe))
+            return;
+    }
 }

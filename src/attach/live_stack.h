@@ -56,5 +56,9 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
                                          struct dw_live_thread *thread,
                                          struct dw_raw_stack *stack, struct dw_live_look *look);
+/* Where on the C stack the interpreter was entered, for each frame that C code called. Later
+ * versions have it in the frames; in 3.11 it has to be looked up while the thread stands still. */
+void dw_live_find_entries(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                          struct dw_raw_stack *stack);
 
 #endif

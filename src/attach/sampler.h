@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Samples one Python process from outside: all its threads, once each time it is asked to. A
  * sample stands for the time since the thread's last one. The process is not stopped, except for
- * a thread whose stack could not be read otherwise, and then only for that reading. */
+ * a thread whose stack could not be read otherwise, or whose native frames are wanted while it
+ * runs, and then only for that reading. */
 #ifndef DW_ATTACH_SAMPLER_H
 #define DW_ATTACH_SAMPLER_H
 
 #include "attach/code_cache.h"
 #include "attach/live_stack.h"
+#include "attach/merged_stack.h"
+#include "attach/native_code.h"
 #include "attach/task.h"
+
+#define DW_SAMPLER_DEPTH 20000 /* frames of a stack at most */
 
 struct dw_watched;
 struct dw_pending_sample;
@@ -38,6 +43,9 @@ struct dw_sampler {
     uint64_t unspent_cpu_ns; /* CPU time that no sample stands for yet */
     struct dw_pending_sample *pending; /* owned; samples whose CPU time is not known yet */
     uint32_t pending_count, pending_capacity;
+    struct dw_native_code native; /* when the log says that native frames are wanted */
+    struct dw_native_stack native_stack;
+    struct dw_merged_frame *merged; /* owned; room for the deepest stack */
     uint64_t stops; /* readings that needed a thread to stand still */
 };
 

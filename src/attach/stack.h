@@ -13,6 +13,7 @@ struct dw_raw_frame {
     uint8_t owner;
     bool runs;     /* it executes itself: it waits for no Python function that it called */
     bool is_entry; /* C code called it, not the Python code of the frame outside of it */
+    uint64_t entry; /* then, from 3.12 on: the interpreter's frame for that, on the C stack */
 };
 
 enum dw_stack_state {

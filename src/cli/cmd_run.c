@@ -199,9 +199,12 @@ static void report(const struct run *run, const char *out_file, time_t since, bo
         return;
     int error = dw_log_read_file(out_file, 0, profile);
     uint32_t children = error ? 0 : read_children(out_file, since, profile);
+    bool in_vain = !error && is_in_vain(profile, failed);
+    if (!error)
+        error = dw_cli_make_showable(profile, &(struct dw_native_words){0});
     if (error)
         dw_cli_error(out_file, error);
-    else if (!is_in_vain(profile, failed))
+    else if (!in_vain)
         print_report(run, out_file, profile, children);
     else if (!run->out && !children)
         unlink(out_file);

@@ -86,7 +86,40 @@ static uintptr_t leave_call(struct dw_py_walk *walk)
     return (uintptr_t)call;
 }
 
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread)
+{
+    _PyCFrame call;
+    *walk = (struct dw_py_walk){0};
+    if (!dw_py_read(&walk->call, &thread->cframe, sizeof walk->call) || !walk->call ||
+        !dw_py_read(&call, walk->call, sizeof call))
+        walk->broken = true;
+    else
+        walk->frame = call.current_frame;
+}
+
+static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
+{
+    _PyCFrame call = {0};
+    uintptr_t address = (uintptr_t)walk->call;
+    if (!walk->call || !dw_py_read(&call, walk->call, sizeof call))
+        walk->broken = true;
+    walk->call = call.previous;
+    return address;
+}
+
 #else
+
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread)
+{
+    *walk = (struct dw_py_walk){0};
+    walk->broken = !dw_py_read(&walk->frame, &thread->current_frame, sizeof walk->frame);
+}
+
+static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
+{
+    (void)walk;
+    return 0;
+}
 
 void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
 {
@@ -138,4 +171,35 @@ bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step)
     };
     walk->entered = DW_PY_FRAME_IS_ENTRY(frame);
     return true;
+}
+
+bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step)
+{
+    dw_py_frame copy;
+    uintptr_t address = (uintptr_t)walk->frame;
+    if (walk->entered) {
+        walk->entered = false;
+        *step = (struct dw_py_step){.boundary = leave_sleepers_call(walk)};
+        return !walk->broken;
+    }
+    if (!address || walk->broken)
+        return false;
+    if (!is_aligned(walk->frame) || !dw_py_read(&copy, walk->frame, sizeof copy)) {
+        walk->broken = true;
+        return false;
+    }
+    walk->frame = copy.previous;
+    if (DW_PY_FRAME_IS_SHIM(&copy)) {
+        *step = (struct dw_py_step){.boundary = address};
+        return true;
+    }
+    *step = (struct dw_py_step){
+        .code = dw_py_frame_code(&copy),
+        .frame = address,
+        .instruction = (uintptr_t)DW_PY_FRAME_INSTRUCTION(&copy),
+        .owner = (uint8_t)copy.owner,
+    };
+    walk->entered = DW_PY_FRAME_IS_ENTRY(&copy);
+    walk->broken = !step->code;
+    return !walk->broken;
 }

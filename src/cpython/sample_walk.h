@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The Python stack of the calling thread, from a signal handler that may have interrupted
- * anything: with or without the GIL, also while frames are pushed and popped. [signal-safe] */
+ * anything: with or without the GIL, also while frames are pushed and popped. And that of another
+ * thread that sleeps, and may wake up while it is read. [signal-safe] */
 #ifndef DW_CPYTHON_SAMPLE_WALK_H
 #define DW_CPYTHON_SAMPLE_WALK_H
 
@@ -13,6 +14,9 @@ struct dw_py_step {
     PyCodeObject *code; /* NULL: such an end */
     int32_t unit;       /* of the instruction that runs, in code units; -1 before the first */
     uintptr_t boundary; /* an address inside the C frame of that call; 0: not on the C stack */
+    /* Of another thread's function, whose code may be gone: in place of `unit`. */
+    uintptr_t frame, instruction;
+    uint8_t owner;
 };
 
 struct dw_py_walk {
@@ -32,5 +36,9 @@ bool dw_py_read(void *to, const void *address, size_t size);
 /* Innermost first. False at the end. */
 void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread);
 bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step);
+/* The same for another thread, by copies of memory that may not be there any more. What is
+ * found is right when the thread did not run meanwhile. */
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread);
+bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step);
 
 #endif

@@ -9,6 +9,7 @@
 #include "probe/sample_code.h"
 #include "probe/sample_handler.h"
 #include "probe/sample_places.h"
+#include "probe/sample_sleep.h"
 #include "probe/sample_threads.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ static struct {
     struct dw_sample_log log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;
+    struct dw_sleep_reader sleep;
     uint64_t looked_ns, flushed_ns;
 } sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -44,22 +46,29 @@ bool dw_probe_sampler_is_on(void)
     return sampler.is_on;
 }
 
-static void drain(void *unused, struct dw_slot *slot)
+static void drain(struct dw_slot *slot)
+{
+    dw_sample_drain(&sampler.places, slot, slot->perf_fd >= 0 ? sampler.options.period_ns : 0);
+}
+
+static void end_thread(void *unused, struct dw_slot *slot)
 {
     (void)unused;
-    dw_sample_drain(&sampler.places, slot, slot->perf_fd >= 0 ? sampler.options.period_ns : 0);
+    drain(slot);
+    dw_sleep_finish(&sampler.sleep, slot, dw_clock_ns(CLOCK_MONOTONIC));
 }
 
 static void drain_all(void)
 {
     for (uint32_t i = 0; i < sampler.threads.count; i++)
-        drain(NULL, sampler.threads.slots[i]);
+        drain(sampler.threads.slots[i]);
 }
 
 /* Tells the trouble once; what comes after it is lost. */
 static void flush(bool last)
 {
     bool was_good = !sampler.log.writer.error;
+    dw_sleep_name_threads(&sampler.sleep, &sampler.threads);
     dw_sample_log_flush(&sampler.log, last);
     if (was_good && sampler.log.writer.error) {
         errno = sampler.log.writer.saved_errno;
@@ -99,10 +108,30 @@ static void send_signals(void)
         if (slot->perf_fd >= 0)
             continue;
         uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
-        if (cpu_ns - slot->cpu_looked_ns > sampler.options.period_ns / 2)
-            dw_thread_signal(slot, sampler.threads.signal);
-        slot->cpu_looked_ns = cpu_ns;
+        if (cpu_ns - slot->cpu_asked_ns <= sampler.options.period_ns / 2)
+            continue;
+        dw_thread_signal(slot, sampler.threads.signal);
+        slot->cpu_asked_ns = cpu_ns;
     }
+}
+
+static bool is_wall(void)
+{
+    return sampler.options.mode == DW_SAMPLE_WALL;
+}
+
+static void look_at_kernel(uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < sampler.threads.count; i++)
+        if (sampler.threads.slots[i]->perf_fd >= 0)
+            dw_sleep_look_at_kernel(&sampler.sleep, sampler.threads.slots[i],
+                                    sampler.threads.signal, now_ns, sampler.options.period_ns);
+}
+
+static void look_at_sleepers(uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < sampler.threads.count; i++)
+        dw_sleep_look(&sampler.sleep, sampler.threads.slots[i], now_ns);
 }
 
 static void work(uint64_t now_ns)
@@ -110,20 +139,23 @@ static void work(uint64_t now_ns)
     if (now_ns - sampler.looked_ns >= LOOK_NS) {
         sampler.looked_ns = now_ns;
         keep_signal();
-        dw_sample_threads_look(&sampler.threads, drain, NULL);
+        dw_sample_threads_look(&sampler.threads, end_thread, NULL);
         dw_sample_threads_find_stacks(&sampler.threads);
         refresh_natives();
         drain_all();
+        look_at_kernel(now_ns);
     }
     if (sampler.threads.is_refused)
         send_signals();
+    if (is_wall())
+        look_at_sleepers(now_ns);
     if (now_ns - sampler.flushed_ns >= FLUSH_NS)
         flush(false);
 }
 
 static uint64_t interval_ns(void)
 {
-    return sampler.threads.is_refused && sampler.options.period_ns < LOOK_NS
+    return (sampler.threads.is_refused || is_wall()) && sampler.options.period_ns < LOOK_NS
                ? sampler.options.period_ns
                : LOOK_NS;
 }
@@ -196,6 +228,7 @@ static int open_log(void)
 static void release(void)
 {
     dw_sample_threads_release(&sampler.threads);
+    dw_sleep_reader_release(&sampler.sleep);
     dw_sample_places_release(&sampler.places);
     dw_sample_log_release(&sampler.log);
 }
@@ -210,6 +243,8 @@ static int begin(void)
         error = dw_sample_places_init(&sampler.places, &sampler.log);
     if (!error)
         error = dw_sample_natives_init(&sampler.places.natives, sampler.options.native);
+    if (!error)
+        error = dw_sleep_reader_init(&sampler.sleep, &sampler.places);
     if (error)
         return error;
     sampler.threads = (struct dw_sample_threads){
@@ -218,7 +253,7 @@ static int begin(void)
     };
     sampler.is_on = true;
     dw_handler_enable(true);
-    dw_sample_threads_look(&sampler.threads, drain, NULL);
+    dw_sample_threads_look(&sampler.threads, end_thread, NULL);
     sampler.looked_ns = sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
     if (sampler.options.log_file)
         flush(false); /* so that the file can be read from the start on */
@@ -280,6 +315,8 @@ int dw_probe_sampler_stop(struct dw_buffer *memory)
     while (dw_sample_threads_are_busy(&sampler.threads))
         sched_yield();
     drain_all();
+    for (uint32_t i = 0; i < sampler.threads.count; i++)
+        dw_sleep_finish(&sampler.sleep, sampler.threads.slots[i], dw_clock_ns(CLOCK_MONOTONIC));
     flush(true);
     int error = sampler.log.writer.error;
     errno = sampler.log.writer.saved_errno;

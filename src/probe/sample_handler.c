@@ -12,6 +12,7 @@
 #include "native/memory.h"
 #include "native/registers.h"
 #include "probe/sample_code.h"
+#include "probe/sample_merge.h"
 #include "probe/sample_slot.h"
 
 #include <errno.h>
@@ -39,19 +40,6 @@ struct sample {
     uint32_t state, flags;
     bool collects, in_kernel;
 };
-
-static void put(struct sample *sample, uint64_t token)
-{
-    if (sample->count < DW_TOKENS_MAX)
-        sample->tokens[sample->count++] = token;
-    else
-        sample->flags |= DW_SAMPLE_CUT;
-}
-
-static void put_mark(struct sample *sample, enum dw_mark mark)
-{
-    put(sample, DW_TOKEN(DW_TOKEN_MARK, (uint64_t)mark));
-}
 
 /* The code has to be described in this sample, once. */
 static void want_code(struct sample *sample, const PyCodeObject *code, uint32_t id)
@@ -131,46 +119,53 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
         sample->flags |= DW_SAMPLE_CUT;
 }
 
-static void put_segment(struct sample *sample, uint32_t *at, const struct dw_segment *segment)
-{
-    while (*at < segment->end) {
-        if (sample->collects) {
-            put_mark(sample, DW_MARK_GC);
-            sample->collects = false;
-        }
-        put(sample, sample->memory->python[(*at)++]);
-    }
-}
-
-/* The frame of a call of the interpreter's loop gives way to the Python functions that it runs:
- * it is the one whose part of the C stack has the boundary. */
 static void merge(struct sample *sample)
 {
-    const struct dw_native_frame *native = sample->memory->native;
-    const struct dw_segment *segment = sample->memory->segments;
-    const struct dw_segment *last = segment + sample->segment_count;
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < sample->native_count; i++) {
-        uint64_t end = i + 1 < sample->native_count ? native[i + 1].sp : native[i].sp + 1;
-        if (native[i].how > DW_UNWIND_TABLE)
-            sample->flags |= DW_SAMPLE_GUESSED;
-        if (segment < last && segment->boundary >= native[i].sp && segment->boundary < end)
-            put_segment(sample, &at, segment++);
-        else
-            put(sample, DW_TOKEN(DW_TOKEN_NATIVE, native[i].pc - (i > 0)));
-    }
-    while (segment < last)
-        put_segment(sample, &at, segment++);
+    struct dw_merge merged = {
+        .native = sample->memory->native,
+        .native_count = sample->native_count,
+        .python = sample->memory->python,
+        .segments = sample->memory->segments,
+        .segment_count = sample->segment_count,
+        .collects = sample->collects,
+        .tokens = sample->tokens,
+        .capacity = DW_TOKENS_MAX,
+    };
+    if (sample->in_kernel)
+        dw_merge_put(&merged, DW_TOKEN(DW_TOKEN_MARK, (uint64_t)DW_MARK_KERNEL));
+    dw_merge_run(&merged);
+    sample->count = merged.count;
+    sample->flags |= (merged.is_cut ? DW_SAMPLE_CUT : 0) |
+                     (merged.is_guessed ? DW_SAMPLE_GUESSED : 0);
 }
 
-static uint32_t state_of(const struct sample *sample, uint64_t pc, PyThreadState *thread)
+static bool is_in(const struct dw_code_range *range, uint64_t pc)
 {
-    const struct dw_native_view *known = sample->view;
-    uint32_t state = sample->in_kernel ? DW_SAMPLE_KERNEL
-                     : thread && known && pc >= known->python_start && pc < known->python_end
-                         ? DW_SAMPLE_PYTHON
-                         : DW_SAMPLE_NATIVE;
-    return state | (thread && dw_py_holds_gil(thread) ? DW_SAMPLE_HOLDS_GIL : 0);
+    return pc >= range->start && pc < range->end;
+}
+
+static bool is_of_interpreter(const struct dw_native_view *known, uint64_t pc)
+{
+    if (is_in(&known->python, pc))
+        return true;
+    for (uint32_t i = 0; i < known->system_count; i++)
+        if (is_in(&known->system[i], pc))
+            return true;
+    return false;
+}
+
+/* Native when code that is not the interpreter's ran, or called what ran, inside of the
+ * innermost Python function. */
+static uint32_t activity(const struct sample *sample, uint64_t pc, bool has_python)
+{
+    const struct dw_native_frame *native = sample->memory->native;
+    uint64_t boundary = sample->memory->segments[0].boundary;
+    bool is_python = has_python && sample->view && is_of_interpreter(sample->view, pc);
+    if (sample->in_kernel)
+        return DW_SAMPLE_KERNEL;
+    for (uint32_t i = 1; is_python && i < sample->native_count && native[i].sp <= boundary; i++)
+        is_python = is_of_interpreter(sample->view, native[i].pc);
+    return is_python ? DW_SAMPLE_PYTHON : DW_SAMPLE_NATIVE;
 }
 
 /* Whether the thread stands behind a system call, which a signal that was sent to it has
@@ -239,17 +234,15 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
 {
     uint64_t pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     PyThreadState *thread = dw_py_sampled_thread();
+    bool holds_gil = thread && dw_py_holds_gil(thread);
     sample->in_kernel = was_sent && is_behind_syscall(pc);
-    sample->state = state_of(sample, pc, thread);
-    if (thread) {
-        sample->collects =
-            sample->state & DW_SAMPLE_HOLDS_GIL && dw_py_collects_garbage(thread);
+    sample->collects = holds_gil && dw_py_collects_garbage(thread);
+    if (thread)
         walk_python(sample, thread);
-    }
     if (sample->view && sample->view->cache)
         walk_native(sample, context);
-    if (sample->in_kernel)
-        put_mark(sample, DW_MARK_KERNEL);
+    sample->state = activity(sample, pc, sample->python_count > 0) |
+                    (holds_gil ? DW_SAMPLE_HOLDS_GIL : 0);
     merge(sample);
 }
 

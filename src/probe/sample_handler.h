@@ -8,11 +8,20 @@
 
 #include <stdbool.h>
 
+#define DW_VIEW_SYSTEM_MAX 8
+
+struct dw_code_range {
+    uint64_t start, end;
+};
+
 /* What handlers need to know of native code; published as a whole, then never changed. */
 struct dw_native_view {
     struct dw_unwind_modules modules;
     struct dw_unwind_cache *cache; /* NULL: native frames are not wanted */
-    uint64_t python_start, python_end; /* the code of the interpreter */
+    struct dw_code_range python;   /* the code of the interpreter */
+    /* Libraries that it is written with: what it calls of them is part of its own work. */
+    struct dw_code_range system[DW_VIEW_SYSTEM_MAX];
+    uint32_t system_count;
 };
 
 /* The signal that handlers are installed for, or a negative enum dw_error: no signal is free. */

@@ -62,6 +62,18 @@ bool dw_sample_natives_changed(const struct dw_sample_natives *natives)
     return natives->generation != dw_native_modules_generation();
 }
 
+static bool is_system(const struct dw_native_module *module)
+{
+    static const char *const names[] = {"libc.so.", "libm.so.", "libpthread.so.", "ld-linux", "ld-musl",
+                                        "[vdso]"};
+    const char *slash = strrchr(module->path, '/');
+    const char *base = slash ? slash + 1 : module->path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(base, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
 static int make_view(const struct dw_sample_natives *natives, struct dw_native_view **made)
 {
     uint32_t count = natives->modules.count;
@@ -88,9 +100,12 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
     *view = (struct dw_native_view){
         .modules = {list, count},
         .cache = natives->cache,
-        .python_start = python ? python->start : 0,
-        .python_end = python ? python->end : 0,
+        .python = {python ? python->start : 0, python ? python->end : 0},
     };
+    for (uint32_t i = 0; i < count && view->system_count < DW_VIEW_SYSTEM_MAX; i++)
+        if (is_system(&natives->modules.modules[i]))
+            view->system[view->system_count++] =
+                (struct dw_code_range){list[i].start, list[i].end};
     *made = view;
     return 0;
 }

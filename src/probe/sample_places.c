@@ -138,6 +138,8 @@ static dw_place_id find_place(struct dw_sample_places *places, uint64_t token)
 dw_place_id dw_sample_places_of(struct dw_sample_places *places, uint64_t token)
 {
     struct dw_cached_token *cached = &places->cache[dw_hash_mix(token) % DW_PLACE_CACHE];
+    if (DW_TOKEN_KIND(token) == DW_TOKEN_PLACE)
+        return (dw_place_id)token;
     if (cached->token != token)
         *cached = (struct dw_cached_token){token, find_place(places, token)};
     return cached->place;

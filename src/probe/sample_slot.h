@@ -21,6 +21,7 @@
 
 /* A frame of a stack as a handler knows it: the upper two bits say what the rest is. */
 enum dw_token_kind {
+    DW_TOKEN_PLACE = 0,  /* a place of the log, where that is known already */
     DW_TOKEN_PYTHON = 1, /* number of the code (30 bits), 1 + code unit (32 bits) */
     DW_TOKEN_NATIVE = 2, /* an address in the instruction that runs, or that called */
     DW_TOKEN_MARK = 3,   /* enum dw_mark */
@@ -90,8 +91,16 @@ struct dw_slot {
     uint64_t perf_id;
     uint32_t thread; /* 1 + its index in the log; 0: not there yet */
     bool is_alive; /* seen in the last look at all threads */
-    uint64_t seen_samples, seen_missed;
-    uint64_t cpu_looked_ns;  /* CPU time at the last look */
+    uint64_t seen_missed;
+    uint64_t cpu_looked_ns, wall_looked_ns; /* CPU time and time of the last look */
+    uint64_t cpu_asked_ns;                  /* CPU time when it was last asked for a sample */
+    uint64_t samples_looked;                /* samples until then */
+    uint64_t waited_ns;                     /* time that it did not run, not in the log yet */
+    uint64_t tried_ns;                      /* when its stack was read last */
+    int activity_fd;                        /* -1: none */
+    bool sleeps;                            /* it has not run since its stack was read */
+    dw_path_id sleep_path;
+    uint32_t sleep_state;
     dw_path_id *paths; /* of the last record's tokens, outermost first */
     uint32_t path_count, path_capacity;
 };

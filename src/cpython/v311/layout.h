@@ -24,6 +24,7 @@
 #define DW_PY_HAS_CFRAMES 1
 #define DW_PY_FRAME_IS_SHIM(frame) ((void)(frame), false)
 #define DW_PY_FRAME_IS_ENTRY(frame) ((frame)->is_entry)
+#define DW_PY_FRAME_INSTRUCTION(frame) ((frame)->prev_instr)
 #define DW_PY_GIL(thread) ((void)(thread), &_PyRuntime.ceval.gil)
 #define DW_PY_GIL_HOLDER(gil) ((PyThreadState *)(gil)->last_holder._value)
 #define DW_PY_GIL_LOCKED(gil) ((gil)->locked._value)

@@ -19,6 +19,7 @@
 #define DW_PY_HAS_CFRAMES 1
 #define DW_PY_FRAME_IS_SHIM(frame) ((frame)->owner >= FRAME_OWNED_BY_CSTACK)
 #define DW_PY_FRAME_IS_ENTRY(frame) ((void)(frame), false)
+#define DW_PY_FRAME_INSTRUCTION(frame) ((frame)->prev_instr)
 #define DW_PY_GIL(thread) ((thread)->interp->ceval.gil)
 #define DW_PY_GIL_HOLDER(gil) ((PyThreadState *)(gil)->last_holder._value)
 #define DW_PY_GIL_LOCKED(gil) ((gil)->locked._value)
