@@ -71,10 +71,10 @@ static bool read_stand(struct dw_slot *slot, struct stand *stand)
     uint64_t unused;
     long number;
     *stand = (struct stand){0};
-    if (slot->activity_fd < 0)
-        slot->activity_fd = dw_activity_open(getpid(), slot->tid);
-    ssize_t size =
-        slot->activity_fd < 0 ? 0 : pread(slot->activity_fd, stand->text, sizeof stand->text - 1, 0);
+    if (slot->activity.syscall_fd < 0)
+        dw_activity_open(getpid(), slot->tid, &slot->activity);
+    int fd = slot->activity.syscall_fd;
+    ssize_t size = fd < 0 ? 0 : pread(fd, stand->text, sizeof stand->text - 1, 0);
     if (size <= 0)
         return false;
     return sscanf(stand->text,
@@ -113,12 +113,12 @@ static bool put_function(struct dw_sleep_reader *reader, struct dw_merge *merge,
         .instruction = step->instruction,
         .owner = step->owner,
     };
-    dw_place_id place = 0;
+    struct dw_code_place found = {0};
     if (dw_code_cache_place(&reader->cache, &reader->python, reader->places->log, &frame, now_ns,
-                            &place))
+                            &found))
         return false;
-    if (place && *count < DW_TOKENS_MAX)
-        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)place);
+    if (found.place && *count < DW_TOKENS_MAX)
+        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)found.place);
     merge->is_cut |= *count == DW_TOKENS_MAX;
     return true;
 }
