@@ -6,8 +6,8 @@
 
 #include "lens/function_list.h"
 #include "lens/line_list.h"
-#include "native/annotate.h"
 #include "lens/sample_list.h"
+#include "native/annotate.h"
 
 #define DW_EXIT_TROUBLE 1
 #define DW_EXIT_USAGE 2
@@ -126,7 +126,7 @@ int dw_native_words_check(const struct dw_native_words *words);
 /* The same as dw_cli_read, for lenses: samples are added up, native code is as the words say.
  * Says which files have changed, so that their lines cannot be shown. */
 struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
-                                       const struct dw_native_words *words, int *status);
+                               const struct dw_native_words *words, int *status);
 /* 0, or the status after saying that the lens shows nothing of what the profile holds. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);

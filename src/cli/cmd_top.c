@@ -27,7 +27,7 @@
 #define DRAW_EVERY_NS 500000000
 #define PRINT_EVERY_NS 1000000000
 #define PRINTED_ROWS 20
-#define PAUSE_NS 2000000               /* between looks at a child that is no Python yet */
+#define PAUSE_NS 2000000              /* between looks at a child that is no Python yet */
 #define PATIENCE_NS 200000000         /* with a process that is only starting */
 #define CHILD_PATIENCE_NS 10000000000 /* with one that we started */
 
@@ -45,7 +45,8 @@ static const char help[] =
     "      g  only while holding the GIL      w  also while waiting\n"
     "      p  pause    r  start counting anew    ?  help    q  quit\n"
     "\n"
-    "Into a pipe or a file it prints a table a second. What a program started here writes is shown\n"
+    "Into a pipe or a file it prints a table a second. What a program started here writes is "
+    "shown\n"
     "when the screen is left; 'q' ends the program too.\n";
 
 struct top {
@@ -280,9 +281,8 @@ static int find_program(struct top *top, int argc, char **argv)
 
 int dw_cmd_top(int argc, char **argv)
 {
-    struct top top = {.options = {.mode = DW_SAMPLE_WALL, .seen = feed},
-                      .output = -1,
-                      .count = UINT64_MAX};
+    struct top top = {
+        .options = {.mode = DW_SAMPLE_WALL, .seen = feed}, .output = -1, .count = UINT64_MAX};
     const char *rate = "100", *count = NULL;
     const struct dw_option options[] = {
         {.name = "rate", .letter = 'r', .value = &rate},
@@ -296,7 +296,8 @@ int dw_cmd_top(int argc, char **argv)
         return DW_EXIT_USAGE;
     bool has_program = top.arguments && top.arguments[0];
     if (top.arguments ? operands || !has_program : operands != 1)
-        return dw_cli_usage("top needs one process id, or -- and a program; see 'dwell top --help'");
+        return dw_cli_usage(
+            "top needs one process id, or -- and a program; see 'dwell top --help'");
     if ((!has_program && dw_cli_parse_pid("top", argv[1], &top.options.pid)) ||
         dw_cli_parse_rate(rate, &top.options.period_ns) ||
         (count && parse_count(count, &top.count)))

@@ -2,6 +2,7 @@
 """Recordings of running processes, compared with what the processes know of themselves."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -150,6 +151,58 @@ def test_shares_are_right_at_every_rate(start: Start, attach: Callable[..., Atta
         assert abs(share - truth[part]) < 2, (shares(found), truth)
 
 
+NATIVE = """\
+import json, sys, time, zlib
+def key(x):
+    total = 0
+    for i in range(300):
+        total += i
+    return total
+def calls_back():
+    sorted(range(50), key=key)
+data = b"abcdefgh" * 5000
+def calls_c():
+    zlib.compress(data)
+def run(name, part):
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < 0.1:
+        part()
+    spent[name] += time.perf_counter() - begun
+print("ready", flush=True)
+sys.stdin.readline()
+spent = {"calls_back": 0, "calls_c": 0}
+for _ in range(10):
+    run("calls_back", calls_back)
+    run("calls_c", calls_c)
+    run("calls_c", calls_c)
+print(json.dumps(spent), flush=True)
+"""
+
+
+def test_native_frames_are_where_they_belong(start: Start, attach: Callable[..., Attached]):
+    process = start(NATIVE, stdin=subprocess.PIPE)
+    attached = attach(process, "--native", "--rate", "200")
+    go(process)
+    assert process.stdout
+    truth = shares(json.loads(process.stdout.readline()))
+    attached.wait()
+    assert attached.status == 0, attached.stderr
+    assert "threads that run are stopped for a moment for each sample" in attached.stderr
+    found: Counter[str] = Counter()
+    for line in attached.dwell("export", "--to", "collapsed").splitlines():
+        stack, _, weight = line.rpartition(" ")
+        names = stack.split(";")
+        for part in truth:
+            found[part] += int(weight) * (part in names)
+        if "run" in names:
+            assert names[names.index("run") - 1] == "<module>"  # Python calls Python
+        if "key" in names:
+            assert names.index("key") > names.index("calls_back") + 1  # what sorts is between
+    for part, share in shares(found).items():
+        assert abs(share - truth[part]) < 2, (found, truth)
+    assert "libz" in attached.dwell("report", "--by", "module")
+
+
 FLUTTER = """\
 import sys
 def first(): return leaf_1()
@@ -200,7 +253,7 @@ def test_no_stack_is_one_that_the_program_cannot_have(
     assert {stack[-1][0] for stack in stacks} >= {"leaf_1", "leaf_2", "key", "numbers"}
     for stack in stacks:
         assert stack[0][0] == "<module>"
-        for caller, (callee, _) in zip(stack, stack[1:], strict=False):
+        for caller, (callee, _) in itertools.pairwise(stack):
             assert callee in FLUTTER_CALLS.get(caller, set()), stack
 
 
@@ -272,7 +325,9 @@ def test_ten_thousand_frames(start: Start, attach: Callable[..., Attached]):
     )
     attached = attach(process, "--duration", "1").wait()
     (deepest,) = [
-        line for line in attached.dwell("export", "--to", "collapsed").splitlines() if "leaf" in line
+        line
+        for line in attached.dwell("export", "--to", "collapsed").splitlines()
+        if "leaf" in line
     ]
     assert re.search(r"recurse;\[… \d+ frames …\];recurse.*;leaf \d+$", deepest)
     assert "0 cut" in summary(attached)
