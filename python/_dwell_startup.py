@@ -36,6 +36,9 @@ def _start(options: list[str], log_file: str) -> None:
     from dwell import _core, _process
 
     _process.describe()
+    if "sample" in options:
+        _start_sampling(options, log_file)
+        return
     if "lines" in options:
         _start_lines(options, log_file)
         return
@@ -47,6 +50,16 @@ def _start(options: list[str], log_file: str) -> None:
     profile._record(log_file)
     _process.stop_at_end(profile._finish, profile._flush_last)
     profile._enable(True, True)
+
+
+def _start_sampling(options: list[str], log_file: str) -> None:
+    from dwell import _core, _process
+
+    (period_ns,) = [int(word[7:]) for word in options if word.startswith("period=")]
+    native = "native" in options
+    _core.sampler_start(log_file, period_ns, native, "wall" in options, "timeline" in options)
+    _process.stop_at_end(_core.sampler_stop, _core.sampler_flush_last)
+    os.register_at_fork(after_in_child=_core.sampler_continue)
 
 
 def _start_lines(options: list[str], log_file: str) -> None:

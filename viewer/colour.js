@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Warm colours: the file gives the hue, the name a shade of it, the same in every view.
+// The file gives the hue, the name a shade of it, the same in every view. Python is warm, native
+// code is cool, what is no function is green.
 
 /** @param {string} text */
 function hash(text) {
@@ -13,11 +14,20 @@ function hash(text) {
 
 const HUES = [40, 66, 84, 52, 76, 34, 94, 59];
 
-/** @param {string} name @param {string} file @param {boolean} dark */
-export function colourOf(name, file, dark) {
+const NATIVE_HUES = [232, 250, 218, 268];
+const MARK_HUE = 145;
+const NATIVE = 6; // kinds of frames, as logs number them
+const MARK = 7;
+
+/** @param {string} name @param {string} file @param {number} kind @param {boolean} dark */
+export function colourOf(name, file, kind, dark) {
   const shade = hash(name);
   const step = ((shade >>> 16) % 5) / 4;
   const hue = file ? HUES[hash(file) % HUES.length] + ((shade >>> 8) % 13) - 6 : HUES[shade % 8];
+  if (kind === NATIVE || kind === MARK) {
+    const cool = kind === MARK ? MARK_HUE : NATIVE_HUES[hash(file) % NATIVE_HUES.length];
+    return `oklch(${((dark ? 0.42 : 0.8) + step * 0.08).toFixed(3)} 0.06 ${cool})`;
+  }
   return dark // where yellow would turn to mud
     ? `oklch(${(0.42 + step * 0.1).toFixed(3)} 0.082 ${28 + (hue - 28) * 0.62})`
     : `oklch(${(0.8 + step * 0.08).toFixed(3)} 0.095 ${hue})`;
@@ -62,6 +72,7 @@ export class Palette {
     const { strings, frames } = this.recording;
     const frame = tree.frame[node];
     return (this.known[frame] ??= colourOf(
-      strings[frames.name[frame]], strings[frames.file[frame]], this.theme.dark));
+      strings[frames.name[frame]], strings[frames.file[frame]], frames.kind[frame],
+      this.theme.dark));
   }
 }

@@ -8,9 +8,9 @@
  *   host: string, cwd: string, python: string, dwell: string}} Process
  * @typedef {{kind: string, name: string, parent: number[], frame: number[],
  *   values: Record<string, number[]>}} View
- * @typedef {{dwell: string, threads: number, processes: Process[], warnings: string[],
+ * @typedef {{dwell: string, threads: number, processes: Process[], warnings: string[], sampling: string[],
  *   weight: string, metrics: Metric[], strings: string[],
- *   frames: {name: number[], file: number[], line: number[]}, views: View[],
+ *   frames: {name: number[], file: number[], line: number[], kind: number[]}, views: View[],
  *   lines?: Lines}} Recording
  * @typedef {{id: string, label: string, metric: number, form: string, always: boolean,
  *   about: string}} LineColumn

@@ -2,7 +2,7 @@
 // The page: one state (tab, view, zoomed node, function, search), kept in the address, shown by all parts.
 import { Palette } from "./colour.js";
 import { Tree, decode, encode, findMatches, matcher, nodeKey, nodeOf } from "./data.js";
-import { duration, localTime, oneLine, plural, share } from "./format.js";
+import { duration, localTime, oneLine, plural, share, withUnit } from "./format.js";
 import { Icicle } from "./icicle.js";
 import { LinesView } from "./lines.js";
 import { Table, make } from "./table.js";
@@ -19,6 +19,7 @@ const viewSelect = /** @type {HTMLSelectElement} */ (part("view"));
 const searchInput = /** @type {HTMLInputElement} */ (part("search"));
 const canvas = /** @type {HTMLCanvasElement} */ (part("canvas"));
 const palette = new Palette(recording);
+const weightUnit = recording.metrics.find((m) => m.id === recording.weight)?.unit ?? "ns";
 const tip = new Tip(part("tip"));
 const state = { tab: "paths", view: 0, node: 0, func: 0, search: "" };
 /** @type {Map<number, Tree>} */
@@ -102,6 +103,7 @@ function showHeader() {
   addFact("Processes", [processes.length === 1 ? `1 (pid ${first.pid})` : `${processes.length}`],
     processes.map((p) => `${p.pid} ${p.program}`).join("\n").slice(0, 2000));
   addFact("Threads", recording.threads ? [`${recording.threads}`] : []);
+  addFact("Samples", recording.sampling);
   addFact("Host", distinct(processes.map((p) => p.host)));
   addFact("Python", distinct(processes.map((p) => p.python)));
   addFact("dwell", distinct([...processes.map((p) => p.dwell), recording.dwell]));
@@ -139,8 +141,7 @@ function fillViews() {
 /** Words for views that hold nothing below their root, and for shares above 100 %. */
 function explainView() {
   const empty = part("empty");
-  const unit = recording.metrics.find((m) => m.id === recording.weight)?.unit;
-  const overlap = tree.span[0] > tree.weight[0] * 1.005 && unit === "ns" && tree.weight[0] > 0;
+  const overlap = tree.span[0] > tree.weight[0] * 1.005 && weightUnit === "ns" && tree.weight[0] > 0;
   empty.hidden = tree.count > 1;
   empty.textContent = recording.views[state.view].kind === "thread"
     ? "Nothing was recorded in this thread."
@@ -171,7 +172,7 @@ function showTrail() {
   part("trail").replaceChildren(...parts.flatMap((element, index) =>
     index ? [make("span", "sep", "›"), element] : [element]));
   part("trail").lastElementChild?.append(make("span", "size",
-    `${duration(tree.weight[state.node])} · ${share(tree.weight[state.node], tree.weight[0])}`));
+    `${withUnit(tree.weight[state.node], weightUnit)} · ${share(tree.weight[state.node], tree.weight[0])}`));
   part("out").hidden = state.node === 0;
 }
 
@@ -202,7 +203,7 @@ function showMatches() {
     const found = findMatches(tree, test);
     matched = found.matched;
     output.textContent = found.count
-      ? `${plural(found.count, "match", "matches")} · ${duration(found.weight)} · `
+      ? `${plural(found.count, "match", "matches")} · ${withUnit(found.weight, weightUnit)} · `
         + share(found.weight, tree.weight[0])
       : "No match";
   }

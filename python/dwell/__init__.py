@@ -8,6 +8,7 @@ from ._core import __version__, count, instant, iter_proxy, region
 from ._plot import plot
 from ._profile_decorator import profile
 from ._progress import progress
+from ._sampling import sampling, start, stop
 from ._snapshot import Snapshot, snapshot
 from .calls import Profile, describe, run, runctx
 from .comparison import Comparison, compare
@@ -43,7 +44,10 @@ __all__ = [
     "reporters",
     "run",
     "runctx",
+    "sampling",
     "snapshot",
+    "start",
+    "stop",
     "timeit",
 ]
 

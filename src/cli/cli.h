@@ -120,9 +120,12 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
 struct dw_native_words {
     const char *names; /* short, full or raw; NULL: short */
     bool lines;        /* source lines and inlined functions are wanted */
+    bool internals;    /* the interpreter's own functions are, too */
 };
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_native_words_check(const struct dw_native_words *words);
+/* Samples are added up, native code becomes as the words say. 0 or an error. */
+int dw_cli_make_showable(struct dw_profile *profile, const struct dw_native_words *words);
 /* The same as dw_cli_read, for lenses: samples are added up, native code is as the words say.
  * Says which files have changed, so that their lines cannot be shown. */
 struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,

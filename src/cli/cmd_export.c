@@ -18,7 +18,7 @@ static const char help[] =
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
     "  --lines          collapsed stacks of samples: functions with their lines\n"
-    "  --by, --sort, --limit, --columns, --names   as for 'dwell report'\n"
+    "  --by, --sort, --limit, --columns, --names, --internals   as for 'dwell report'\n"
     "\n"
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
@@ -78,8 +78,7 @@ static int export_to(char **files, int count, const struct request *request, con
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
-    struct dw_profile *profile =
-        dw_cli_load(files, count, flags, &request->native, &status);
+    struct dw_profile *profile = dw_cli_load(files, count, flags, &request->native, &status);
     if (!profile)
         return status;
     int written = dw_cli_check_contents(profile, lens, options, files[0]);
@@ -117,8 +116,9 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "sort", .value = &words.sort},
         {.name = "limit", .value = &words.limit},
         {.name = "columns", .value = &words.columns},
-        {.name = "names", .value = &request.native.names},
         {.name = "lines", .flag = &with_lines},
+        {.name = "names", .value = &request.native.names},
+        {.name = "internals", .flag = &request.native.internals},
         {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
@@ -131,7 +131,7 @@ int dw_cmd_export(int argc, char **argv)
     request.lens = find_lens(to);
     if (!request.lens)
         return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
-    request.native.lines = request.lens->shows_places;
+    request.native.lines = request.lens->shows_places || with_lines;
     int status = dw_native_words_check(&request.native);
     if (!status)
         status = dw_report_options_init(&request.options, &words);

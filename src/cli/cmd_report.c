@@ -21,6 +21,8 @@ static const char help[] =
     "  --columns A,B,C  which columns: name, total, self, count, average, min, max, p50, p95,\n"
     "                   p99, stdev, percents_of_total, active, suspended, cpu, open, path, ...\n"
     "  --names HOW      native functions: short (the default), full (with types) or raw\n"
+    "  --internals      samples: also the functions of the interpreter itself, whose time is\n"
+    "                   else that of the Python function they work for\n"
     "\n"
     "Functions, when calls were recorded, are printed as pstats prints them:\n"
     "  --sort KEY       calls, cumulative (the default), filename, line, module, name, nfl,\n"
@@ -243,6 +245,7 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "columns", .value = &words->columns},
         {.name = "format", .value = &request->format},
         {.name = "names", .value = &request->native.names},
+        {.name = "internals", .flag = &request->native.internals},
         {.name = "match", .uses = &functions->restrictions},
         {.name = "callers", .flag = &functions->callers},
         {.name = "callees", .flag = &functions->callees},

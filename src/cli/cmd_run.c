@@ -24,14 +24,20 @@
 #include <unistd.h>
 
 #define REPORT_ROWS 25
+#define RATE_MAX 100000
 
 static const char help[] =
     "usage: dwell run [options] [--] script.py | -m module | -c code  [arguments...]\n"
     "\n"
-    "Runs a Python program and records it: the regions that it marks (dwell.region, dwell.func,\n"
-    "dwell.iter_proxy), or its calls. It runs as it would without dwell; its exit status is kept.\n"
+    "Runs a Python program and records it: samples of all its threads, the regions that it marks\n"
+    "(dwell.region, dwell.func, dwell.iter_proxy), its calls or its lines. It runs as it would\n"
+    "without dwell; its exit status is kept.\n"
     "\n"
-    "  --regions      record marked regions (the default)\n"
+    "  --sample       take samples, of Python and of native code (the default)\n"
+    "  --rate HZ      so many for each second that a thread runs (default: 1000)\n"
+    "  --mode MODE    cpu, the time that threads run (the default), or wall, all their time\n"
+    "  --no-native    only Python frames\n"
+    "  --regions      record marked regions\n"
     "  --calls        record every call, exactly, of all threads (regions are then off)\n"
     "  --signatures   the same, each function apart by the types of its arguments\n"
     "  --lines        record the lines of the functions marked with @profile, which is then a\n"
@@ -47,13 +53,16 @@ static const char help[] =
     "\n"
     "examples:\n"
     "  dwell run train.py --epochs 3\n"
-    "  dwell run --timeline -o trace.dwell -m mypackage\n"
+    "  dwell run --rate 5000 --mode wall -m mypackage\n"
+    "  dwell run --regions --timeline -o trace.dwell -m mypackage\n"
     "  dwell run --lines -f json.decoder -f Model.fit train.py\n";
 
 struct run {
     const char *out;
     const char *python;
-    bool timeline, cpu, calls, signatures, lines, callees, quiet, help;
+    bool timeline, cpu, regions, calls, signatures, lines, callees, quiet, help;
+    bool sample, wall, no_native;
+    double rate_hz;
     struct dw_out functions; /* of -f, one a line */
     char **program;          /* NULL-terminated: script, -m module or -c code, and arguments */
 };
@@ -138,10 +147,14 @@ static void print_report(const struct run *run, const char *out_file,
     struct dw_lens_options of_functions = {.functions = &functions};
     struct dw_line_options lines = dw_line_defaults;
     struct dw_lens_options of_lines = {.lines = &lines};
+    struct dw_sample_options samples = {.limit = REPORT_ROWS};
+    struct dw_lens_options of_samples = {.samples = &samples};
     lines.strip_zeros = true;
     lines.callees = run->callees;
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (dw_lines_are_in(profile))
+    if (dw_samples_are_in(profile))
+        dw_sample_table.write(profile, &of_samples, &out);
+    else if (dw_lines_are_in(profile))
         dw_lens_lines.write(profile, &of_lines, &out);
     else if (run->lines)
         dw_out_text(&out, "dwell: no lines were recorded; mark functions with @profile or name "
@@ -160,11 +173,23 @@ static void print_report(const struct run *run, const char *out_file,
     dw_out_close(&out);
 }
 
+/* Whether samples saw code of the program: a Python file, not what the interpreter brings. */
+static bool has_sampled_files(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->places.count; i++) {
+        const struct dw_frame *frame = &profile->frames.frames[profile->places.places[i].frame];
+        struct dw_string file = dw_profile_string(profile, frame->file);
+        if (frame->kind == DW_FRAME_FUNCTION && file.size && file.bytes[0] != '<')
+            return true;
+    }
+    return false;
+}
+
 /* A program that failed before anything was recorded has said what there is to say. */
 static bool is_in_vain(const struct dw_profile *profile, bool failed)
 {
     return failed && !dw_lines_are_in(profile) && !dw_functions_are_in(profile) &&
-           !has_regions(profile);
+           !has_regions(profile) && !has_sampled_files(profile);
 }
 
 static void report(const struct run *run, const char *out_file, time_t since, bool failed)
@@ -174,9 +199,12 @@ static void report(const struct run *run, const char *out_file, time_t since, bo
         return;
     int error = dw_log_read_file(out_file, 0, profile);
     uint32_t children = error ? 0 : read_children(out_file, since, profile);
+    bool in_vain = !error && is_in_vain(profile, failed);
+    if (!error)
+        error = dw_cli_make_showable(profile, &(struct dw_native_words){0});
     if (error)
         dw_cli_error(out_file, error);
-    else if (!is_in_vain(profile, failed))
+    else if (!in_vain)
         print_report(run, out_file, profile, children);
     else if (!run->out && !children)
         unlink(out_file);
@@ -206,7 +234,7 @@ static bool can_write(const char *path)
 
 static const char *probe_of(const struct run *run)
 {
-    return run->lines ? "lines" : run->calls ? "calls" : "regions";
+    return run->lines ? "lines" : run->calls ? "calls" : run->regions ? "regions" : "sample";
 }
 
 static void set_functions(const struct run *run)
@@ -226,9 +254,10 @@ static int start(const struct run *run)
         dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
         return 1;
     }
-    if (asprintf(&wanted, "%s%s%s%s%s %s", probe_of(run), run->signatures ? ",signatures" : "",
-                 run->callees ? ",callees" : "", run->timeline ? ",timeline" : "",
-                 run->cpu ? ",cpu" : "", out_file) < 0)
+    if (asprintf(&wanted, "%s%s%s%s%s%s%s,period=%.0f %s", probe_of(run),
+                 run->signatures ? ",signatures" : "", run->callees ? ",callees" : "",
+                 run->timeline ? ",timeline" : "", run->cpu ? ",cpu" : "", run->wall ? ",wall" : "",
+                 run->no_native ? "" : ",native", 1e9 / run->rate_hz, out_file) < 0)
         return 1;
     setenv("DWELL_RUN", wanted, 1);
     set_functions(run);
@@ -264,8 +293,14 @@ static bool take_flag(struct run *run, const char *word)
         run->lines = run->callees = true;
     else if (!strcmp(word, "--quiet") || !strcmp(word, "-q"))
         run->quiet = true;
+    else if (!strcmp(word, "--regions"))
+        run->regions = true;
+    else if (!strcmp(word, "--no-native"))
+        run->sample = run->no_native = true;
+    else if (!strcmp(word, "--sample"))
+        run->sample = true;
     else
-        return !strcmp(word, "--regions");
+        return false;
     return true;
 }
 
@@ -275,11 +310,37 @@ static const char *value_of(const char *word)
     return !strcmp(word, "-f")         ? "a function"
            : !strcmp(word, "-o")       ? "a file"
            : !strcmp(word, "--python") ? "an interpreter"
+           : !strcmp(word, "--rate")   ? "a number of samples for each second"
+           : !strcmp(word, "--mode")   ? "'cpu' or 'wall'"
                                        : NULL;
 }
 
-static void take_value(struct run *run, const char *word, const char *value)
+static int take_rate(struct run *run, const char *value)
 {
+    char *end;
+    run->rate_hz = strtod(value, &end);
+    run->sample = true;
+    if (*end || !(run->rate_hz > 0 && run->rate_hz <= RATE_MAX))
+        return dw_cli_usage("--rate is a number of samples for each second, up to %d, not '%s'",
+                            RATE_MAX, value);
+    return 0;
+}
+
+static int take_mode(struct run *run, const char *value)
+{
+    run->wall = !strcmp(value, "wall");
+    run->sample = true;
+    return run->wall || !strcmp(value, "cpu")
+               ? 0
+               : dw_cli_usage("--mode is 'cpu' or 'wall', not '%s'", value);
+}
+
+static int take_value(struct run *run, const char *word, const char *value)
+{
+    if (!strcmp(word, "--rate"))
+        return take_rate(run, value);
+    if (!strcmp(word, "--mode"))
+        return take_mode(run, value);
     if (!strcmp(word, "-o")) {
         run->out = value;
     } else if (!strcmp(word, "--python")) {
@@ -288,6 +349,7 @@ static void take_value(struct run *run, const char *word, const char *value)
         run->lines = true;
         dw_out_printf(&run->functions, "%s\n", value);
     }
+    return 0;
 }
 
 /* Our options end at the first word that is not one of them: the rest is the program's. Returns
@@ -304,10 +366,10 @@ static int parse(struct run *run, int argc, char **argv)
             return dw_cli_usage("%s needs %s; see 'dwell run --help'", argv[at], needed);
         if (!needed && !take_flag(run, argv[at]))
             break;
-        if (needed) {
-            take_value(run, argv[at], argv[at + 1]);
-            at++;
-        }
+        int status = needed ? take_value(run, argv[at], argv[at + 1]) : 0;
+        if (status)
+            return status;
+        at += !!needed;
     }
     if (at < argc && !strcmp(argv[at], "--"))
         at++;
@@ -318,12 +380,15 @@ static int parse(struct run *run, int argc, char **argv)
         return dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
     if (run->lines && run->calls)
         return dw_cli_usage("--lines and --calls cannot be recorded in one run yet; run it twice");
+    if (run->sample && (run->lines || run->calls || run->regions))
+        return dw_cli_usage("samples cannot be recorded together with --%s yet; run it twice",
+                            probe_of(run));
     return 0;
 }
 
 int dw_cmd_run(int argc, char **argv)
 {
-    struct run run = {0};
+    struct run run = {.rate_hz = 1000};
     dw_out_init_memory(&run.functions);
     int status = parse(&run, argc, argv);
     if (run.help)

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "model/plumbing.h"
 #include "model/sample_fold.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ static void complain(void *context, const char *module, const char *reason)
         fprintf(stderr, "dwell: %s: %s\n", module, reason);
 }
 
-static int make_showable(struct dw_profile *profile, const struct dw_native_words *words)
+int dw_cli_make_showable(struct dw_profile *profile, const struct dw_native_words *words)
 {
     uint32_t complaints = 0;
     struct dw_annotate_options options = {
@@ -52,6 +53,8 @@ static int make_showable(struct dw_profile *profile, const struct dw_native_word
     int error = dw_annotate(profile, &options);
     if (complaints > MAX_COMPLAINTS)
         fprintf(stderr, "dwell: the same goes for %u more files\n", complaints - MAX_COMPLAINTS);
+    if (!error && !words->internals)
+        error = dw_samples_hide_plumbing(profile);
     return error ? error : dw_samples_fold(profile);
 }
 
@@ -59,7 +62,7 @@ struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
                                const struct dw_native_words *words, int *status)
 {
     struct dw_profile *profile = dw_cli_read(files, count, flags, status);
-    int error = profile ? make_showable(profile, words) : 0;
+    int error = profile ? dw_cli_make_showable(profile, words) : 0;
     if (!error)
         return profile;
     *status = dw_cli_error(files[0], error);

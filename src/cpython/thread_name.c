@@ -11,7 +11,7 @@ static PyObject *get(PyObject *owner, const char *name)
     return owner ? PyObject_GetAttrString(owner, name) : NULL;
 }
 
-char *dw_py_thread_name(void)
+char *dw_py_current_thread_name(void)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);

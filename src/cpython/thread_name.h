@@ -4,6 +4,6 @@
 #define DW_CPYTHON_THREAD_NAME_H
 
 /* To be freed; NULL for threads that Python did not start. With the GIL. */
-char *dw_py_thread_name(void);
+char *dw_py_current_thread_name(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include "import/foreign.h"
 
 #include "base/grow.h"
+#include "import/object.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct mapping {
     uint64_t start, end, offset;
     dw_string_id path;
     uint32_t module; /* 1 + index, 0: not used yet */
+    struct dw_object object;
 };
 
 struct reading {
@@ -127,7 +129,6 @@ static struct mapping *find_mapping(const struct reading *reading, uint64_t addr
     return is_in ? &reading->mappings[low] : NULL;
 }
 
-/* The text does not say where the file wants to be; most want their offset. */
 static void add_module(struct reading *reading, struct mapping *mapping)
 {
     struct dw_profile *profile = reading->foreign->profile;
@@ -136,15 +137,26 @@ static void add_module(struct reading *reading, struct mapping *mapping)
         reading->foreign->error = error;
         return;
     }
+    dw_object_open(&mapping->object, dw_profile_string(profile, mapping->path).bytes,
+                   mapping->start, mapping->offset, reading->foreign->written_ns);
     profile->modules[profile->module_count++] = (struct dw_module){
         .process = reading->process,
         .path = mapping->path,
         .start = mapping->start,
         .end = mapping->end,
         .file_offset = mapping->offset,
-        .bias = mapping->start - mapping->offset,
+        .bias = mapping->object.bias,
     };
     mapping->module = profile->module_count;
+}
+
+static dw_string_id name_of(struct dw_foreign *foreign, const struct mapping *mapping,
+                            uint64_t address)
+{
+    struct dw_symbol symbol;
+    if (mapping->object.symbols && dw_symbols_find(mapping->object.symbols, address, &symbol))
+        return dw_foreign_string(foreign, (struct dw_string){symbol.name, strlen(symbol.name)});
+    return dw_foreign_object_name(foreign, dw_profile_string(foreign->profile, mapping->path));
 }
 
 static dw_path_id add_address(struct reading *reading, dw_path_id parent, uint64_t address)
@@ -161,10 +173,9 @@ static dw_path_id add_address(struct reading *reading, dw_path_id parent, uint64
         return dw_foreign_stack(foreign, parent, &frame, place);
     }
     place.module = mapping->module;
-    place.address = address - (mapping->start - mapping->offset);
-    struct dw_string path = dw_profile_string(foreign->profile, mapping->path);
+    place.address = address - mapping->object.bias;
     struct dw_frame frame = {.kind = DW_FRAME_NATIVE,
-                             .name = dw_foreign_object_name(foreign, path),
+                             .name = name_of(foreign, mapping, place.address),
                              .file = mapping->path};
     return dw_foreign_stack(foreign, parent, &frame, place);
 }
@@ -220,5 +231,7 @@ void dw_gperftools_read(struct dw_foreign *foreign, const uint8_t *bytes, size_t
         dw_foreign_lose(foreign, (size_t)(behind.end - behind.at));
     while (!foreign->error && next_record(&words, &record, &depth))
         add_record(&reading, &record, depth);
+    for (uint32_t i = 0; i < reading.count; i++)
+        dw_object_close(&reading.mappings[i].object);
     free(reading.mappings);
 }

@@ -146,8 +146,9 @@ static void put_place(struct callgrind *callgrind, const struct dw_place *place,
     const struct dw_profile *profile = callgrind->profile;
     const struct dw_frame *frame = dw_place_frame(profile, place);
     bool has_source = dw_place_source(profile, place).size > 0;
+    bool has_object = dw_place_module(profile, place).size > 0;
     put_file(callgrind, keys[0], callgrind->objects_named,
-             place->module ? profile->modules[place->module - 1].path : 0);
+             has_object ? dw_place_module_name(profile, place) : 0);
     put_file(callgrind, keys[1], callgrind->files_named, has_source ? frame->file : 0);
     put_name(callgrind, keys[2], place->frame);
 }

@@ -9,6 +9,7 @@
 #include "lens/name_cache.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
+#include "lens/sample_walk.h"
 
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ struct chrome {
     const struct dw_profile *profile;
     struct dw_out *out;
     struct dw_event_walk walk;
+    struct dw_sample_walk samples;
     struct dw_name_cache names;
     uint64_t *pids, *tids; /* of each process and thread, all different */
     uint32_t *order;       /* of the threads */
@@ -96,6 +98,8 @@ static int chrome_init(struct chrome *chrome)
 {
     int error = dw_event_walk_init(&chrome->walk, chrome->profile);
     if (!error)
+        error = dw_sample_walk_init(&chrome->samples, chrome->profile, chrome->walk.epoch_ns);
+    if (!error)
         error = dw_name_cache_init(&chrome->names, chrome->profile);
     if (!error)
         error = dw_roster_threads(chrome->profile, &chrome->order);
@@ -107,6 +111,7 @@ static int chrome_init(struct chrome *chrome)
 static void chrome_release(struct chrome *chrome)
 {
     dw_event_walk_release(&chrome->walk);
+    dw_sample_walk_release(&chrome->samples);
     dw_name_cache_release(&chrome->names);
     dw_out_close(&chrome->place);
     free(chrome->pids);
@@ -192,6 +197,20 @@ static void put_step(void *context, const struct dw_step *step)
     }
 }
 
+static void put_sampled(void *context, bool opens, dw_frame_id frame, uint64_t time_ns)
+{
+    struct chrome *chrome = context;
+    const size_t *start = &chrome->names.starts[frame];
+    dw_out_text(chrome->out, opens ? ",\n{\"name\":" : ",\n{\"ph\":\"E\"");
+    if (opens) {
+        dw_out_write(chrome->out, chrome->names.text.buffer.data + start[0], start[1] - start[0]);
+        dw_out_text(chrome->out, ",\"ph\":\"B\"");
+    }
+    put_place(chrome, time_ns);
+    dw_out_char(chrome->out, '}');
+}
+
+/* Regions and samples of one thread would not nest: a recording has one or the other. */
 static int put_thread(struct chrome *chrome, uint32_t thread)
 {
     dw_buffer_clear(&chrome->place.buffer);
@@ -200,6 +219,8 @@ static int put_thread(struct chrome *chrome, uint32_t thread)
     dw_out_text(&chrome->place, ",\"tid\":");
     dw_out_u64(&chrome->place, chrome->tids[thread]);
     dw_out_text(&chrome->place, ",\"ts\":");
+    if (!dw_event_walk_has(&chrome->walk, thread))
+        dw_sample_walk_thread(&chrome->samples, thread, put_sampled, chrome);
     return dw_event_walk_thread(&chrome->walk, thread, put_step, chrome);
 }
 
@@ -223,7 +244,7 @@ static int write_chrome(const struct dw_profile *profile, const struct dw_lens_o
                         struct dw_out *out)
 {
     (void)options;
-    if (!profile->block_count)
+    if (!profile->block_count && !dw_sample_walk_can(profile))
         return DW_ERR_NO_TIMELINE;
     struct chrome chrome = {.profile = profile, .out = out};
     dw_out_init_memory(&chrome.place);

@@ -7,6 +7,7 @@
 #include "lens/html_text.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
+#include "lens/stack_tree.h"
 #include "viewer_page.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ static const struct {
 } metrics[] = {
     {"total", "ns", true, "time from entry to exit, of all entries"},
     {"self", "ns", true, "time in none of the entries directly inside"},
+    {"samples", "count", true, "samples with it on the stack"},
     {"count", "count", true, "entries that ended"},
     {"average", "ns", true, "mean time of an entry"},
     {"min", "ns", true, "shortest entry"},
@@ -29,6 +31,7 @@ static const struct {
     {"suspended", "ns", false, "time in which a generator or task slept"},
 };
 #define METRIC_COUNT (sizeof metrics / sizeof *metrics)
+#define SAMPLES 2 /* behind the metrics that samples and calls have in common */
 
 struct page {
     struct dw_out *out;
@@ -96,13 +99,16 @@ static int put_processes(struct page *page)
     return 0;
 }
 
-static void put_warnings(struct page *page)
+typedef void put_notes(struct dw_out *out, const struct dw_profile *profile, const char *prefix);
+
+/* Notes for people as a list of their lines. */
+static void put_lines(struct page *page, const char *key, put_notes *put)
 {
     struct dw_out lines;
     dw_out_init_memory(&lines);
-    dw_notes_put_losses(&lines, page->profile, "");
+    put(&lines, page->profile, "");
     const uint8_t *at = lines.buffer.data, *end = at ? at + lines.buffer.size : at, *line_end;
-    dw_out_text(page->out, ",\n\"warnings\":[");
+    dw_out_printf(page->out, ",\n\"%s\":[", key);
     for (bool first = true; at < end && (line_end = memchr(at, '\n', (size_t)(end - at)));
          first = false) {
         dw_out_text(page->out, first ? "" : ",");
@@ -113,13 +119,31 @@ static void put_warnings(struct page *page)
     dw_out_close(&lines);
 }
 
+/* Samples have no entries, whose number and times could be told. */
+static bool is_told(const struct page *page, size_t metric)
+{
+    return metric < SAMPLES ||
+           (dw_samples_are_in(page->profile) ? metric == SAMPLES : metric > SAMPLES);
+}
+
+static const char *about(const struct page *page, size_t metric)
+{
+    static const char *const of_samples[] = {"time of the samples with it on the stack",
+                                             "time of those in which it was the innermost"};
+    return metric < SAMPLES && dw_samples_are_in(page->profile) ? of_samples[metric]
+                                                                : metrics[metric].about;
+}
+
 static void put_metrics(struct page *page)
 {
+    bool are_counts = dw_samples_are_counts(page->profile);
     dw_out_text(page->out, ",\n\"weight\":\"total\",\"metrics\":[");
     for (size_t i = 0; i < METRIC_COUNT; i++)
-        dw_out_printf(page->out, "%s{\"id\":\"%s\",\"unit\":\"%s\",\"column\":%s,\"about\":\"%s\"}",
-                      i ? ",\n" : "", metrics[i].id, metrics[i].unit,
-                      metrics[i].column ? "true" : "false", metrics[i].about);
+        if (is_told(page, i))
+            dw_out_printf(page->out,
+                          "%s{\"id\":\"%s\",\"unit\":\"%s\",\"column\":%s,\"about\":\"%s\"}",
+                          i ? ",\n" : "", metrics[i].id, are_counts ? "count" : metrics[i].unit,
+                          metrics[i].column ? "true" : "false", about(page, i));
     dw_out_text(page->out, "]");
 }
 
@@ -151,6 +175,12 @@ static uint64_t frame_line(const struct page *page, const struct dw_frame *frame
     return frame->line;
 }
 
+static uint64_t frame_kind(const struct page *page, const struct dw_frame *frame)
+{
+    (void)page;
+    return frame->kind;
+}
+
 static void put_frame_column(struct page *page, const char *key, frame_get *get, bool first)
 {
     const struct dw_frame_table *frames = &page->profile->frames;
@@ -177,6 +207,7 @@ static void put_frames(struct page *page)
     put_frame_column(page, "name", frame_name, true);
     put_frame_column(page, "file", frame_file, false);
     put_frame_column(page, "line", frame_line, false);
+    put_frame_column(page, "kind", frame_kind, false);
     dw_out_text(page->out, "}");
 }
 
@@ -195,7 +226,7 @@ static void put_values(struct page *page, const struct dw_row *rows, uint32_t co
     dw_out_text(page->out, ",\n\"values\":{");
     for (size_t m = 0; m < METRIC_COUNT; m++) {
         const struct dw_column *column = dw_column_find(metrics[m].id);
-        if (!any_value(column, rows, count))
+        if (!is_told(page, m) || !any_value(column, rows, count))
             continue;
         put_key(page, metrics[m].id, first);
         first = false;
@@ -275,7 +306,8 @@ static int put_data(struct page *page)
     int error = put_processes(page);
     if (error)
         return error;
-    put_warnings(page);
+    put_lines(page, "warnings", dw_notes_put_losses);
+    put_lines(page, "sampling", dw_notes_put_sampling);
     put_metrics(page);
     put_frames(page);
     error = put_all_views(page);

@@ -204,5 +204,6 @@ const struct dw_lens dw_lens_speedscope = {
     .summary = "for speedscope.app: samples, the timeline, or self times when there is none",
     .extension = ".speedscope.json",
     .needs_events = true,
+    .shows_places = true,
     .write = write_speedscope,
 };

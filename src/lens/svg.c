@@ -13,13 +13,19 @@
 
 #define HUES 8
 #define SHADES 3
+#define KEYS 4
+
+static const struct dw_flame_key keys[KEYS] = {{"builtin", "function in C"},
+                                               {"native", "native code"},
+                                               {"kernel", "kernel"},
+                                               {"mark", "no function"}};
 
 struct drawing {
     const struct dw_profile *profile;
     struct dw_rows rows;
     struct dw_flame_box *boxes; /* one for each row */
     double whole;               /* time of all trees */
-    bool has_builtins;
+    bool has[KEYS];             /* what the colours of the key stand for */
 };
 
 /* "json/decoder.py": where it is installed does not matter, but there are many __init__.py. */
@@ -33,6 +39,11 @@ static struct dw_string last_two_parts(struct dw_string file)
     return (struct dw_string){dir.bytes, dir.size + 1 + base.size};
 }
 
+static bool is_kernel(struct dw_string file)
+{
+    return file.size > 7 && !memcmp(file.bytes, "[kernel", 7);
+}
+
 /* The file gives the hue, the name a shade of it; what is in no file has a hue by its name. */
 static const char *look_of(const struct dw_profile *profile, const struct dw_frame *frame)
 {
@@ -41,12 +52,17 @@ static const char *look_of(const struct dw_profile *profile, const struct dw_fra
         {"hue2", "hue2 pale", "hue2 paler"}, {"hue3", "hue3 pale", "hue3 paler"},
         {"hue4", "hue4 pale", "hue4 paler"}, {"hue5", "hue5 pale", "hue5 paler"},
         {"hue6", "hue6 pale", "hue6 paler"}, {"hue7", "hue7 pale", "hue7 paler"}};
+    static const char *const native_looks[SHADES] = {"native", "native pale", "native paler"};
     struct dw_string name = dw_profile_string(profile, frame->name);
     struct dw_string file = last_two_parts(dw_profile_string(profile, frame->file));
     uint64_t shade = dw_hash_bytes(name.bytes, name.size);
     uint64_t hue = file.size ? dw_hash_bytes(file.bytes, file.size) : shade >> 32;
     if (frame->kind == DW_FRAME_ROOT)
         return "other";
+    if (frame->kind == DW_FRAME_MARK || frame->kind == DW_FRAME_NATIVE)
+        return frame->kind == DW_FRAME_MARK ? "mark"
+               : is_kernel(file)            ? "kernel"
+                                            : native_looks[hue % SHADES];
     return frame->kind == DW_FRAME_BUILTIN ? "builtin" : looks[hue % HUES][shade % SHADES];
 }
 
@@ -61,7 +77,8 @@ static void make_boxes(struct drawing *drawing)
         box->parent = row->parent == DW_ROW_NONE ? i : row->parent;
         box->weight += (double)row->self;
         box->look = look_of(drawing->profile, frame);
-        drawing->has_builtins |= frame->kind == DW_FRAME_BUILTIN;
+        for (size_t key = 0; key < KEYS; key++)
+            drawing->has[key] |= !strncmp(box->look, keys[key].look, strlen(keys[key].look));
         if (box->parent == i)
             drawing->whole += box->weight;
         else
@@ -76,18 +93,20 @@ static void put_name(struct dw_out *out, const void *context, uint32_t box)
     const struct dw_row *row = &drawing->rows.rows[box];
     const struct dw_frame *frame = dw_profile_frame(drawing->profile, row->path);
     dw_out_printable(out, row->name.bytes, row->name.size);
-    if (frame->kind != DW_FRAME_FUNCTION || !frame->file)
+    if ((frame->kind != DW_FRAME_FUNCTION && frame->kind != DW_FRAME_NATIVE) || !frame->file)
         return;
     struct dw_string file = dw_file_without_dirs(dw_profile_string(drawing->profile, frame->file));
     dw_out_text(out, "  ");
     dw_out_printable(out, file.bytes, file.size);
-    dw_out_printf(out, ":%" PRIu32, frame->line);
+    if (frame->line)
+        dw_out_printf(out, ":%" PRIu32, frame->line);
 }
 
 static void put_weight(struct dw_out *out, const void *context, double ns)
 {
     const struct drawing *drawing = context;
-    dw_out_duration(out, (uint64_t)ns);
+    dw_rows_put_time(out, &drawing->rows, (uint64_t)ns);
+    dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
     dw_out_printf(out, ", %.2f %%", drawing->whole > 0 ? 100 * ns / drawing->whole : 0);
 }
 
@@ -99,7 +118,8 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
     dw_out_text(out, "\nown time ");
     put_weight(out, context, (double)row->self);
     if (row->path != DW_PATH_ROOT)
-        dw_out_printf(out, "\ncount %" PRIu64, row->metric.count + row->metric.open);
+        dw_out_printf(out, "\n%s %" PRIu64, drawing->rows.are_samples ? "samples" : "count",
+                      row->metric.count + row->metric.open);
 }
 
 static void put_heading(struct dw_out *out, const struct dw_profile *profile)
@@ -113,10 +133,12 @@ static void put_heading(struct dw_out *out, const struct dw_profile *profile)
 
 static void put_lines(struct dw_out *out, const struct drawing *drawing)
 {
-    dw_out_duration(out, (uint64_t)drawing->whole);
+    dw_rows_put_time(out, &drawing->rows, (uint64_t)drawing->whole);
+    dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
     if (drawing->profile->thread_count > 1)
         dw_out_printf(out, " in %" PRIu32 " threads", drawing->profile->thread_count);
-    dw_out_text(out, "; widths are times with what is inside");
+    dw_out_text(out, drawing->rows.are_counts ? "; widths are samples with what is inside"
+                                              : "; widths are times with what is inside");
     dw_out_text(out, dw_functions_are_in(drawing->profile)
                          ? ", and functions of one file have one colour\n"
                          : "\n");
@@ -127,8 +149,12 @@ static void put_lines(struct dw_out *out, const struct drawing *drawing)
 
 static int draw(const struct drawing *drawing, struct dw_out *out)
 {
-    static const struct dw_flame_key keys[] = {{"builtin", "function in C"}};
+    struct dw_flame_key used[KEYS];
+    size_t key_count = 0;
     struct dw_out heading, lines;
+    for (size_t i = 0; i < KEYS; i++)
+        if (drawing->has[i])
+            used[key_count++] = keys[i];
     dw_out_init_memory(&heading);
     dw_out_init_memory(&lines);
     put_heading(&heading, drawing->profile);
@@ -141,8 +167,8 @@ static int draw(const struct drawing *drawing, struct dw_out *out)
                                    .put_weight = put_weight,
                                    .heading = (const char *)heading.buffer.data,
                                    .lines = (const char *)lines.buffer.data,
-                                   .keys = keys,
-                                   .key_count = drawing->has_builtins};
+                                   .keys = used,
+                                   .key_count = key_count};
     int error =
         lines.buffer.failed || heading.buffer.failed ? DW_ERR_MEMORY : dw_flame_write(&flame, out);
     dw_out_close(&heading);

@@ -5,7 +5,7 @@
 #include "native/cfi_x86_64.h"
 
 #define MAX_INSTRUCTIONS 20000
-#define MAX_REMEMBERED 8
+#define MAX_REMEMBERED 4
 
 enum {
     CFA_SET_LOC = 0x01,

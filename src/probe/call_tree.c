@@ -96,7 +96,7 @@ uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, 
 static void name_thread(struct dw_call_track *track)
 {
     if (!track->thread_name && track->node_count < NAME_TRIES)
-        track->thread_name = dw_py_thread_name();
+        track->thread_name = dw_py_current_thread_name();
 }
 
 struct dw_call_node *dw_call_child_add(struct dw_call_track *track, struct dw_call_node *parent,

@@ -10,6 +10,8 @@
 #include "probe/line_rows.h"
 #include "probe/line_tracer.h"
 #include "probe/render.h"
+#include "probe/sample_rows.h"
+#include "probe/probe_sampler.h"
 #include "probe/timing_module.h"
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)
@@ -215,6 +217,12 @@ static PyMethodDef methods[] = {
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
     {"export", dw_export, METH_VARARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
+    {"sample_rows", dw_sample_rows, METH_O, NULL},
+    {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
+    {"sampler_stop", dw_probe_sampler_py_stop, METH_NOARGS, NULL},
+    {"sampler_is_on", dw_probe_sampler_py_is_on, METH_NOARGS, NULL},
+    {"sampler_flush_last", dw_probe_sampler_py_flush_last, METH_NOARGS, NULL},
+    {"sampler_continue", dw_probe_sampler_py_continue, METH_NOARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
     {"line_rows", dw_line_rows_of_log, METH_O, NULL},
     {0},

@@ -364,7 +364,7 @@ static int make_off_region(void)
 
 static void name_track(struct dw_track *track)
 {
-    char *name = Py_IsInitialized() && PyGILState_Check() ? dw_py_thread_name() : NULL;
+    char *name = Py_IsInitialized() && PyGILState_Check() ? dw_py_current_thread_name() : NULL;
     if (name)
         dw_track_set_name(track, name, strlen(name));
     free(name);

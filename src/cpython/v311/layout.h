@@ -7,6 +7,8 @@
 #include <Python.h>
 
 #include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
+#include <internal/pycore_runtime.h>
 
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->cframe->current_frame)
 #define DW_PY_FRAME_CODE(frame) ((frame)->f_code)
@@ -16,5 +18,15 @@
 #define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
 #define PyUnstable_Code_GetExtra _PyCode_GetExtra
 #define PyUnstable_Code_SetExtra _PyCode_SetExtra
+
+/* What a sampler needs. A call of the interpreter's loop has a cframe on the C stack; here its
+ * outermost frame says so itself. */
+#define DW_PY_HAS_CFRAMES 1
+#define DW_PY_FRAME_IS_SHIM(frame) ((void)(frame), false)
+#define DW_PY_FRAME_IS_ENTRY(frame) ((frame)->is_entry)
+#define DW_PY_FRAME_INSTRUCTION(frame) ((frame)->prev_instr)
+#define DW_PY_GIL(thread) ((void)(thread), &_PyRuntime.ceval.gil)
+#define DW_PY_GIL_HOLDER(gil) ((PyThreadState *)(gil)->last_holder._value)
+#define DW_PY_GIL_LOCKED(gil) ((gil)->locked._value)
 
 #endif

@@ -7,10 +7,21 @@
 #include <Python.h>
 
 #include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
 
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->cframe->current_frame)
 #define DW_PY_FRAME_CODE(frame) ((frame)->f_code)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
 #define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
+
+/* What a sampler needs. A call of the interpreter's loop has a cframe on the C stack, and a
+ * frame there below its first one. */
+#define DW_PY_HAS_CFRAMES 1
+#define DW_PY_FRAME_IS_SHIM(frame) ((frame)->owner >= FRAME_OWNED_BY_CSTACK)
+#define DW_PY_FRAME_IS_ENTRY(frame) ((void)(frame), false)
+#define DW_PY_FRAME_INSTRUCTION(frame) ((frame)->prev_instr)
+#define DW_PY_GIL(thread) ((thread)->interp->ceval.gil)
+#define DW_PY_GIL_HOLDER(gil) ((PyThreadState *)(gil)->last_holder._value)
+#define DW_PY_GIL_LOCKED(gil) ((gil)->locked._value)
 
 #endif

@@ -7,10 +7,21 @@
 #include <Python.h>
 
 #include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
 
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
 #define DW_PY_FRAME_CODE(frame) _PyFrame_GetCode(frame)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
 #define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
+
+/* What a sampler needs. A call of the interpreter's loop has a frame on the C stack below its
+ * first one. */
+#define DW_PY_HAS_CFRAMES 0
+#define DW_PY_FRAME_IS_SHIM(frame) ((frame)->owner >= FRAME_OWNED_BY_CSTACK)
+#define DW_PY_FRAME_IS_ENTRY(frame) ((void)(frame), false)
+#define DW_PY_FRAME_INSTRUCTION(frame) ((frame)->instr_ptr)
+#define DW_PY_GIL(thread) ((thread)->interp->ceval.gil)
+#define DW_PY_GIL_HOLDER(gil) ((gil)->last_holder)
+#define DW_PY_GIL_LOCKED(gil) ((gil)->locked)
 
 #endif

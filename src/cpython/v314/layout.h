@@ -8,6 +8,7 @@
 
 #include <internal/pycore_frame.h>
 #include <internal/pycore_genobject.h>
+#include <internal/pycore_interp.h>
 #include <internal/pycore_interpframe.h>
 #include <internal/pycore_stackref.h>
 
@@ -18,5 +19,15 @@
     (PyStackRef_IsNull((frame)->localsplus[index])                                                 \
          ? NULL                                                                                    \
          : PyStackRef_AsPyObjectBorrow((frame)->localsplus[index]))
+
+/* What a sampler needs. A call of the interpreter's loop has a frame on the C stack below its
+ * first one. */
+#define DW_PY_HAS_CFRAMES 0
+#define DW_PY_FRAME_IS_SHIM(frame) ((frame)->owner >= FRAME_OWNED_BY_INTERPRETER)
+#define DW_PY_FRAME_IS_ENTRY(frame) ((void)(frame), false)
+#define DW_PY_FRAME_INSTRUCTION(frame) ((frame)->instr_ptr)
+#define DW_PY_GIL(thread) ((thread)->interp->ceval.gil)
+#define DW_PY_GIL_HOLDER(gil) ((gil)->last_holder)
+#define DW_PY_GIL_LOCKED(gil) ((gil)->locked)
 
 #endif

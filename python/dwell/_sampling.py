@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Samples: where the time of all threads goes, in Python and in native code."""
+
+import os
+import subprocess
+import sys
+from types import TracebackType
+from typing import Literal
+
+from . import _core, _process
+from ._snapshot import Snapshot
+
+Mode = Literal["cpu", "wall"]
+_File = str | os.PathLike[str]
+
+_PPROF = (".prof", ".pprof", ".pb.gz")
+_MAX_RATE = 100_000
+_pprof_file: str | None = None  # what the log becomes when it is complete
+_is_prepared = False
+
+
+def start(
+    file: _File | None = None,
+    rate: float = 1000,
+    native: bool = True,
+    mode: Mode = "cpu",
+    timeline: bool = False,
+) -> None:
+    """Starts taking samples of all threads, rate times for each second that a thread runs.
+
+    file is the recording; a name that ends in .prof, .pprof or .pb.gz becomes a profile that
+    pprof reads, when stop() is called. Without a name stop() returns what was recorded.
+    native=False leaves out the frames of C, C++ and Rust code. In mode "wall" threads that
+    wait are seen too. A timeline keeps every sample with its time, not only sums."""
+    global _pprof_file
+    if _core.sampler_is_on():
+        raise RuntimeError("dwell takes samples already; call dwell.stop() first")
+    if not 0 < rate <= _MAX_RATE:
+        raise ValueError(f"rate is a number of samples for each second, up to {_MAX_RATE}")
+    if mode not in ("cpu", "wall"):
+        raise ValueError(f"mode is 'cpu' or 'wall', not {mode!r}")
+    name = None if file is None else os.path.abspath(os.fspath(file))
+    is_pprof = name is not None and name.endswith(_PPROF)
+    _prepare()
+    log_file = f"{name}.{os.getpid()}.dwell" if is_pprof else name
+    _core.sampler_start(log_file, round(1e9 / rate), native, mode == "wall", timeline)
+    _pprof_file = name if is_pprof else None
+
+
+def stop() -> Snapshot | None:
+    """Ends the recording. Returns it when start() was given no file."""
+    global _pprof_file
+    if not _core.sampler_is_on():
+        raise RuntimeError("dwell takes no samples; call dwell.start() first")
+    pprof_file, _pprof_file = _pprof_file, None
+    log = _core.sampler_stop()
+    if pprof_file is not None:
+        _export(f"{pprof_file}.{os.getpid()}.dwell", pprof_file)
+    return Snapshot(log) if log else None
+
+
+def _export(log_file: str, pprof_file: str) -> None:
+    """The lens knows source lines and readable names of native code; the core does not."""
+    command = [sys.executable, "-m", "dwell", "export", log_file, "--to", "pprof"]
+    done = subprocess.run([*command, "-o", pprof_file], capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"{done.stderr.strip()}; the recording is in {log_file}")
+    os.unlink(log_file)
+
+
+def _prepare() -> None:
+    """What is done once in a process."""
+    global _is_prepared
+    if _is_prepared:
+        return
+    _is_prepared = True
+    _process.describe()
+    _process.stop_at_end(_stop_at_exit, _core.sampler_flush_last)
+    os.register_at_fork(after_in_child=_go_on_in_child)
+
+
+def _stop_at_exit() -> None:
+    if _core.sampler_is_on():
+        stop()
+
+
+def _go_on_in_child() -> None:
+    """The profile is the parent's; a child leaves a log beside it."""
+    global _pprof_file
+    _pprof_file = None
+    _core.sampler_continue()
+
+
+class sampling:
+    """Takes samples of a with block: start() at its begin and stop() at its end."""
+
+    def __init__(
+        self,
+        file: _File | None = None,
+        rate: float = 1000,
+        native: bool = True,
+        mode: Mode = "cpu",
+        timeline: bool = False,
+    ) -> None:
+        self._options = (file, rate, native, mode, timeline)
+        self.result: Snapshot | None = None  # after the block, when there is no file
+
+    def __enter__(self) -> "sampling":
+        start(*self._options)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.result = stop()

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ * What the thread itself wrote before the signal is there in order, so a chain of frames holds
+ * together with one exception: 3.11 and 3.12 announce a cframe a few instructions before it is
+ * filled. */
+#define _GNU_SOURCE
+#include "cpython/sample_walk.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+PyThreadState *dw_py_sampled_thread(void)
+{
+    return PyGILState_GetThisThreadState();
+}
+
+bool dw_py_holds_gil(PyThreadState *thread)
+{
+    return DW_PY_GIL_LOCKED(DW_PY_GIL(thread)) > 0 && DW_PY_GIL_HOLDER(DW_PY_GIL(thread)) == thread;
+}
+
+bool dw_py_collects_garbage(PyThreadState *thread)
+{
+    return thread->interp->gc.collecting;
+}
+
+bool dw_py_read(void *to, const void *address, size_t size)
+{
+    struct iovec here = {to, size}, there = {(void *)(uintptr_t)address, size};
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+static bool is_aligned(const void *address)
+{
+    return address && (uintptr_t)address % sizeof(void *) == 0;
+}
+
+static bool is_code(const PyCodeObject *code)
+{
+    return is_aligned(code) && Py_TYPE(code) == &PyCode_Type;
+}
+
+#if DW_PY_HAS_CFRAMES
+
+static bool is_readable(PyThreadState *thread, const dw_py_frame *frame)
+{
+    if (!is_aligned(frame))
+        return false;
+    const _PyStackChunk *chunk = thread->datastack_chunk;
+    if (chunk && (uintptr_t)frame >= (uintptr_t)chunk->data &&
+        (uintptr_t)(frame + 1) <= (uintptr_t)thread->datastack_top)
+        return true;
+    dw_py_frame copy;
+    return dw_py_read(&copy, frame, sizeof copy);
+}
+
+/* Whether the frames of a call lead back to the frame that the call before it runs. */
+static bool is_filled(PyThreadState *thread, const _PyCFrame *call)
+{
+    dw_py_frame *frame = call->current_frame;
+    const dw_py_frame *caller = call->previous->current_frame;
+    if (!frame || frame == caller)
+        return true;
+    if (!is_readable(thread, frame))
+        return false;
+    while (frame && !DW_PY_FRAME_IS_ENTRY(frame) && !DW_PY_FRAME_IS_SHIM(frame)) {
+        if (frame == caller || !is_code(frame->f_code))
+            return false;
+        frame = frame->previous;
+    }
+    return frame && frame->previous == caller;
+}
+
+void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
+{
+    const _PyCFrame *call = thread->cframe;
+    if (call && call->previous && !is_filled(thread, call))
+        call = call->previous;
+    *walk = (struct dw_py_walk){.frame = call ? call->current_frame : NULL, .call = call};
+}
+
+/* The call is over; where it was on the C stack. */
+static uintptr_t leave_call(struct dw_py_walk *walk)
+{
+    const _PyCFrame *call = walk->call;
+    walk->call = call ? call->previous : NULL;
+    return (uintptr_t)call;
+}
+
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread)
+{
+    _PyCFrame call;
+    *walk = (struct dw_py_walk){0};
+    if (!dw_py_read(&walk->call, &thread->cframe, sizeof walk->call) || !walk->call ||
+        !dw_py_read(&call, walk->call, sizeof call))
+        walk->broken = true;
+    else
+        walk->frame = call.current_frame;
+}
+
+static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
+{
+    _PyCFrame call = {0};
+    uintptr_t address = (uintptr_t)walk->call;
+    if (!walk->call || !dw_py_read(&call, walk->call, sizeof call))
+        walk->broken = true;
+    walk->call = call.previous;
+    return address;
+}
+
+#else
+
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread)
+{
+    *walk = (struct dw_py_walk){0};
+    walk->broken = !dw_py_read(&walk->frame, &thread->current_frame, sizeof walk->frame);
+}
+
+static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
+{
+    (void)walk;
+    return 0;
+}
+
+void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
+{
+    *walk = (struct dw_py_walk){.frame = DW_PY_CURRENT_FRAME(thread)};
+}
+
+static uintptr_t leave_call(struct dw_py_walk *walk)
+{
+    (void)walk;
+    return 0;
+}
+
+#endif
+
+/* Frames that Python itself does not show: not begun yet, or the interpreter's own. */
+static bool skip_incomplete(struct dw_py_walk *walk)
+{
+    while (walk->frame && !walk->entered && !DW_PY_FRAME_IS_SHIM(walk->frame)) {
+        dw_py_frame *frame = walk->frame;
+        if (!is_aligned(frame) || !is_code(dw_py_frame_code(frame)))
+            return false;
+        if (!_PyFrame_IsIncomplete(frame))
+            break;
+        walk->entered = DW_PY_FRAME_IS_ENTRY(frame);
+        walk->frame = frame->previous;
+    }
+    return true;
+}
+
+bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step)
+{
+    walk->broken = !skip_incomplete(walk);
+    dw_py_frame *frame = walk->frame;
+    if (walk->entered) {
+        walk->entered = false;
+        *step = (struct dw_py_step){.boundary = leave_call(walk)};
+        return true;
+    }
+    if (!frame || walk->broken)
+        return false;
+    walk->frame = frame->previous;
+    if (DW_PY_FRAME_IS_SHIM(frame)) {
+        *step = (struct dw_py_step){.boundary = (uintptr_t)frame};
+        return true;
+    }
+    *step = (struct dw_py_step){
+        .code = dw_py_frame_code(frame),
+        .unit = _PyInterpreterFrame_LASTI(frame),
+    };
+    walk->entered = DW_PY_FRAME_IS_ENTRY(frame);
+    return true;
+}
+
+bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step)
+{
+    dw_py_frame copy;
+    uintptr_t address = (uintptr_t)walk->frame;
+    if (walk->entered) {
+        walk->entered = false;
+        *step = (struct dw_py_step){.boundary = leave_sleepers_call(walk)};
+        return !walk->broken;
+    }
+    if (!address || walk->broken)
+        return false;
+    if (!is_aligned(walk->frame) || !dw_py_read(&copy, walk->frame, sizeof copy)) {
+        walk->broken = true;
+        return false;
+    }
+    walk->frame = copy.previous;
+    if (DW_PY_FRAME_IS_SHIM(&copy)) {
+        *step = (struct dw_py_step){.boundary = address};
+        return true;
+    }
+    *step = (struct dw_py_step){
+        .code = dw_py_frame_code(&copy),
+        .frame = address,
+        .instruction = (uintptr_t)DW_PY_FRAME_INSTRUCTION(&copy),
+        .owner = (uint8_t)copy.owner,
+    };
+    walk->entered = DW_PY_FRAME_IS_ENTRY(&copy);
+    walk->broken = !step->code;
+    return !walk->broken;
+}

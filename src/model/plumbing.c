@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/plumbing.h"
+
+#include "base/error.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hiding {
+    struct dw_profile *profile;
+    bool *is_interpreter, *is_libc; /* by module */
+    struct dw_path_tree stacks;     /* the new ones */
+    dw_path_id *new_of;             /* by old stack */
+    bool *is_start;                 /* by old stack: nothing but interpreter and libc so far */
+};
+
+/* "python3.13", "libpython3.13.so.1.0", but not "python_speedups.so". */
+static bool is_interpreter(const char *name)
+{
+    name += strncmp(name, "lib", 3) ? 0 : 3;
+    return !strncmp(name, "python", 6) && (!name[6] || isdigit((unsigned char)name[6]));
+}
+
+static bool is_libc(const char *name)
+{
+    return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
+           !strncmp(name, "libpthread", 10) || !strncmp(name, "ld-musl", 7);
+}
+
+static void sort_modules(struct hiding *hiding)
+{
+    const struct dw_profile *profile = hiding->profile;
+    for (uint32_t i = 0; i < profile->module_count; i++) {
+        const char *path = dw_profile_string(profile, profile->modules[i].path).bytes;
+        const char *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        hiding->is_interpreter[i + 1] = is_interpreter(name);
+        hiding->is_libc[i + 1] = is_libc(name);
+    }
+}
+
+static int rebuild(struct hiding *hiding, dw_path_id stack)
+{
+    const struct dw_profile *profile = hiding->profile;
+    const struct dw_path *old = &profile->stacks.paths[stack];
+    const struct dw_place *place = &profile->places.places[old->frame];
+    bool is_python = profile->frames.frames[place->frame].kind == DW_FRAME_FUNCTION;
+    dw_path_id parent = hiding->new_of[old->parent];
+    if (is_python && hiding->is_start[old->parent])
+        parent = DW_PATH_ROOT;
+    hiding->is_start[stack] =
+        hiding->is_start[old->parent] &&
+        (hiding->is_interpreter[place->module] || hiding->is_libc[place->module]);
+    if (hiding->is_interpreter[place->module]) {
+        hiding->new_of[stack] = parent;
+        return 0;
+    }
+    return dw_path_intern(&hiding->stacks, parent, old->frame, &hiding->new_of[stack]);
+}
+
+static int move_samples(const struct hiding *hiding, struct dw_thread *thread)
+{
+    struct dw_sample_table moved = {0};
+    for (uint32_t i = 0; i < thread->samples.count; i++) {
+        const struct dw_sample *old = &thread->samples.samples[i];
+        struct dw_sample *sample = dw_sample_get(&moved, hiding->new_of[old->stack], old->state);
+        if (!sample) {
+            dw_sample_table_release(&moved);
+            return DW_ERR_MEMORY;
+        }
+        sample->count += old->count;
+        sample->weight_ns += old->weight_ns;
+    }
+    for (uint32_t i = 0; i < thread->timed_count; i++)
+        thread->timed[i].stack = hiding->new_of[thread->timed[i].stack];
+    dw_sample_table_release(&thread->samples);
+    thread->samples = moved;
+    return 0;
+}
+
+static int hide(struct hiding *hiding)
+{
+    struct dw_profile *profile = hiding->profile;
+    if (!hiding->is_interpreter || !hiding->is_libc || !hiding->new_of || !hiding->is_start)
+        return DW_ERR_MEMORY;
+    sort_modules(hiding);
+    hiding->is_start[DW_PATH_ROOT] = true;
+    int error = dw_path_tree_init(&hiding->stacks);
+    for (dw_path_id stack = 1; stack < profile->stacks.count && !error; stack++)
+        error = rebuild(hiding, stack);
+    for (uint32_t i = 0; i < profile->thread_count && !error; i++)
+        error = move_samples(hiding, &profile->threads[i]);
+    return error;
+}
+
+int dw_samples_hide_plumbing(struct dw_profile *profile)
+{
+    struct hiding hiding = {
+        .profile = profile,
+        .is_interpreter = calloc(profile->module_count + 1u, sizeof(bool)),
+        .is_libc = calloc(profile->module_count + 1u, sizeof(bool)),
+        .new_of = calloc(profile->stacks.count + 1u, sizeof(dw_path_id)),
+        .is_start = calloc(profile->stacks.count + 1u, sizeof(bool)),
+    };
+    int error = hide(&hiding);
+    if (!error) {
+        struct dw_path_tree old = profile->stacks;
+        profile->stacks = hiding.stacks;
+        hiding.stacks = old;
+    }
+    dw_path_tree_release(&hiding.stacks);
+    free(hiding.is_interpreter);
+    free(hiding.is_libc);
+    free(hiding.new_of);
+    free(hiding.is_start);
+    return error;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ * Everything here is done under one lock: by the sampler's thread most of the time, by those who
+ * start, stop and fork otherwise. Handlers know nothing of it. */
+#define _GNU_SOURCE
+#include "probe/probe_sampler.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "probe/sample_code.h"
+#include "probe/sample_handler.h"
+#include "probe/sample_places.h"
+#include "probe/sample_sleep.h"
+#include "probe/sample_threads.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define LOOK_NS 10000000u   /* threads, modules and rings are looked at so often */
+#define FLUSH_NS 500000000u /* a kill costs no more than this */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wakes;
+    bool is_on;
+    bool runs, stops;    /* the thread */
+    bool is_paused;      /* the thread makes way for a fork */
+    bool was_on;         /* in a forked child: the parent was recording */
+    pthread_t thread;
+    struct dw_probe_sampler_options options;
+    char log_file[PATH_MAX];
+    struct dw_sample_log log;
+    struct dw_sample_places places;
+    struct dw_sample_threads threads;
+    struct dw_sleep_reader sleep;
+    uint64_t looked_ns, flushed_ns;
+} sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool dw_probe_sampler_is_on(void)
+{
+    return sampler.is_on;
+}
+
+static void drain(struct dw_slot *slot)
+{
+    dw_sample_drain(&sampler.places, slot, slot->perf_fd >= 0 ? sampler.options.period_ns : 0);
+}
+
+static void end_thread(void *unused, struct dw_slot *slot)
+{
+    (void)unused;
+    drain(slot);
+    dw_sleep_finish(&sampler.sleep, slot, dw_clock_ns(CLOCK_MONOTONIC));
+}
+
+static void drain_all(void)
+{
+    for (uint32_t i = 0; i < sampler.threads.count; i++)
+        drain(sampler.threads.slots[i]);
+}
+
+/* Tells the trouble once; what comes after it is lost. */
+static void flush(bool last)
+{
+    bool was_good = !sampler.log.writer.error;
+    dw_sleep_name_threads(&sampler.sleep, &sampler.threads);
+    dw_sample_log_flush(&sampler.log, last);
+    if (was_good && sampler.log.writer.error) {
+        errno = sampler.log.writer.saved_errno;
+        dprintf(STDERR_FILENO, "dwell: %s: %s; samples are lost from now on\n", sampler.log_file,
+                dw_error_text(sampler.log.writer.error));
+    }
+    sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Addresses in the rings are those of the modules as they were, so the rings come first. */
+static void refresh_natives(void)
+{
+    struct dw_sample_natives *natives = &sampler.places.natives;
+    if (dw_sample_natives_changed(natives)) {
+        drain_all();
+        dw_sample_places_forget(&sampler.places);
+        dw_sample_natives_refresh(natives);
+    } else if (!dw_sample_threads_are_busy(&sampler.threads)) {
+        dw_sample_natives_reap(natives);
+    }
+}
+
+static void keep_signal(void)
+{
+    if (dw_handler_is_ours())
+        return;
+    int signal = dw_handler_install();
+    if (signal > 0)
+        dw_sample_threads_use_signal(&sampler.threads, signal);
+}
+
+/* Without timers: whoever ran since the last time is asked for a sample. */
+static void send_signals(void)
+{
+    for (uint32_t i = 0; i < sampler.threads.count; i++) {
+        struct dw_slot *slot = sampler.threads.slots[i];
+        if (slot->perf_fd >= 0)
+            continue;
+        uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
+        if (cpu_ns - slot->cpu_asked_ns <= sampler.options.period_ns / 2)
+            continue;
+        dw_thread_signal(slot, sampler.threads.signal);
+        slot->cpu_asked_ns = cpu_ns;
+    }
+}
+
+static bool is_wall(void)
+{
+    return sampler.options.mode == DW_SAMPLE_WALL;
+}
+
+static void look_at_kernel(uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < sampler.threads.count; i++)
+        if (sampler.threads.slots[i]->perf_fd >= 0)
+            dw_sleep_look_at_kernel(&sampler.sleep, sampler.threads.slots[i],
+                                    sampler.threads.signal, now_ns, sampler.options.period_ns);
+}
+
+static void look_at_sleepers(uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < sampler.threads.count; i++)
+        dw_sleep_look(&sampler.sleep, sampler.threads.slots[i], now_ns);
+}
+
+static void work(uint64_t now_ns)
+{
+    if (now_ns - sampler.looked_ns >= LOOK_NS) {
+        sampler.looked_ns = now_ns;
+        keep_signal();
+        dw_sample_threads_look(&sampler.threads, end_thread, NULL);
+        dw_sample_threads_find_stacks(&sampler.threads);
+        refresh_natives();
+        drain_all();
+        look_at_kernel(now_ns);
+    }
+    if (sampler.threads.is_refused)
+        send_signals();
+    if (is_wall())
+        look_at_sleepers(now_ns);
+    if (now_ns - sampler.flushed_ns >= FLUSH_NS)
+        flush(false);
+}
+
+static uint64_t interval_ns(void)
+{
+    return (sampler.threads.is_refused || is_wall()) && sampler.options.period_ns < LOOK_NS
+               ? sampler.options.period_ns
+               : LOOK_NS;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_NAME, "dwell-sample");
+    uint64_t next_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&sampler.lock);
+    while (!sampler.stops) {
+        next_ns += interval_ns();
+        struct timespec until = {(time_t)(next_ns / 1000000000u), (long)(next_ns % 1000000000u)};
+        pthread_cond_timedwait(&sampler.wakes, &sampler.lock, &until);
+        uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+        if (sampler.stops || now_ns < next_ns)
+            continue;
+        work(now_ns);
+        if (now_ns > next_ns + LOOK_NS) /* the machine slept, or was too slow: do not catch up */
+            next_ns = now_ns;
+    }
+    pthread_mutex_unlock(&sampler.lock);
+    return NULL;
+}
+
+/* With the lock. The thread takes no signals: they are the program's. */
+static void start_thread(void)
+{
+    sigset_t all, old;
+    if (sampler.runs)
+        return;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&sampler.wakes, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sampler.stops = sampler.is_paused = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    sampler.runs = !pthread_create(&sampler.thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* With the lock, which is given up meanwhile. */
+static void stop_thread(void)
+{
+    if (!sampler.runs)
+        return;
+    sampler.stops = true;
+    sampler.runs = false;
+    pthread_t thread = sampler.thread;
+    pthread_cond_signal(&sampler.wakes);
+    pthread_mutex_unlock(&sampler.lock);
+    pthread_join(thread, NULL);
+    pthread_mutex_lock(&sampler.lock);
+}
+
+static int open_log(void)
+{
+    const struct dw_probe_sampler_options *options = &sampler.options;
+    int error = dw_sample_log_open(&sampler.log, options->log_file, options->timeline);
+    sampler.log.sampling = (struct dw_sampling){
+        .mode = options->mode,
+        .native = options->native,
+        .period_ns = options->period_ns,
+    };
+    return error;
+}
+
+static void release(void)
+{
+    dw_sample_threads_release(&sampler.threads);
+    dw_sleep_reader_release(&sampler.sleep);
+    dw_sample_places_release(&sampler.places);
+    dw_sample_log_release(&sampler.log);
+}
+
+static int begin(void)
+{
+    int signal = dw_handler_install();
+    int error = signal < 0 ? signal : dw_codes_reset();
+    if (!error)
+        error = open_log();
+    if (!error)
+        error = dw_sample_places_init(&sampler.places, &sampler.log);
+    if (!error)
+        error = dw_sample_natives_init(&sampler.places.natives, sampler.options.native);
+    if (!error)
+        error = dw_sleep_reader_init(&sampler.sleep, &sampler.places);
+    if (error)
+        return error;
+    sampler.threads = (struct dw_sample_threads){
+        .period_ns = sampler.options.period_ns,
+        .signal = signal,
+    };
+    sampler.is_on = true;
+    dw_handler_enable(true);
+    dw_sample_threads_look(&sampler.threads, end_thread, NULL);
+    sampler.looked_ns = sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    if (sampler.options.log_file)
+        flush(false); /* so that the file can be read from the start on */
+    start_thread();
+    return 0;
+}
+
+/* The program may change its directory. */
+static int set_log_file(const char *path)
+{
+    char directory[PATH_MAX] = "";
+    if (path[0] != '/' && !getcwd(directory, sizeof directory))
+        return DW_ERR_IO;
+    int size = snprintf(sampler.log_file, sizeof sampler.log_file, "%s%s%s", directory,
+                        *directory ? "/" : "", path);
+    errno = ENAMETOOLONG;
+    return size < (int)sizeof sampler.log_file ? 0 : DW_ERR_IO;
+}
+
+static void before_fork(void);
+static void after_fork_in_parent(void);
+static void after_fork_in_child(void);
+
+int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
+{
+    static bool watches_forks;
+    int error = DW_ERR_ARGUMENT;
+    pthread_mutex_lock(&sampler.lock);
+    if (!watches_forks)
+        watches_forks = !pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    if (!sampler.is_on) {
+        sampler.options = *options;
+        error = options->log_file ? set_log_file(options->log_file) : 0;
+        if (options->log_file)
+            sampler.options.log_file = sampler.log_file;
+        if (!error)
+            error = begin();
+        if (error) {
+            int saved_errno = errno;
+            release();
+            errno = saved_errno;
+        }
+    }
+    pthread_mutex_unlock(&sampler.lock);
+    return error;
+}
+
+int dw_probe_sampler_stop(struct dw_buffer *memory)
+{
+    pthread_mutex_lock(&sampler.lock);
+    sampler.was_on = false;
+    if (!sampler.is_on) {
+        pthread_mutex_unlock(&sampler.lock);
+        return 0;
+    }
+    stop_thread();
+    dw_handler_enable(false);
+    dw_sample_threads_stop(&sampler.threads);
+    while (dw_sample_threads_are_busy(&sampler.threads))
+        sched_yield();
+    drain_all();
+    for (uint32_t i = 0; i < sampler.threads.count; i++)
+        dw_sleep_finish(&sampler.sleep, sampler.threads.slots[i], dw_clock_ns(CLOCK_MONOTONIC));
+    flush(true);
+    int error = sampler.log.writer.error;
+    errno = sampler.log.writer.saved_errno;
+    if (memory && sampler.log.fd < 0)
+        dw_buffer_append(memory, sampler.log.writer.memory.data, sampler.log.writer.memory.size);
+    release();
+    sampler.is_on = false;
+    pthread_mutex_unlock(&sampler.lock);
+    return error;
+}
+
+void dw_probe_sampler_flush_last(void)
+{
+    pthread_mutex_lock(&sampler.lock);
+    if (sampler.is_on) {
+        drain_all();
+        flush(true);
+    }
+    pthread_mutex_unlock(&sampler.lock);
+}
+
+/* A process with one thread stays one while it forks: Python warns about others. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&sampler.lock);
+    if (sampler.runs && dw_threads_of_program() == 1) {
+        stop_thread();
+        sampler.is_paused = true;
+    }
+}
+
+static int go_on(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&sampler.lock);
+    if (sampler.is_on && sampler.is_paused)
+        start_thread();
+    pthread_mutex_unlock(&sampler.lock);
+    return 0;
+}
+
+/* The thread comes back with the next instructions of Python code, when the fork is over. */
+static void after_fork_in_parent(void)
+{
+    bool is_paused = sampler.is_paused;
+    pthread_mutex_unlock(&sampler.lock);
+    if (is_paused)
+        Py_AddPendingCall(go_on, NULL);
+}
+
+/* The recording is the parent's; nothing of it is written here. */
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&sampler.lock, NULL);
+    sampler.runs = sampler.is_paused = false;
+    if (!sampler.is_on)
+        return;
+    dw_handler_enable(false);
+    dw_sample_threads_disown(&sampler.threads);
+    release();
+    sampler.is_on = false;
+    sampler.was_on = true;
+}
+
+/* "name.dwell" becomes "name.PID.dwell". */
+static bool name_child_log(void)
+{
+    char stem[PATH_MAX];
+    size_t size = strlen(sampler.log_file);
+    memcpy(stem, sampler.log_file, size + 1);
+    if (size > 6 && !strcmp(stem + size - 6, ".dwell"))
+        stem[size - 6] = 0;
+    return snprintf(sampler.log_file, sizeof sampler.log_file, "%s.%d.dwell", stem,
+                    (int)getpid()) < (int)sizeof sampler.log_file;
+}
+
+void dw_probe_sampler_continue(void)
+{
+    pthread_mutex_lock(&sampler.lock);
+    if (sampler.was_on && !sampler.is_on && sampler.options.log_file && name_child_log() && begin())
+        release();
+    sampler.was_on = false;
+    pthread_mutex_unlock(&sampler.lock);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * The sampler as functions of dwell._core. */
+#include "probe/probe_sampler.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "probe/render.h"
+
+/* start(log_file, period_ns, native, wall, timeline) */
+PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
+{
+    PyObject *file, *path = NULL;
+    unsigned long long period_ns;
+    int native, wall, timeline, error;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OKppp", &file, &period_ns, &native, &wall, &timeline))
+        return NULL;
+    if (file != Py_None && !PyUnicode_FSConverter(file, &path))
+        return NULL;
+    struct dw_probe_sampler_options options = {
+        .log_file = path ? PyBytes_AS_STRING(path) : NULL,
+        .period_ns = period_ns,
+        .native = native,
+        .timeline = timeline,
+        .mode = wall ? DW_SAMPLE_WALL : DW_SAMPLE_CPU,
+    };
+    Py_BEGIN_ALLOW_THREADS error = dw_probe_sampler_start(&options);
+    Py_END_ALLOW_THREADS PyObject *result =
+        error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);
+    Py_XDECREF(path);
+    return result;
+}
+
+/* stop(): what was recorded in memory, b"" when there is a file. */
+PyObject *dw_probe_sampler_py_stop(PyObject *module, PyObject *unused)
+{
+    struct dw_buffer memory = {0};
+    int error;
+    (void)module, (void)unused;
+    Py_BEGIN_ALLOW_THREADS error = dw_probe_sampler_stop(&memory);
+    Py_END_ALLOW_THREADS PyObject *result =
+        error ? dw_raise_error(error, NULL)
+              : PyBytes_FromStringAndSize((const char *)memory.data, (Py_ssize_t)memory.size);
+    dw_buffer_release(&memory);
+    return result;
+}
+
+PyObject *dw_probe_sampler_py_is_on(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(dw_probe_sampler_is_on());
+}
+
+PyObject *dw_probe_sampler_py_flush_last(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    Py_BEGIN_ALLOW_THREADS dw_probe_sampler_flush_last();
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+PyObject *dw_probe_sampler_py_continue(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    dw_probe_sampler_continue();
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * Samples say how much of the last one's stack they share, so the paths of the last one are
+ * kept, and only what is new is looked up. */
+#include "base/grow.h"
+#include "probe/sample_places.h"
+
+static int push_path(struct dw_sample_places *places, struct dw_slot *slot, dw_path_id *path,
+                     uint64_t token)
+{
+    dw_place_id place = dw_sample_places_of(places, token);
+    int error = DW_GROW(slot->paths, slot->path_count, slot->path_capacity);
+    if (!error && place)
+        error = dw_sample_log_stack(places->log, *path, place, path);
+    if (!error)
+        slot->paths[slot->path_count++] = *path;
+    return error;
+}
+
+/* The path of the record's stack. */
+static int path_of(struct dw_sample_places *places, struct dw_slot *slot,
+                   const struct dw_sample_record *record, dw_path_id *path)
+{
+    int error = 0;
+    if (record->kept > slot->path_count)
+        return DW_ERR_DAMAGED;
+    slot->path_count = record->kept;
+    *path = record->kept ? slot->paths[record->kept - 1] : DW_PATH_ROOT;
+    for (uint32_t i = record->count; i-- > 0 && !error;)
+        error = push_path(places, slot, path, record->tokens[i]);
+    return error;
+}
+
+/* The timer ticks by CPU time but is silent while the kernel works for the thread. What a
+ * sample has beyond one period was spent there, shortly before. */
+static uint64_t kernel_ns(const struct dw_sample_record *record, uint64_t period_ns)
+{
+    bool is_plain = period_ns && !(record->flags & DW_SAMPLE_CARRIES);
+    return is_plain && record->cpu_ns > period_ns + period_ns / 2 ? record->cpu_ns - period_ns : 0;
+}
+
+static int add_kernel(struct dw_sample_places *places, const struct dw_slot *slot, dw_path_id path,
+                      const struct dw_sample_record *record, uint64_t weight_ns)
+{
+    dw_path_id inside;
+    uint32_t state = DW_SAMPLE_KERNEL | (record->state & DW_SAMPLE_HOLDS_GIL);
+    int error =
+        dw_sample_log_stack(places->log, path, places->marks[DW_MARK_KERNEL], &inside);
+    return error ? error
+                 : dw_sample_log_add(places->log, slot->thread - 1, inside, state, record->now_ns,
+                                     weight_ns);
+}
+
+int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot)
+{
+    uint32_t index;
+    int error = slot->thread ? 0 : dw_sample_log_thread(places->log, (uint64_t)slot->tid, &index);
+    if (!error && !slot->thread)
+        slot->thread = index + 1;
+    return error;
+}
+
+static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
+                       const struct dw_sample_record *record, uint64_t period_ns)
+{
+    dw_path_id path;
+    struct dw_sampling *sampling = &places->log->sampling;
+    uint64_t in_kernel = kernel_ns(record, period_ns);
+    int error = dw_sample_enter_thread(places, slot);
+    if (!error)
+        error = path_of(places, slot, record, &path);
+    if (!error && in_kernel)
+        error = add_kernel(places, slot, path, record, in_kernel);
+    if (!error)
+        error = dw_sample_log_add(places->log, slot->thread - 1, path, record->state, record->now_ns,
+                                  record->cpu_ns - in_kernel);
+    if (error) {
+        sampling->missed++;
+        return;
+    }
+    sampling->taken++;
+    sampling->guessed += !!(record->flags & DW_SAMPLE_GUESSED);
+    sampling->cut += !!(record->flags & DW_SAMPLE_CUT);
+}
+
+void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot, uint64_t period_ns)
+{
+    const struct dw_ring_record *record;
+    while ((record = dw_ring_first(&slot->ring))) {
+        if (record->kind == DW_RING_CODE)
+            dw_sample_places_learn(places, (const struct dw_code_record *)record);
+        else
+            add_sample(places, slot, (const struct dw_sample_record *)record, period_ns);
+        dw_ring_drop(&slot->ring, record);
+    }
+    uint64_t missed = atomic_load_explicit(&slot->missed, memory_order_relaxed);
+    places->log->sampling.missed += missed - slot->seen_missed;
+    slot->seen_missed = missed;
+}

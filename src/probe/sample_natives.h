@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ * The native code of this process: what handlers need to unwind it, and the names of its
+ * functions. For the sampler's thread. */
+#ifndef DW_PROBE_SAMPLE_NATIVES_H
+#define DW_PROBE_SAMPLE_NATIVES_H
+
+#include "native/modules.h"
+#include "probe/sample_handler.h"
+#include "record/sample_log.h"
+
+struct dw_native_file;
+
+struct dw_sample_natives {
+    bool with_frames; /* native frames are wanted, not only where Python's own code is */
+    uint64_t generation;
+    struct dw_native_modules modules; /* as of that generation */
+    struct dw_native_file *files;     /* all that there were, with their symbols */
+    uint32_t file_count, file_capacity;
+    struct dw_native_view **views; /* all that were published; old ones may be in use */
+    uint32_t view_count, view_capacity;
+    struct dw_unwind_cache *cache;
+};
+
+int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames);
+/* Handlers must be disabled. */
+void dw_sample_natives_release(struct dw_sample_natives *natives);
+/* Whether modules came or went since the last refresh. */
+bool dw_sample_natives_changed(const struct dw_sample_natives *natives);
+int dw_sample_natives_refresh(struct dw_sample_natives *natives);
+/* No handler has been running since the last refresh: older views can go. */
+void dw_sample_natives_reap(struct dw_sample_natives *natives);
+/* The place of an address; 0 for one that is left out. */
+dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
+                                    uint64_t address);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "probe/sample_places.h"
+
+#include "attach/line_number.h"
+#include "base/grow.h"
+#include "base/map.h"
+
+#include <string.h>
+
+struct dw_described_code {
+    dw_frame_id frame; /* 0: not described yet */
+    uint32_t first_line;
+    uint8_t *table; /* owned */
+    size_t table_size;
+};
+
+static const char *const mark_names[DW_MARKS] = {
+    [DW_MARK_GC] = "<gc>", [DW_MARK_KERNEL] = "<kernel>", [DW_MARK_UNKNOWN] = "<unknown>"};
+
+static int mark_place(struct dw_sample_log *log, const char *name, dw_place_id *place)
+{
+    struct dw_frame frame = {.kind = DW_FRAME_MARK};
+    struct dw_place mark = {0};
+    int error = dw_sample_log_string(log, name, strlen(name), &frame.name);
+    if (!error)
+        error = dw_sample_log_frame(log, &frame, &mark.frame);
+    return error ? error : dw_sample_log_place(log, &mark, place);
+}
+
+int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log *log)
+{
+    memset(places, 0, sizeof *places);
+    places->log = log;
+    places->codes = calloc(DW_CODE_LIMIT, sizeof *places->codes);
+    int error = places->codes ? 0 : DW_ERR_MEMORY;
+    for (int i = 0; i < DW_MARKS && !error; i++)
+        error = mark_place(log, mark_names[i], &places->marks[i]);
+    return error;
+}
+
+void dw_sample_places_release(struct dw_sample_places *places)
+{
+    for (uint32_t i = 0; places->codes && i < DW_CODE_LIMIT; i++)
+        free(places->codes[i].table);
+    free(places->codes);
+    dw_buffer_release(&places->text);
+    dw_sample_natives_release(&places->natives);
+    memset(places, 0, sizeof *places);
+}
+
+void dw_sample_places_forget(struct dw_sample_places *places)
+{
+    memset(places->cache, 0, sizeof places->cache);
+}
+
+static void put_utf8(struct dw_buffer *to, uint32_t point)
+{
+    uint8_t bytes[4];
+    size_t size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    static const uint8_t heads[] = {0, 0x00, 0xc0, 0xe0, 0xf0};
+    for (size_t i = size; i-- > 1; point >>= 6)
+        bytes[i] = (uint8_t)(0x80 | (point & 0x3f));
+    bytes[0] = (uint8_t)(heads[size] | point);
+    dw_buffer_append(to, bytes, size);
+}
+
+static int text_id(struct dw_sample_places *places, struct dw_code_text text, const uint8_t *bytes,
+                   dw_string_id *id)
+{
+    struct dw_buffer *utf8 = &places->text;
+    dw_buffer_clear(utf8);
+    for (uint32_t i = 0; i < text.length; i++) {
+        uint32_t point = 0;
+        memcpy(&point, bytes + (size_t)i * text.width, text.width <= 4 ? text.width : 4);
+        put_utf8(utf8, point);
+    }
+    return utf8->failed ? DW_ERR_MEMORY
+                        : dw_sample_log_string(places->log, utf8->data, utf8->size, id);
+}
+
+static int describe(struct dw_sample_places *places, const struct dw_code_record *record,
+                    struct dw_described_code *code)
+{
+    struct dw_frame frame = {.kind = DW_FRAME_FUNCTION, .line = record->first_line};
+    int error = text_id(places, record->name, dw_code_record_name(record), &frame.name);
+    if (!error)
+        error = text_id(places, record->file, dw_code_record_file(record), &frame.file);
+    if (!error)
+        error = dw_sample_log_frame(places->log, &frame, &code->frame);
+    return error;
+}
+
+void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record)
+{
+    struct dw_described_code *code = &places->codes[record->id - 1];
+    if (code->frame || describe(places, record, code))
+        return;
+    code->first_line = record->first_line;
+    code->table = record->table_size ? malloc((size_t)record->table_size) : NULL;
+    code->table_size = code->table ? (size_t)record->table_size : 0;
+    if (code->table)
+        memcpy(code->table, dw_code_record_table(record), code->table_size);
+    dw_code_set_known(record->id);
+}
+
+static dw_place_id python_place(struct dw_sample_places *places, uint64_t rest)
+{
+    const struct dw_described_code *code = &places->codes[(rest >> 32) - 1];
+    int64_t unit = (int64_t)(uint32_t)rest - 1;
+    dw_place_id id = 0;
+    if (!code->frame)
+        return places->marks[DW_MARK_UNKNOWN];
+    struct dw_location at =
+        dw_location_find(code->table, code->table_size, code->first_line, unit);
+    struct dw_place place = {
+        .frame = code->frame,
+        .line = at.line,
+        .end_line = at.end_line,
+        .column = at.column,
+        .end_column = at.end_column,
+    };
+    return dw_sample_log_place(places->log, &place, &id) ? places->marks[DW_MARK_UNKNOWN] : id;
+}
+
+static dw_place_id find_place(struct dw_sample_places *places, uint64_t token)
+{
+    uint64_t rest = DW_TOKEN_REST(token);
+    switch (DW_TOKEN_KIND(token)) {
+    case DW_TOKEN_PYTHON:
+        return python_place(places, rest);
+    case DW_TOKEN_NATIVE:
+        return dw_sample_natives_place(&places->natives, places->log, rest);
+    default:
+        return places->marks[rest < DW_MARKS ? rest : DW_MARK_UNKNOWN];
+    }
+}
+
+dw_place_id dw_sample_places_of(struct dw_sample_places *places, uint64_t token)
+{
+    struct dw_cached_token *cached = &places->cache[dw_hash_mix(token) % DW_PLACE_CACHE];
+    if (DW_TOKEN_KIND(token) == DW_TOKEN_PLACE)
+        return (dw_place_id)token;
+    if (cached->token != token)
+        *cached = (struct dw_cached_token){token, find_place(places, token)};
+    return cached->place;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * From tokens to places of a log, in the sampler's thread. */
+#ifndef DW_PROBE_SAMPLE_PLACES_H
+#define DW_PROBE_SAMPLE_PLACES_H
+
+#include "probe/sample_code.h"
+#include "probe/sample_natives.h"
+#include "probe/sample_slot.h"
+#include "record/sample_log.h"
+
+#define DW_PLACE_CACHE 8192u
+
+struct dw_described_code;
+
+struct dw_sample_places {
+    struct dw_sample_log *log;
+    struct dw_sample_natives natives;
+    struct dw_described_code *codes; /* by number - 1 */
+    dw_place_id marks[DW_MARKS];
+    struct dw_buffer text;
+    struct dw_cached_token {
+        uint64_t token;
+        dw_place_id place;
+    } cache[DW_PLACE_CACHE];
+};
+
+int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log *log);
+void dw_sample_places_release(struct dw_sample_places *places);
+
+void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record);
+/* 0 for a frame that is left out. */
+dw_place_id dw_sample_places_of(struct dw_sample_places *places, uint64_t token);
+/* After modules came or went: addresses mean something else. */
+void dw_sample_places_forget(struct dw_sample_places *places);
+
+/* Makes the slot's thread known to the log. */
+int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot);
+/* Empties the slot's ring into the log. `period_ns` of samples that the kernel's timer asked for
+ * tells time in the kernel apart; 0 for others. */
+void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot, uint64_t period_ns);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "probe/sample_sleep.h"
+
+#include "attach/activity.h"
+#include "attach/task.h"
+#include "attach/thread_names.h"
+#include "base/error.h"
+#include "cpython/sample_walk.h"
+#include "native/memory.h"
+#include "probe/sample_merge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIST_AFTER_NS 5000000u    /* how long the list of threads is believed */
+#define CREDIT_AFTER_NS 10000000u /* time of a long sleep goes to the log so often */
+#define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
+#define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
+#define STACK_BYTES (8u << 20)
+
+int dw_sleep_reader_init(struct dw_sleep_reader *reader, struct dw_sample_places *places)
+{
+    *reader = (struct dw_sleep_reader){.places = places};
+    reader->memory = malloc(sizeof *reader->memory);
+    if (!reader->memory)
+        return DW_ERR_MEMORY;
+    reader->can_read = !dw_target_open(getpid(), &reader->target) &&
+                       !dw_python_locate(&reader->target, &reader->python);
+    return 0;
+}
+
+void dw_sleep_reader_release(struct dw_sleep_reader *reader)
+{
+    dw_code_cache_release(&reader->cache);
+    dw_py_threads_release(&reader->listed);
+    dw_target_release(&reader->target);
+    free(reader->memory);
+    *reader = (struct dw_sleep_reader){0};
+}
+
+static const struct dw_py_thread *find_listed(const struct dw_sleep_reader *reader, pid_t tid)
+{
+    for (uint32_t i = 0; i < reader->listed.count; i++)
+        if (reader->listed.threads[i].native_id == (uint64_t)tid)
+            return &reader->listed.threads[i];
+    return NULL;
+}
+
+/* What Python knows of the thread, or NULL. */
+static const struct dw_py_thread *python_thread(struct dw_sleep_reader *reader, pid_t tid,
+                                                uint64_t now_ns)
+{
+    bool is_old = now_ns - reader->listed_ns > LIST_AFTER_NS;
+    if (reader->can_read && is_old && !dw_py_threads_read(&reader->python, &reader->listed))
+        reader->listed_ns = now_ns;
+    return find_listed(reader, tid);
+}
+
+/* Where the thread stands in its system call; false when it runs. */
+struct stand {
+    char text[256];
+    uint64_t sp, pc;
+};
+
+static bool read_stand(struct dw_slot *slot, struct stand *stand)
+{
+    uint64_t unused;
+    long number;
+    *stand = (struct stand){0};
+    if (slot->activity.syscall_fd < 0)
+        dw_activity_open(getpid(), slot->tid, &slot->activity);
+    int fd = slot->activity.syscall_fd;
+    ssize_t size = fd < 0 ? 0 : pread(fd, stand->text, sizeof stand->text - 1, 0);
+    if (size <= 0)
+        return false;
+    return sscanf(stand->text,
+                  "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+                  " %" SCNx64 " %" SCNx64,
+                  &number, &unused, &unused, &unused, &unused, &unused, &unused, &stand->sp,
+                  &stand->pc) == 9;
+}
+
+static uint32_t unwind(struct dw_sleep_reader *reader, const struct stand *stand)
+{
+    const struct dw_sample_natives *natives = &reader->places->natives;
+    const struct dw_native_view *view =
+        natives->view_count ? natives->views[natives->view_count - 1] : NULL;
+    bool complete;
+    if (!stand->sp || !view || !view->cache)
+        return 0;
+    struct dw_registers start = {.pc = stand->pc, .sp = stand->sp};
+    struct dw_unwinder unwinder = {
+        .modules = view->modules,
+        .cache = view->cache,
+        .stack = dw_memory_own_checked,
+        .code = dw_memory_own_checked,
+        .doubt = dw_memory_own_checked,
+        .stack_end = stand->sp + STACK_BYTES,
+    };
+    return dw_unwind(&unwinder, &start, reader->memory->native, DW_NATIVE_MAX, &complete);
+}
+
+static bool put_function(struct dw_sleep_reader *reader, struct dw_merge *merge,
+                         const struct dw_py_step *step, uint64_t now_ns, uint32_t *count)
+{
+    struct dw_raw_frame frame = {
+        .address = step->frame,
+        .code = (uint64_t)(uintptr_t)step->code,
+        .instruction = step->instruction,
+        .owner = step->owner,
+    };
+    struct dw_code_place found = {0};
+    if (dw_code_cache_place(&reader->cache, &reader->python, reader->places->log, &frame, now_ns,
+                            &found))
+        return false;
+    if (found.place && *count < DW_TOKENS_MAX)
+        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)found.place);
+    merge->is_cut |= *count == DW_TOKENS_MAX;
+    return true;
+}
+
+static void end_segment(struct dw_sleep_reader *reader, struct dw_merge *merge, uintptr_t boundary,
+                        uint32_t end)
+{
+    if (merge->segment_count < DW_SEGMENTS_MAX)
+        reader->memory->segments[merge->segment_count++] = (struct dw_segment){boundary, end};
+}
+
+static bool walk_python(struct dw_sleep_reader *reader, struct dw_merge *merge,
+                        const struct dw_py_thread *thread, uint64_t now_ns)
+{
+    struct dw_py_walk walk;
+    struct dw_py_step step;
+    uint32_t count = 0;
+    dw_py_sleeper_begin(&walk, (const PyThreadState *)(uintptr_t)thread->state);
+    while (!merge->is_cut && dw_py_sleeper_next(&walk, &step)) {
+        if (!step.code)
+            end_segment(reader, merge, step.boundary, count);
+        else if (!put_function(reader, merge, &step, now_ns, &count))
+            return false;
+    }
+    end_segment(reader, merge, 0, count);
+    return !walk.broken;
+}
+
+static int path_of(struct dw_sleep_reader *reader, const struct dw_merge *merge, dw_path_id *path)
+{
+    int error = 0;
+    *path = DW_PATH_ROOT;
+    for (uint32_t i = merge->count; i-- > 0 && !error;) {
+        dw_place_id place = dw_sample_places_of(reader->places, merge->tokens[i]);
+        if (place)
+            error = dw_sample_log_stack(reader->places->log, *path, place, path);
+    }
+    return error;
+}
+
+/* The thread's stack as it is now; false when it does not hold together. */
+static bool read_path(struct dw_sleep_reader *reader, const struct dw_py_thread *thread,
+                      const struct stand *stand, uint64_t now_ns, dw_path_id *path)
+{
+    struct dw_merge merge = {
+        .native = reader->memory->native,
+        .native_count = unwind(reader, stand),
+        .python = reader->memory->python,
+        .segments = reader->memory->segments,
+        .tokens = reader->memory->tokens[0],
+        .capacity = DW_TOKENS_MAX,
+    };
+    if (thread && !walk_python(reader, &merge, thread, now_ns))
+        return false;
+    dw_merge_run(&merge);
+    return !path_of(reader, &merge, path);
+}
+
+static bool holds_gil(const struct dw_sleep_reader *reader, const struct dw_py_thread *thread)
+{
+    const struct dw_py_offsets *offsets = &reader->python.offsets;
+    uint64_t holder;
+    int locked;
+    return thread && thread->gil &&
+           !dw_target_read(&reader->target, thread->gil + offsets->gil_locked, &locked,
+                           sizeof locked) &&
+           locked == 1 &&
+           !dw_target_read_u64(&reader->target, thread->gil + offsets->gil_holder, &holder) &&
+           holder == thread->state;
+}
+
+static uint32_t wait_state(const struct dw_sleep_reader *reader, const struct dw_py_thread *thread,
+                           const struct stand *stand)
+{
+    if (dw_activity_parse(stand->text, thread ? thread->gil : 0) == DW_ACTIVITY_WAITS_FOR_GIL)
+        return DW_SAMPLE_GIL;
+    return DW_SAMPLE_WAITING | (holds_gil(reader, thread) ? DW_SAMPLE_HOLDS_GIL : 0);
+}
+
+static void add(struct dw_sleep_reader *reader, struct dw_slot *slot, dw_path_id path,
+                uint32_t state, uint64_t now_ns, uint64_t weight_ns)
+{
+    struct dw_sample_log *log = reader->places->log;
+    if (!weight_ns || dw_sample_enter_thread(reader->places, slot))
+        return;
+    if (!dw_sample_log_add(log, slot->thread - 1, path, state, now_ns, weight_ns))
+        log->sampling.taken++;
+}
+
+static void credit_sleep(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns)
+{
+    add(reader, slot, slot->sleep_path, slot->sleep_state, now_ns, slot->waited_ns);
+    slot->waited_ns = 0;
+}
+
+/* Reads the stack of a thread that seems to sleep. */
+static void fall_asleep(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
+                        uint64_t now_ns)
+{
+    struct stand stand;
+    const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
+    slot->tried_ns = now_ns;
+    read_stand(slot, &stand);
+    slot->sleep_state = wait_state(reader, thread, &stand);
+    slot->sleeps = read_path(reader, thread, &stand, now_ns, &slot->sleep_path) &&
+                   dw_thread_cpu_ns(slot->tid) == cpu_ns;
+    reader->places->log->sampling.retried += !slot->sleeps;
+}
+
+void dw_sleep_look(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns)
+{
+    struct stand stand;
+    uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
+    uint64_t wall_ns = slot->wall_looked_ns ? now_ns - slot->wall_looked_ns : 0;
+    uint64_t ran_ns = cpu_ns - slot->cpu_looked_ns;
+    if (cpu_ns < slot->cpu_looked_ns)
+        return;
+    slot->waited_ns += wall_ns > ran_ns ? wall_ns - ran_ns : 0;
+    slot->cpu_looked_ns = cpu_ns;
+    slot->wall_looked_ns = now_ns;
+    if (ran_ns && slot->sleeps) {
+        credit_sleep(reader, slot, now_ns);
+        slot->sleeps = false;
+    }
+    bool is_due = !ran_ns || (now_ns - slot->tried_ns > RETRY_AFTER_NS && read_stand(slot, &stand));
+    if (!slot->sleeps && slot->waited_ns && is_due)
+        fall_asleep(reader, slot, cpu_ns, now_ns);
+    if (slot->sleeps && slot->waited_ns >= CREDIT_AFTER_NS)
+        credit_sleep(reader, slot, now_ns);
+}
+
+void dw_sleep_finish(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns)
+{
+    if (slot->sleeps)
+        credit_sleep(reader, slot, now_ns);
+}
+
+/* Whether the thread keeps our signal from coming. */
+static bool blocks_signal(pid_t tid, int signal)
+{
+    char path[64], line[256];
+    uint64_t mask = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "SigBlk: %" SCNx64, &mask) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return mask >> (signal - 1) & 1;
+}
+
+/* Two readings that agree, with no sample in between: it is the stack that the thread had all
+ * the time. */
+static bool read_settled(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                         dw_path_id *path)
+{
+    dw_path_id again;
+    struct stand stand;
+    const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
+    read_stand(slot, &stand);
+    return read_path(reader, thread, &stand, now_ns, path) &&
+           read_path(reader, thread, &stand, now_ns, &again) && *path == again &&
+           atomic_load(&slot->samples) == slot->samples_looked;
+}
+
+void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, int signal,
+                             uint64_t now_ns, uint64_t period_ns)
+{
+    dw_path_id path;
+    uint64_t samples = atomic_load(&slot->samples);
+    bool had_sample = samples != slot->samples_looked;
+    slot->samples_looked = samples;
+    uint64_t done_ns = atomic_load(&slot->cpu_done_ns), cpu_ns = dw_thread_cpu_ns(slot->tid);
+    if (had_sample || cpu_ns < done_ns + SILENT_PERIODS * period_ns ||
+        !read_settled(reader, slot, now_ns, &path))
+        return;
+    if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
+        return;
+    bool is_blocked = blocks_signal(slot->tid, signal);
+    if (!is_blocked && dw_sample_log_stack(reader->places->log, path,
+                                           reader->places->marks[DW_MARK_KERNEL], &path))
+        return;
+    add(reader, slot, path, is_blocked ? DW_SAMPLE_RUNNING : DW_SAMPLE_KERNEL, now_ns,
+        cpu_ns - done_ns);
+}
+
+static bool name_by_python(struct dw_sleep_reader *reader, const struct dw_slot *slot)
+{
+    uint64_t active;
+    struct dw_buffer *text = &reader->cache.text;
+    const struct dw_py_thread *thread = find_listed(reader, slot->tid);
+    dw_buffer_clear(text);
+    return thread && !dw_py_named_threads(&reader->python, thread->interpreter, &active) &&
+           !dw_py_thread_name(&reader->python, active, thread->ident, text) &&
+           !dw_sample_log_name_thread(reader->places->log, slot->thread - 1,
+                                      (const char *)text->data, text->size);
+}
+
+void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads)
+{
+    struct dw_task task;
+    if (reader->can_read)
+        dw_py_threads_read(&reader->python, &reader->listed);
+    for (uint32_t i = 0; i < threads->count; i++) {
+        const struct dw_slot *slot = threads->slots[i];
+        if (slot->thread && !name_by_python(reader, slot) &&
+            dw_task_read(getpid(), slot->tid, &task))
+            dw_sample_log_name_thread(reader->places->log, slot->thread - 1, task.name,
+                                      strlen(task.name));
+    }
+}

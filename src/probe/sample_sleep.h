@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Time in which a thread takes no samples of itself: it waits, or the kernel works for it. The
+ * sampler's thread reads its stack without touching it, so that no system call is interrupted.
+ * What is read counts only if the thread did not run meanwhile. */
+#ifndef DW_PROBE_SAMPLE_SLEEP_H
+#define DW_PROBE_SAMPLE_SLEEP_H
+
+#include "attach/code_cache.h"
+#include "attach/interpreter.h"
+#include "probe/sample_places.h"
+#include "probe/sample_threads.h"
+
+struct dw_sleep_reader {
+    struct dw_sample_places *places;
+    struct dw_target target; /* this process */
+    struct dw_python python;
+    bool can_read;
+    struct dw_code_cache cache;
+    struct dw_py_threads listed;
+    uint64_t listed_ns;
+    struct dw_slot_memory *memory; /* owned: room for one stack */
+};
+
+/* 0 or DW_ERR_MEMORY; where Python cannot be read, its frames are missing. */
+int dw_sleep_reader_init(struct dw_sleep_reader *reader, struct dw_sample_places *places);
+void dw_sleep_reader_release(struct dw_sleep_reader *reader);
+
+/* Wall mode: accounts for the time since the last look that the thread did not run. */
+void dw_sleep_look(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns);
+/* The thread is gone, or the recording ends. */
+void dw_sleep_finish(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns);
+/* Accounts for CPU time in which the thread's timer was silent. */
+void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, int signal,
+                             uint64_t now_ns, uint64_t period_ns);
+/* The names that `threading` has for the threads, or else the kernel's. */
+void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ * One sampled thread. Its signal handler fills the ring, the sampler's thread empties it; each
+ * field says whose it is. Slots are found by thread id, without a lock. */
+#ifndef DW_PROBE_SAMPLE_SLOT_H
+#define DW_PROBE_SAMPLE_SLOT_H
+
+#include "attach/activity.h"
+#include "model/path_tree.h"
+#include "native/unwind.h"
+#include "probe/sample_ring.h"
+
+#include <Python.h>
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define DW_SLOTS 8192u
+#define DW_TOKENS_MAX (1u << 15)
+#define DW_SEGMENTS_MAX (1u << 13)
+#define DW_NATIVE_MAX (1u << 12)
+#define DW_PENDING_SET 1024u
+
+/* A frame of a stack as a handler knows it: the upper two bits say what the rest is. */
+enum dw_token_kind {
+    DW_TOKEN_PLACE = 0,  /* a place of the log, where that is known already */
+    DW_TOKEN_PYTHON = 1, /* number of the code (30 bits), 1 + code unit (32 bits) */
+    DW_TOKEN_NATIVE = 2, /* an address in the instruction that runs, or that called */
+    DW_TOKEN_MARK = 3,   /* enum dw_mark */
+};
+#define DW_TOKEN(kind, rest) ((uint64_t)(kind) << 62 | (rest))
+#define DW_TOKEN_KIND(token) ((unsigned)((token) >> 62))
+#define DW_TOKEN_REST(token) ((token) & (((uint64_t)1 << 62) - 1))
+
+enum dw_mark { DW_MARK_GC, DW_MARK_KERNEL, DW_MARK_UNKNOWN, DW_MARKS };
+
+enum dw_sample_flag {
+    DW_SAMPLE_GUESSED = 1, /* native frames were guessed */
+    DW_SAMPLE_CUT = 2,     /* the outermost frames are missing */
+    DW_SAMPLE_CARRIES = 4, /* it also stands for the time of samples that were not recorded */
+};
+
+struct dw_sample_record {
+    struct dw_ring_record head;
+    uint64_t now_ns, cpu_ns; /* the monotonic clock; CPU time since the last record */
+    uint32_t kept;           /* of the last record's tokens, from the outermost on */
+    uint32_t count;          /* of new ones inside of these */
+    uint32_t state, flags;
+    uint64_t tokens[]; /* innermost first */
+};
+
+/* The Python functions of one call of the interpreter's loop. */
+struct dw_segment {
+    uintptr_t boundary; /* an address inside the C frame of that call */
+    uint32_t end;       /* one past its last token in `python` */
+};
+
+/* Code that this sample has to describe. */
+struct dw_pending_code {
+    const PyCodeObject *code;
+    uint32_t id;
+};
+
+/* The memory of a slot, mapped at once and touched as it is needed. */
+struct dw_slot_memory {
+    uint64_t tokens[2][DW_TOKENS_MAX]; /* this sample's and the last record's */
+    uint64_t python[DW_TOKENS_MAX];
+    struct dw_segment segments[DW_SEGMENTS_MAX];
+    struct dw_pending_code pending[DW_TOKENS_MAX];
+    struct dw_native_frame native[DW_NATIVE_MAX];
+    uint32_t pending_set[DW_PENDING_SET];
+    uint8_t ring[1u << 19];
+};
+
+struct dw_slot {
+    _Atomic pid_t tid;    /* 0: free */
+    _Atomic bool is_busy; /* a handler is in it */
+    struct dw_slot_memory *memory;
+    struct dw_sample_ring ring;
+    /* The handler's. */
+    uint32_t current;        /* of the two token lists */
+    uint32_t last_count;     /* tokens of the last record */
+    uint64_t walked_ns;      /* CPU time at the end of the last walk */
+    uint64_t walk_cost_ns;   /* what that walk took */
+    bool carries;
+    _Atomic uint64_t samples, missed; /* recorded or not */
+    /* CPU time that is accounted for. Whoever accounts for more moves it first. */
+    _Atomic uint64_t cpu_done_ns;
+    /* The bounds of the stack: set by the sampler's thread, which is told where to look. */
+    _Atomic uintptr_t stack_start, stack_end, stack_wanted;
+    /* The sampler's thread. */
+    int perf_fd; /* -1: none */
+    uint64_t perf_id;
+    uint32_t thread; /* 1 + its index in the log; 0: not there yet */
+    bool is_alive; /* seen in the last look at all threads */
+    uint64_t seen_missed;
+    uint64_t cpu_looked_ns, wall_looked_ns; /* CPU time and time of the last look */
+    uint64_t cpu_asked_ns;                  /* CPU time when it was last asked for a sample */
+    uint64_t samples_looked;                /* samples until then */
+    uint64_t waited_ns;                     /* time that it did not run, not in the log yet */
+    uint64_t tried_ns;                      /* when its stack was read last */
+    struct dw_activity_files activity;
+    bool sleeps;                            /* it has not run since its stack was read */
+    dw_path_id sleep_path;
+    uint32_t sleep_state;
+    dw_path_id *paths; /* of the last record's tokens, outermost first */
+    uint32_t path_count, path_capacity;
+};
+
+extern struct dw_slot dw_slots[DW_SLOTS];
+
+/* NULL when the thread has none. [signal-safe] */
+struct dw_slot *dw_slot_find(pid_t tid);
+/* A slot with memory; NULL when there is none. It is seen by handlers once its tid is set. */
+struct dw_slot *dw_slot_new(pid_t tid);
+/* The thread has ended, or samples are no longer taken: waits for a handler to be done. */
+void dw_slot_free(struct dw_slot *slot);
+
+#endif

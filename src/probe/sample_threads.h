@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * The threads of this process, and what makes their signals come: a timer of the kernel that
+ * counts a thread's CPU time and is silent while the kernel works for it, so that no system call
+ * is interrupted. */
+#ifndef DW_PROBE_SAMPLE_THREADS_H
+#define DW_PROBE_SAMPLE_THREADS_H
+
+#include "probe/sample_slot.h"
+
+struct dw_sample_threads {
+    struct dw_slot **slots; /* of the threads that are sampled */
+    uint32_t count, capacity;
+    uint64_t period_ns;
+    int signal;
+    bool is_refused; /* the kernel gives us no timers: signals have to be sent */
+    bool has_looked; /* threads that are new now began after the recording did */
+};
+
+/* Called for a thread that has ended, before its slot goes. */
+typedef void dw_thread_ended(void *context, struct dw_slot *slot);
+
+/* Finds threads that are new and those that have ended. */
+void dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *ended,
+                            void *context);
+/* Closes the timers; the slots stay. */
+void dw_sample_threads_stop(struct dw_sample_threads *threads);
+void dw_sample_threads_release(struct dw_sample_threads *threads);
+/* In a forked child, where only the calling thread is left. */
+void dw_sample_threads_disown(struct dw_sample_threads *threads);
+/* The program took the signal for itself: another one from now on. */
+void dw_sample_threads_use_signal(struct dw_sample_threads *threads, int signal);
+/* Whether a handler is running somewhere. */
+bool dw_sample_threads_are_busy(const struct dw_sample_threads *threads);
+
+/* Looks up where the stacks are that handlers have asked for. */
+void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads);
+
+/* CPU time of a thread; 0 when it has ended. */
+uint64_t dw_thread_cpu_ns(pid_t tid);
+/* Makes the thread take a sample now. */
+void dw_thread_signal(const struct dw_slot *slot, int signal);
+/* How many threads there are beside those of dwell. */
+uint32_t dw_threads_of_program(void);
+
+#endif
