@@ -17,6 +17,7 @@
 #define MAX_GAP_BYTES 4096u /* between frames that are read in one go */
 #define SLACK_BYTES 1024u   /* for calls to come */
 #define MAX_GROWTH_BYTES 8192u
+#define LOOKS 3
 #define CFRAME_BYTES 16u
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
@@ -358,16 +359,24 @@ static enum dw_live_result read_deep(struct dw_live_reader *reader, struct dw_li
     return DW_LIVE_GOOD;
 }
 
-static enum dw_live_result forget(struct dw_live_thread *thread)
-{
-    thread->known = false;
-    return DW_LIVE_AGAIN;
-}
-
-enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *found)
+/* The innermost frame as it was before the copy; false when the way to it was another one. */
+static bool find_innermost(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                           const struct look *look, uint64_t *frame)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
+    *frame = field_of(reader, look, offsets->thread_frame);
+    if (!offsets->has_cframe)
+        return true;
+    uint64_t known = thread->cframe;
+    thread->cframe = *frame;
+    *frame = *frame ? dw_u64_at(look->cframe, offsets->cframe_frame) : 0;
+    return known == thread->cframe;
+}
+
+static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                                     bool sure, struct dw_raw_stack *stack,
+                                     struct dw_live_look *found)
+{
     struct look look;
     uint64_t frame;
     if (!thread->known) {
@@ -375,26 +384,33 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
             return DW_LIVE_GONE;
         learn_areas(reader, thread, frame);
     }
-    if (!take_look(reader, thread, sure, &look))
-        return thread->known ? forget(thread) : DW_LIVE_AGAIN;
+    if (!take_look(reader, thread, sure, &look)) {
+        thread->known = false;
+        return DW_LIVE_AGAIN;
+    }
     if (!is_still_there(reader, thread, &look))
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     if (thread->is_deep)
         return read_deep(reader, thread, stack);
-    frame = field_of(reader, &look, offsets->thread_frame);
-    if (offsets->has_cframe && frame != thread->cframe)
-        return forget(thread);
-    if (offsets->has_cframe)
-        frame = frame ? dw_u64_at(look.cframe, offsets->cframe_frame) : 0;
-    else if (!frame)
-        look.frame_after = 0;
-    if (!find_stack(reader, thread, frame, look.frame_after, stack)) {
+    if (!find_innermost(reader, thread, &look, &frame))
+        return DW_LIVE_AGAIN;
+    if (!find_stack(reader, thread, frame, frame ? look.frame_after : 0, stack)) {
         adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;
     }
     return !sure || is_confirmed(reader, thread, look.frame_after, stack) ? DW_LIVE_GOOD
                                                                           : DW_LIVE_AGAIN;
+}
+
+/* When the stack has grown out of what was copied, the next copy has it. */
+enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *found)
+{
+    enum dw_live_result result = DW_LIVE_AGAIN;
+    for (int i = 0; i < LOOKS && result == DW_LIVE_AGAIN; i++)
+        result = look_once(reader, thread, sure, stack, found);
+    return result;
 }
 
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
