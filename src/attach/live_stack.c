@@ -14,8 +14,9 @@
 
 #define PAGE_BYTES 4096u
 #define COPY_BYTES (128u << 10)
-#define MAX_GAP_BYTES 4096u /* between frames that are read in one go */
-#define SLACK_BYTES 1024u   /* for calls to come */
+#define MAX_GAP_BYTES 4096u        /* between frames that are read in one go */
+#define MAX_STACK_GAP_BYTES 16384u /* the same on the C stack */
+#define SLACK_BYTES 1024u          /* for calls to come */
 #define MAX_GROWTH_BYTES 8192u
 #define LOOKS 3
 #define CFRAME_BYTES 16u
@@ -215,22 +216,30 @@ static bool is_confirmed(struct dw_live_reader *reader, const struct dw_live_thr
     return agree(stack, &reader->spare);
 }
 
+/* Makes the area reach from `start` to `end`, if it is near. Frames of calls come from above;
+ * those on the C stack, which are of the interpreter itself, from anywhere on it. */
+static bool stretch(struct dw_live_area *area, uint64_t start, uint64_t end, bool is_internal)
+{
+    bool is_below = start < area->start && area->start - start <= MAX_GAP_BYTES;
+    bool is_above = is_internal && end > area->end && end - area->end <= MAX_STACK_GAP_BYTES;
+    if (is_below)
+        area->start = start;
+    if (is_above)
+        area->end = end;
+    return is_below || is_above || (start >= area->start && end <= area->end);
+}
+
 /* Joins the frame to the areas; false when there are too many. */
-static bool add_to_areas(struct dw_live_thread *thread, uint64_t start, uint64_t end)
+static bool add_to_areas(struct dw_live_thread *thread, uint64_t start, uint64_t end,
+                         bool is_internal)
 {
     for (uint32_t i = 0; i < thread->area_count; i++)
-        if (start >= thread->areas[i].start && end <= thread->areas[i].end)
+        if (thread->areas[i].is_internal == is_internal &&
+            stretch(&thread->areas[i], start, end, is_internal))
             return true;
-    for (uint32_t i = 0; i < thread->area_count; i++) {
-        struct dw_live_area *area = &thread->areas[i];
-        if (start < area->start && area->start - start <= MAX_GAP_BYTES) {
-            area->start = start;
-            return true;
-        }
-    }
     if (thread->area_count == DW_LIVE_AREAS)
         return false;
-    thread->areas[thread->area_count++] = (struct dw_live_area){start, end};
+    thread->areas[thread->area_count++] = (struct dw_live_area){start, end, is_internal};
     return true;
 }
 
@@ -275,7 +284,7 @@ static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thr
             return false;
         if (frame.code && !frame.owner && !*first_of_thread)
             *first_of_thread = start;
-        if (!add_to_areas(thread, start, start + offsets->frame_size) ||
+        if (!add_to_areas(thread, start, start + offsets->frame_size, !frame.code) ||
             sum_of_areas(thread) > COPY_BYTES / 2) {
             thread->area_count = 0;
             thread->is_deep = true;
@@ -285,14 +294,18 @@ static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thr
     return true;
 }
 
-/* Walks frame by frame, each by a system call, and keeps where they were. */
+/* Walks frame by frame, each by a system call, and keeps where they were, beside what is known:
+ * a thread comes back to where it was, and what is missed because it is not copied is missed
+ * again and again. */
 static void learn_areas(const struct dw_live_reader *reader, struct dw_live_thread *thread,
                         uint64_t address)
 {
+    bool had_areas = thread->area_count != 0;
     uint64_t first_of_thread = 0;
-    thread->area_count = 0;
     thread->is_deep = false;
     thread->known = learn_frames(reader, thread, address, &first_of_thread);
+    if (thread->is_deep && had_areas)
+        return learn_areas(reader, thread, address); /* all of them were too many */
     put_main_first(thread, first_of_thread);
 }
 
@@ -386,6 +399,7 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     }
     if (!take_look(reader, thread, sure, &look)) {
         thread->known = false;
+        thread->area_count = 0; /* some of it is not there any more */
         return DW_LIVE_AGAIN;
     }
     if (!is_still_there(reader, thread, &look))

@@ -192,12 +192,16 @@ def test_native_frames_are_where_they_belong(start: Start, attach: Callable[...,
     for line in attached.dwell("export", "--to", "collapsed").splitlines():
         stack, _, weight = line.rpartition(" ")
         names = stack.split(";")
+        if names[1] == "<module>":  # native frames could not be had
+            found["Python alone"] += int(weight)
+            continue
         for part in truth:
             found[part] += int(weight) * (part in names)
         if "run" in names:
             assert names[names.index("run") - 1] == "<module>"  # Python calls Python
         if "key" in names:
             assert names.index("key") > names.index("calls_back") + 1  # what sorts is between
+    assert found.pop("Python alone", 0) < 0.02 * sum(found.values())
     for part, share in shares(found).items():
         assert abs(share - truth[part]) < 2, (found, truth)
     assert "libz" in attached.dwell("report", "--by", "module")
@@ -384,7 +388,7 @@ def test_wall_time_has_what_waits_and_cpu_time_has_what_runs(
     own = attached.wait().functions()
     assert process.stdout
     truth = json.loads(process.stdout.readline())
-    assert own["rest"] / (own["work"] + own["rest"]) < 0.02
+    assert own["rest"] / (own["work"] + own["rest"]) < 0.05  # it falls asleep and wakes up
     assert own["work"] / 1e6 == pytest.approx(truth["cpu"], rel=0.1)
     assert "cpu" in summary(attached).lower()
 
