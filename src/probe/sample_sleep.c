@@ -10,6 +10,7 @@
 #include "native/memory.h"
 #include "probe/sample_merge.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,15 +67,17 @@ struct stand {
     uint64_t sp, pc;
 };
 
-static bool read_stand(struct dw_slot *slot, struct stand *stand)
+static bool read_stand(const struct dw_slot *slot, struct stand *stand)
 {
+    char path[64];
     uint64_t unused;
     long number;
     *stand = (struct stand){0};
-    if (slot->activity_fd < 0)
-        slot->activity_fd = dw_activity_open(getpid(), slot->tid);
-    ssize_t size =
-        slot->activity_fd < 0 ? 0 : pread(slot->activity_fd, stand->text, sizeof stand->text - 1, 0);
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)slot->tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? 0 : read(fd, stand->text, sizeof stand->text - 1);
+    if (fd >= 0)
+        close(fd);
     if (size <= 0)
         return false;
     return sscanf(stand->text,

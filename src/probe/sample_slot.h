@@ -97,7 +97,6 @@ struct dw_slot {
     uint64_t samples_looked;                /* samples until then */
     uint64_t waited_ns;                     /* time that it did not run, not in the log yet */
     uint64_t tried_ns;                      /* when its stack was read last */
-    int activity_fd;                        /* -1: none */
     bool sleeps;                            /* it has not run since its stack was read */
     dw_path_id sleep_path;
     uint32_t sleep_state;
