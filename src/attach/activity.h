@@ -18,7 +18,7 @@ enum dw_activity {
 
 /* A thread, as files that stay open. */
 struct dw_activity_files {
-    int syscall_fd, turns_fd; /* -1: none */
+    int syscall_fd, turns_fd;   /* -1: none */
     char turns[DW_TURNS_BYTES]; /* how often and how long it ran when it was looked at */
 };
 

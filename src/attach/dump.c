@@ -191,10 +191,10 @@ static bool read_merged(struct collector *collector, const struct dw_py_thread *
                              &count))
         return false;
     for (uint32_t i = count; !*error && i-- > 0;)
-        *error = merged[i].is_native
-                     ? add_native_frame(collector,
-                                        &collector->native->stack.frames[merged[i].index])
-                     : add_frame(collector, &collector->stack.frames[merged[i].index]);
+        *error =
+            merged[i].is_native
+                ? add_native_frame(collector, &collector->native->stack.frames[merged[i].index])
+                : add_frame(collector, &collector->stack.frames[merged[i].index]);
     thread->frame_count = collector->dump->frame_count - thread->first_frame;
     thread->stack = collector->stack.state;
     return !is_foreign(*error);

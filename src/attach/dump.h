@@ -18,7 +18,7 @@ struct dw_dump_local {
 
 struct dw_dump_frame {
     struct dw_dump_text function, file;
-    uint32_t line; /* 0: none */
+    uint32_t line;  /* 0: none */
     bool is_native; /* a function of the object `file`, named as the linker has it */
     uint32_t first_local, local_count;
 };

@@ -14,13 +14,13 @@
 
 #define PAGE_BYTES 4096u
 #define COPY_BYTES (128u << 10)
-#define MAX_GAP_BYTES 4096u   /* between frames that are read in one go */
-#define SLACK_BYTES 1024u     /* for calls to come */
+#define MAX_GAP_BYTES 4096u /* between frames that are read in one go */
+#define SLACK_BYTES 1024u   /* for calls to come */
 #define MAX_GROWTH_BYTES 8192u
 #define CFRAME_BYTES 16u
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
-#define MAX_FRAME_BYTES 512u  /* the same */
+#define MAX_FRAME_BYTES 512u   /* the same */
 #define GIL_BYTES 24u
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -45,10 +45,10 @@ int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *p
     if (larger(offsets->gil_locked, offsets->gil_holder) - gil_start(offsets) > GIL_BYTES - 8)
         return DW_ERR_DAMAGED;
     reader->python = python;
-    reader->thread_start =
-        smaller(smaller(offsets->thread_frame, offsets->thread_interpreter), offsets->thread_native_id);
-    reader->thread_end =
-        8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter), offsets->thread_native_id);
+    reader->thread_start = smaller(smaller(offsets->thread_frame, offsets->thread_interpreter),
+                                   offsets->thread_native_id);
+    reader->thread_end = 8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter),
+                                    offsets->thread_native_id);
     for (int i = 0; i < 2; i++)
         reader->copies[i] = malloc(COPY_BYTES);
     int error = dw_stack_reader_init(&reader->walker, python, max_depth);
@@ -398,8 +398,8 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
 }
 
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
-                                         struct dw_live_thread *thread,
-                                         struct dw_raw_stack *stack, struct dw_live_look *found)
+                                         struct dw_live_thread *thread, struct dw_raw_stack *stack,
+                                         struct dw_live_look *found)
 {
     struct look look;
     thread->area_count = 0;

@@ -38,9 +38,8 @@ static struct dw_memory memory_of(const struct dw_python *python)
 
 int dw_native_code_init(struct dw_native_code *code, const struct dw_python *python)
 {
-    *code = (struct dw_native_code){.python = python,
-                                    .cache = dw_unwind_cache_new(),
-                                    .copy = malloc(DW_NATIVE_COPY_BYTES)};
+    *code = (struct dw_native_code){
+        .python = python, .cache = dw_unwind_cache_new(), .copy = malloc(DW_NATIVE_COPY_BYTES)};
     return code->cache && code->copy ? 0 : DW_ERR_MEMORY;
 }
 
@@ -281,8 +280,7 @@ int dw_native_code_place(struct dw_native_code *code, struct dw_sample_log *log,
 {
     uint64_t address = frame->how == DW_UNWIND_FIRST ? frame->pc : frame->pc - 1;
     uint64_t hash = dw_hash_mix(address);
-    uint32_t index =
-        dw_map_find(&code->address_index, hash, is_address, code->addresses, &address);
+    uint32_t index = dw_map_find(&code->address_index, hash, is_address, code->addresses, &address);
     if (index != DW_MAP_NONE) {
         *place = code->addresses[index].place;
         return 0;
@@ -293,8 +291,8 @@ int dw_native_code_place(struct dw_native_code *code, struct dw_sample_log *log,
     if (error)
         return error;
     code->addresses[code->address_count] = (struct dw_native_address){address, *place};
-    error = dw_map_add(&code->address_index, hash, code->address_count, hash_address,
-                       code->addresses);
+    error =
+        dw_map_add(&code->address_index, hash, code->address_count, hash_address, code->addresses);
     code->address_count += !error;
     return error;
 }

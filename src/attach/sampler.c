@@ -63,7 +63,8 @@ static int take_samples(struct dw_sampler *sampler, uint64_t now_ns)
         error = dw_watched_look(sampler, &sampler->threads[i], now_ns);
     if (!error)
         error = dw_weights_add(sampler, now_ns);
-    return !error && sampler->log->sampling.mode == DW_SAMPLE_CPU ? dw_weights_count_cpu(sampler) : error;
+    return !error && sampler->log->sampling.mode == DW_SAMPLE_CPU ? dw_weights_count_cpu(sampler)
+                                                                  : error;
 }
 
 /* After exec, the same process is another program, and perhaps again a Python. */

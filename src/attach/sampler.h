@@ -38,15 +38,15 @@ struct dw_sampler {
     struct dw_tasks tasks;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
-    uint64_t listed_ns; /* when the threads were listed */
-    uint64_t cpu_ns;    /* of the process, when it was looked at last; 0: never */
-    uint64_t unspent_cpu_ns; /* CPU time that no sample stands for yet */
+    uint64_t listed_ns;                /* when the threads were listed */
+    uint64_t cpu_ns;                   /* of the process, when it was looked at last; 0: never */
+    uint64_t unspent_cpu_ns;           /* CPU time that no sample stands for yet */
     struct dw_pending_sample *pending; /* owned; samples whose CPU time is not known yet */
     uint32_t pending_count, pending_capacity;
     struct dw_native_code native; /* when the log says that native frames are wanted */
     struct dw_native_stack native_stack;
     struct dw_merged_frame *merged; /* owned; room for the deepest stack */
-    uint64_t stops; /* readings that needed a thread to stand still */
+    uint64_t stops;                 /* readings that needed a thread to stand still */
 };
 
 /* The log's `sampling` says how. Errors are those of dw_target_open and dw_python_locate; a

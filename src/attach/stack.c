@@ -93,8 +93,8 @@ static bool is_running(const struct dw_py_offsets *offsets, const uint8_t *bytes
                                      : dw_u32_at(bytes, offsets->frame_saved) == UINT32_MAX;
 }
 
-bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address,
-                        const uint8_t *bytes, struct dw_raw_frame *frame, uint64_t *previous)
+bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
+                        struct dw_raw_frame *frame, uint64_t *previous)
 {
     uint8_t owner = bytes[offsets->frame_owner];
     *frame = (struct dw_raw_frame){.address = address, .owner = owner};

@@ -36,8 +36,8 @@ struct dw_watched {
     bool has_stack, is_listed;
     dw_path_id path, last_path;
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
-    uint64_t last_ns;    /* its last sample */
-    uint64_t stopped_ns; /* how long we have kept it from running since */
+    uint64_t last_ns;           /* its last sample */
+    uint64_t stopped_ns;        /* how long we have kept it from running since */
 };
 
 /* Memory that made no sense, since it changed while it was read. */

@@ -89,7 +89,7 @@ static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *l
     if (activity == DW_ACTIVITY_UNKNOWN)
         activity = holds_gil ? DW_ACTIVITY_RUNS : DW_ACTIVITY_WAITS;
     thread->ran_ns = activity == DW_ACTIVITY_RUNS ? now_ns : 0;
-    return activity == DW_ACTIVITY_RUNS              ? DW_SAMPLE_RUNNING | flag
+    return activity == DW_ACTIVITY_RUNS            ? DW_SAMPLE_RUNNING | flag
            : activity == DW_ACTIVITY_WAITS_FOR_GIL ? DW_SAMPLE_GIL
                                                    : DW_SAMPLE_WAITING | flag;
 }
@@ -144,8 +144,7 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
                     : in_python                           ? DW_SAMPLE_PYTHON | flag
                                                           : DW_SAMPLE_NATIVE | flag;
     sampler->log->sampling.guessed += native->is_guessed;
-    sampler->log->sampling.cut +=
-        sampler->stack.state == DW_STACK_CUT || !native->is_complete;
+    sampler->log->sampling.cut += sampler->stack.state == DW_STACK_CUT || !native->is_complete;
     return 0;
 }
 

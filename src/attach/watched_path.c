@@ -52,8 +52,8 @@ static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
     if (thread->known_count)
         outer = thread->known[thread->known_count - 1];
     struct dw_known_frame known = {*frame, outer.path, outer.place};
-    int error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log, frame, now_ns,
-                                    &code);
+    int error =
+        dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log, frame, now_ns, &code);
     if (!error && !code.has_begun && !is_innermost)
         error = DW_ERR_DAMAGED;
     if (!error && code.place)
@@ -72,7 +72,7 @@ static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
 /* The path of a stack. Frames that are the same as the last time, from the outermost on, need
  * no looking up. */
 int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread, bool sure,
-                     uint64_t now_ns)
+                         uint64_t now_ns)
 {
     const struct dw_raw_stack *stack = &sampler->stack;
     uint32_t index = 0;
@@ -94,7 +94,8 @@ int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread, 
 }
 
 /* The path of Python and native frames together. */
-int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *thread,
+                                uint64_t now_ns)
 {
     struct dw_native_stack *native = &sampler->native_stack;
     dw_path_id path = DW_PATH_ROOT;

@@ -9,7 +9,7 @@
 #include "lens/name_cache.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
-#include "lens/sample_walk.h"
+#include "lens/slice_walk.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct chrome {
     const struct dw_profile *profile;
     struct dw_out *out;
     struct dw_event_walk walk;
-    struct dw_sample_walk samples;
+    struct dw_slice_walk samples;
     struct dw_name_cache names;
     uint64_t *pids, *tids; /* of each process and thread, all different */
     uint32_t *order;       /* of the threads */
@@ -98,7 +98,7 @@ static int chrome_init(struct chrome *chrome)
 {
     int error = dw_event_walk_init(&chrome->walk, chrome->profile);
     if (!error)
-        error = dw_sample_walk_init(&chrome->samples, chrome->profile, chrome->walk.epoch_ns);
+        error = dw_slice_walk_init(&chrome->samples, chrome->profile, chrome->walk.epoch_ns);
     if (!error)
         error = dw_name_cache_init(&chrome->names, chrome->profile);
     if (!error)
@@ -111,7 +111,7 @@ static int chrome_init(struct chrome *chrome)
 static void chrome_release(struct chrome *chrome)
 {
     dw_event_walk_release(&chrome->walk);
-    dw_sample_walk_release(&chrome->samples);
+    dw_slice_walk_release(&chrome->samples);
     dw_name_cache_release(&chrome->names);
     dw_out_close(&chrome->place);
     free(chrome->pids);
@@ -220,7 +220,7 @@ static int put_thread(struct chrome *chrome, uint32_t thread)
     dw_out_u64(&chrome->place, chrome->tids[thread]);
     dw_out_text(&chrome->place, ",\"ts\":");
     if (!dw_event_walk_has(&chrome->walk, thread))
-        dw_sample_walk_thread(&chrome->samples, thread, put_sampled, chrome);
+        dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
     return dw_event_walk_thread(&chrome->walk, thread, put_step, chrome);
 }
 
@@ -244,7 +244,7 @@ static int write_chrome(const struct dw_profile *profile, const struct dw_lens_o
                         struct dw_out *out)
 {
     (void)options;
-    if (!profile->block_count && !dw_sample_walk_can(profile))
+    if (!profile->block_count && !dw_slice_walk_can(profile))
         return DW_ERR_NO_TIMELINE;
     struct chrome chrome = {.profile = profile, .out = out};
     dw_out_init_memory(&chrome.place);
