@@ -7,6 +7,8 @@
 
 #define NO_RULE 2 /* in the cache; rules have the lowest bit set */
 #define READS_FOR_RULE 16
+#define BLOCK_KEY (UINT64_C(1) << 62) /* apart from the keys of rules, which are addresses */
+#define BLOCK_BYTES 256
 
 const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_modules *modules,
                                                    uint64_t address)
@@ -23,19 +25,37 @@ const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_module
     return low < modules->count && module->start <= address ? module : NULL;
 }
 
+/* Most addresses of a block belong to the function that was found for one of them before. That
+ * saves the search, which is most of the reads. */
+static bool find_record(struct dw_unwind_walk *walk, const struct dw_cfi_source *source,
+                        const struct dw_unwind_module *module, uint64_t address,
+                        struct dw_eh_record *record)
+{
+    struct dw_unwind_cache *cache = walk->with->cache;
+    uint64_t key = dw_unwind_cache_key(cache, address / BLOCK_BYTES | BLOCK_KEY), fde;
+    if (dw_unwind_cache_get(cache, key, &fde) && dw_eh_read(source, module, fde, address, record))
+        return true;
+    if (!dw_eh_search(source, module, address, &fde) ||
+        !dw_eh_read(source, module, fde, address, record))
+        return false;
+    dw_unwind_cache_put(cache, key, fde);
+    return true;
+}
+
 static bool look_up_rule(struct dw_unwind_walk *walk, uint64_t address, bool is_guessed,
                          struct dw_cfi_rule *rule)
 {
     struct dw_eh_record record;
-    const struct dw_unwind_module *module = dw_unwind_module_at(&walk->with->modules, address);
+    const struct dw_unwinder *with = walk->with;
+    const struct dw_unwind_module *module = dw_unwind_module_at(&with->modules, address);
     if (!module || !module->hdr)
         return false;
-    struct dw_cfi_source source = {.known = is_guessed ? &walk->with->doubt : &walk->with->code,
-                                   .doubt = &walk->with->doubt,
+    struct dw_cfi_source source = {.known = is_guessed ? &with->doubt : &with->code,
+                                   .doubt = &with->doubt,
                                    .start = module->info_start,
                                    .end = module->info_end};
-    return dw_eh_find(&source, module, address, &record) &&
-           dw_cfi_run(&source, &record, address, rule);
+    return find_record(walk, &source, module, address, &record) &&
+           dw_cfi_run(&record, address, rule);
 }
 
 /* The rule of a return address is that of its call: the call may be the last instruction of a

@@ -10,6 +10,7 @@
 #include "native/memory.h"
 #include "probe/sample_merge.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,15 +67,17 @@ struct stand {
     uint64_t sp, pc;
 };
 
-static bool read_stand(struct dw_slot *slot, struct stand *stand)
+static bool read_stand(const struct dw_slot *slot, struct stand *stand)
 {
+    char path[64];
     uint64_t unused;
     long number;
     *stand = (struct stand){0};
-    if (slot->activity.syscall_fd < 0)
-        dw_activity_open(getpid(), slot->tid, &slot->activity);
-    int fd = slot->activity.syscall_fd;
-    ssize_t size = fd < 0 ? 0 : pread(fd, stand->text, sizeof stand->text - 1, 0);
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)slot->tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? 0 : read(fd, stand->text, sizeof stand->text - 1);
+    if (fd >= 0)
+        close(fd);
     if (size <= 0)
         return false;
     return sscanf(stand->text,
@@ -113,12 +116,12 @@ static bool put_function(struct dw_sleep_reader *reader, struct dw_merge *merge,
         .instruction = step->instruction,
         .owner = step->owner,
     };
-    struct dw_code_place found = {0};
+    dw_place_id place = 0;
     if (dw_code_cache_place(&reader->cache, &reader->python, reader->places->log, &frame, now_ns,
-                            &found))
+                            &place))
         return false;
-    if (found.place && *count < DW_TOKENS_MAX)
-        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)found.place);
+    if (place && *count < DW_TOKENS_MAX)
+        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)place);
     merge->is_cut |= *count == DW_TOKENS_MAX;
     return true;
 }

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define PROBES 32u
 
@@ -40,8 +39,7 @@ struct dw_slot *dw_slot_new(pid_t tid)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    *slot = (struct dw_slot){
-        .memory = memory, .perf_fd = -1, .activity = {.syscall_fd = -1, .turns_fd = -1}};
+    *slot = (struct dw_slot){.memory = memory, .perf_fd = -1};
     slot->ring.bytes = slot->memory->ring;
     slot->ring.size = sizeof slot->memory->ring;
     return slot;
@@ -53,7 +51,6 @@ void dw_slot_free(struct dw_slot *slot)
     while (atomic_load(&slot->is_busy))
         sched_yield();
     munmap(slot->memory, sizeof *slot->memory);
-    dw_activity_close(&slot->activity);
     free(slot->paths);
     slot->paths = NULL;
     slot->memory = NULL;

@@ -4,7 +4,6 @@
 #ifndef DW_PROBE_SAMPLE_SLOT_H
 #define DW_PROBE_SAMPLE_SLOT_H
 
-#include "attach/activity.h"
 #include "model/path_tree.h"
 #include "native/unwind.h"
 #include "probe/sample_ring.h"
@@ -98,7 +97,6 @@ struct dw_slot {
     uint64_t samples_looked;                /* samples until then */
     uint64_t waited_ns;                     /* time that it did not run, not in the log yet */
     uint64_t tried_ns;                      /* when its stack was read last */
-    struct dw_activity_files activity;
     bool sleeps;                            /* it has not run since its stack was read */
     dw_path_id sleep_path;
     uint32_t sleep_state;

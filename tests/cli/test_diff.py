@@ -65,7 +65,7 @@ def record(tmp_path, run_dwell):
         directory.mkdir(exist_ok=True)
         (directory / "program.py").write_text(source)
         log = tmp_path / f"{name}.dwell"
-        options = ["--calls"] if calls else []
+        options = ["--calls" if calls else "--regions"]
         done = run_dwell("run", "-q", *options, "-o", log, directory / "program.py")
         assert done.returncode == 0, done.stderr
         return log

@@ -26,7 +26,7 @@ def crc32c(data):
 
 @pytest.fixture
 def log(tmp_path, run_dwell):
-    run_dwell("run", "-q", "--timeline", "-o", "good.dwell", "-c", PROGRAM)
+    run_dwell("run", "--regions", "-q", "--timeline", "-o", "good.dwell", "-c", PROGRAM)
     return tmp_path / "good.dwell"
 
 
@@ -99,7 +99,7 @@ def test_check_of_a_whole_file(run_dwell, log):
 def test_merge_gives_the_same_in_any_order(tmp_path, run_dwell):
     for name in "abc":
         code = PROGRAM.replace("outer", f"outer-{name}").replace("50", str(ord(name)))
-        run_dwell("run", "-q", "--timeline", "-o", f"{name}.dwell", "-c", code)
+        run_dwell("run", "--regions", "-q", "--timeline", "-o", f"{name}.dwell", "-c", code)
     run_dwell("merge", "a.dwell", "b.dwell", "c.dwell", "-o", "abc.dwell")
     run_dwell("merge", "c.dwell", "a.dwell", "b.dwell", "-o", "cab.dwell")
     run_dwell("merge", "a.dwell", "b.dwell", "-o", "ab.dwell")
@@ -121,7 +121,7 @@ def test_merging_a_recording_with_itself_is_refused(run_dwell, log):
 
 
 def test_a_lens_that_needs_a_timeline_says_so(run_dwell):
-    run_dwell("run", "-q", "-o", "x.dwell", "-c", PROGRAM)
+    run_dwell("run", "--regions", "-q", "-o", "x.dwell", "-c", PROGRAM)
     done = run_dwell("export", "x.dwell", "--to", "chrome")
     assert done.returncode == 1
     assert done.stderr == (
@@ -180,7 +180,7 @@ def test_lines_are_not_shown_as_an_empty_recording(run_dwell):
 
 
 def test_a_recording_in_which_no_region_was_entered_is_fine(run_dwell):
-    run_dwell("run", "-q", "-o", "x.dwell", "-c", "pass")
+    run_dwell("run", "--regions", "-q", "-o", "x.dwell", "-c", "pass")
     for lens in [*LENSES[:-1], "csv", "html", "json"]:  # the last needs Graphviz
         done = run_dwell("export", "x.dwell", "--to", lens, "-o", "out")
         assert (done.returncode, done.stderr) == (0, "")

@@ -134,7 +134,7 @@ def test_bad_usage(log: LineLog, run_dwell: Callable, arguments: list[str], comp
 
 def test_recording_without_lines(tmp_path: Path, run_dwell: Callable) -> None:
     (tmp_path / "program.py").write_text("import dwell\nwith dwell.region('a'): pass\n")
-    assert run_dwell("run", "-o", "x.dwell", "program.py").returncode == 0
+    assert run_dwell("run", "--regions", "-o", "x.dwell", "program.py").returncode == 0
     for command in (["report", "x.dwell", "--by", "line"], ["export", "x.dwell", "--to", "lines"]):
         done = run_dwell(*command)
         assert (done.returncode, done.stdout) == (1, "")

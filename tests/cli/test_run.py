@@ -76,7 +76,7 @@ def test_regions_of_a_program_that_never_installed(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(
         "import dwell\nfor _ in range(3):\n    with dwell.region('work'):\n        pass\n"
     )
-    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    done = run_dwell("run", "--regions", "-o", "x.dwell", "program.py")
     assert ". work" in done.stderr
     assert f"recorded in {tmp_path}/x.dwell" in done.stderr
     assert rows(run_dwell, "x.dwell", "name", "count") == [["<main>", "1"], ["work", "3"]]
@@ -159,7 +159,7 @@ def test_killed_program_leaves_all_but_the_last_second(tmp_path, run_dwell):
         "    print(early, flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
     )
-    done = run_dwell("run", "--timeline", "-o", "x.dwell", "program.py")
+    done = run_dwell("run", "--regions", "--timeline", "-o", "x.dwell", "program.py")
     early = int(done.stdout)
     assert done.returncode == -9
     assert "did not close this log" in done.stderr
@@ -185,7 +185,7 @@ def test_forked_children_have_files_of_their_own(tmp_path, run_dwell):
         "        with dwell.region('parent'):\n"
         "            pass\n"
     )
-    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    done = run_dwell("run", "--regions", "-o", "x.dwell", "program.py")
     assert done.returncode == 0, done.stderr
     assert "3 forked children" in done.stderr
     assert rows(run_dwell, "x.dwell", "name", "count") == [
@@ -216,7 +216,7 @@ def test_multiprocessing_children_are_recorded(tmp_path, run_dwell):
         "        pool.close()\n"
         "        pool.join()\n"
     )
-    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    done = run_dwell("run", "--regions", "-o", "x.dwell", "program.py")
     assert done.stdout == "285\n"
     total = sum(
         int(r[1])
@@ -236,7 +236,7 @@ def test_exec_keeps_what_was_recorded(tmp_path, run_dwell):
         "with dwell.region('after'):\n    pass\n"
         "os.execv('/bin/echo', ['echo', 'replaced'])\n"
     )
-    done = run_dwell("run", "-o", "x.dwell", "program.py")
+    done = run_dwell("run", "--regions", "-o", "x.dwell", "program.py")
     assert done.stdout == "replaced\n"
     assert "did not close" not in done.stderr
     names = {r[0] for r in rows(run_dwell, "x.dwell", "name")}
@@ -257,7 +257,7 @@ def test_threads_that_outlive_main(tmp_path, run_dwell):
         "    with dwell.region('late'):\n        pass\n"
         "threading.Thread(target=work).start()\n"
     )
-    run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    run_dwell("run", "--regions", "-q", "-o", "x.dwell", "program.py")
     assert ["late", "1"] in rows(run_dwell, "x.dwell", "name", "count")
 
 
@@ -270,7 +270,7 @@ def test_a_file_that_cannot_grow_costs_only_its_tail(tmp_path, run_dwell):
         "    with dwell.region('x'):\n        pass\n"
         "print(dwell.snapshot()['x']['count'])\n"
     )
-    done = run_dwell("run", "--timeline", "-o", "x.dwell", "program.py")
+    done = run_dwell("run", "--regions", "--timeline", "-o", "x.dwell", "program.py")
     assert (done.returncode, done.stdout) == (0, "300000\n")
     assert done.stderr.count("File too large; recording goes on without the file") == 1
     checked = run_dwell("check", "x.dwell")
@@ -304,7 +304,7 @@ def test_a_program_that_fails_at_once_has_the_last_word(tmp_path, run_dwell, opt
 
 
 def test_what_a_program_recorded_before_it_failed_is_reported(run_dwell):
-    done = run_dwell("run", "-c", "import dwell\nwith dwell.region('a'):\n    1 / 0\n")
+    done = run_dwell("run", "--regions", "-c", "import dwell\nwith dwell.region('a'):\n    1 / 0\n")
     assert done.returncode == 1
     assert ". a" in done.stderr and "recorded in" in done.stderr
 
@@ -354,7 +354,7 @@ def test_children_that_ended_long_before_are_in_the_report(tmp_path, run_dwell):
         "time.sleep(2.5)\n"
         "with dwell.region('parent'):\n    pass\n"
     )
-    done = run_dwell("run", "-o", "x.dwell", "program.py", cwd=directory)
+    done = run_dwell("run", "--regions", "-o", "x.dwell", "program.py", cwd=directory)
     assert ". child" in done.stderr and ". parent" in done.stderr
 
 
@@ -438,7 +438,7 @@ def test_asleep_time_of_a_killed_program(tmp_path, run_dwell):
         "        os.kill(os.getpid(), 9)\n"
         "asyncio.run(main())\n"
     )
-    run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    run_dwell("run", "--regions", "-q", "-o", "x.dwell", "program.py")
     report = json.loads(run_dwell("report", "x.dwell", "--format", "json").stdout)
     (row,) = [row for row in report["rows"] if row["name"] == "request"]
     assert row["suspended_ns"] > 0.8 * row["total_ns"] > 1e9

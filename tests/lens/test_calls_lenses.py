@@ -428,7 +428,7 @@ for i in range(3):
 
 
 def test_regions_stand_in_where_no_calls_are(run_dwell, export):
-    run_dwell("run", "-q", "-o", "calls.dwell", "-c", REGIONS)
+    run_dwell("run", "--regions", "-q", "-o", "calls.dwell", "-c", REGIONS)
     assert run_dwell("report", "calls.dwell", "--by", "function").stdout.startswith("name ")
     done = run_dwell("report", "calls.dwell", "--by", "function", "--callers")
     assert done.returncode == 2

@@ -181,7 +181,7 @@ for name in ("two\\nlines", "\\udcff", "é☃", "", "a;b"):
 
 
 def test_regions_deep_and_of_any_name(export):
-    decoded = Decoded(export(REGIONS))
+    decoded = Decoded(export(REGIONS, "--regions"))
     names = {function[0] for function in decoded.functions.values()}
     assert {"<main>", "deep", "two\\nlines", "é☃", "", "a;b", "[…]"} <= names
     longest = max((stack for stack, _, _ in decoded.samples), key=len)
@@ -249,7 +249,7 @@ def test_pprof_knows_lines_and_threads(export, tmp_path):
 
 @needs_pprof
 def test_pprof_reads_all_of_it(export):
-    path = export(REGIONS)
+    path = export(REGIONS, "--regions")
     raw = pprof("-raw", path)
     assert "calls/count time/nanoseconds[dflt]" in raw
     total = sum(values[1] for _, values, _ in Decoded(path).samples)

@@ -10,7 +10,7 @@
 #else
 #define NAME(name) name
 #endif
-#define KEPT __attribute__((noinline, noclone))
+#define KEPT __attribute__((noinline))
 #define HUGE_BYTES (200 * 1024)
 
 static volatile int sink;

@@ -58,7 +58,7 @@ def make_page(tmp_path: Path, run_dwell: Callable) -> MakePage:
 
     def make(source: str, lost_bytes: int = 0) -> Path:
         (tmp_path / "program.py").write_text(source)
-        done = run_dwell("run", "-o", "run.dwell", "program.py")
+        done = run_dwell("run", "--regions", "-o", "run.dwell", "program.py")
         assert done.returncode == 0, done.stderr
         log = tmp_path / "run.dwell"
         os.truncate(log, log.stat().st_size - lost_bytes)

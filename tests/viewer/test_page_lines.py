@@ -204,7 +204,7 @@ def test_search_filters_functions(browser: Browser, page: Path) -> None:
 
 def test_lines_beside_regions(browser: Browser, tmp_path: Path, run_dwell: Callable) -> None:
     (tmp_path / "program.py").write_text("import dwell\nwith dwell.region('outer'): pass\n")
-    assert run_dwell("run", "-o", "r.dwell", "program.py").returncode == 0
+    assert run_dwell("run", "--regions", "-o", "r.dwell", "program.py").returncode == 0
     make_log().write(tmp_path / "x.dwell")
     assert run_dwell("merge", "r.dwell", "x.dwell", "-o", "m.dwell").returncode == 0
     run_dwell("export", "m.dwell", "--to", "html", "-o", "m.html")

@@ -117,7 +117,7 @@ def test_it_is_xml_whatever_the_names(tmp_path, run_dwell):
     region = "</svg>&\"'\x01\n\ufffe\udcff]]>"
     source = f"import dwell\nwith dwell.region({region!r}):\n    sum(range(2_000_000))\n"
     (tmp_path / "x.py").write_text(source)
-    run_dwell("run", "-q", "-o", "x.dwell", "x.py")
+    run_dwell("run", "--regions", "-q", "-o", "x.dwell", "x.py")
     run_dwell("export", "x.dwell", "--to", "svg", "-o", "x.svg")
     boxes = boxes_of(xml.etree.ElementTree.parse(tmp_path / "x.svg"))
     titles = [box.findtext(f"{SVG}title") for box in boxes]

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "lens/sample_walk.h"
+#include "lens/slice_walk.h"
 
 #include "base/error.h"
 
 #include <stdlib.h>
 
-bool dw_sample_walk_can(const struct dw_profile *profile)
+bool dw_slice_walk_can(const struct dw_profile *profile)
 {
     for (uint32_t i = 0; i < profile->thread_count; i++)
         if (profile->threads[i].timed_count)
@@ -13,11 +13,11 @@ bool dw_sample_walk_can(const struct dw_profile *profile)
     return false;
 }
 
-int dw_sample_walk_init(struct dw_sample_walk *walk, const struct dw_profile *profile,
-                        uint64_t epoch_ns)
+int dw_slice_walk_init(struct dw_slice_walk *walk, const struct dw_profile *profile,
+                       uint64_t epoch_ns)
 {
     uint32_t deepest = 0;
-    *walk = (struct dw_sample_walk){.epoch_ns = epoch_ns};
+    *walk = (struct dw_slice_walk){.epoch_ns = epoch_ns};
     int error = dw_stack_tree_make(profile, &walk->tree);
     if (error)
         return error;
@@ -33,23 +33,23 @@ int dw_sample_walk_init(struct dw_sample_walk *walk, const struct dw_profile *pr
     return walk->open && walk->wanted ? 0 : DW_ERR_MEMORY;
 }
 
-void dw_sample_walk_release(struct dw_sample_walk *walk)
+void dw_slice_walk_release(struct dw_slice_walk *walk)
 {
     dw_stack_tree_release(&walk->tree);
     free(walk->depths);
     free(walk->open);
     free(walk->wanted);
-    *walk = (struct dw_sample_walk){0};
+    *walk = (struct dw_slice_walk){0};
 }
 
-static void close_to(struct dw_sample_walk *walk, uint32_t depth, uint64_t time_ns,
-                     dw_sample_visit *visit, void *context)
+static void close_to(struct dw_slice_walk *walk, uint32_t depth, uint64_t time_ns,
+                     dw_slice_visit *visit, void *context)
 {
     while (walk->open_count > depth)
         visit(context, false, walk->open[--walk->open_count], time_ns);
 }
 
-static uint32_t spell(struct dw_sample_walk *walk, dw_path_id path)
+static uint32_t spell(struct dw_slice_walk *walk, dw_path_id path)
 {
     uint32_t depth = walk->depths[path];
     for (uint32_t at = depth; at-- > 0; path = walk->tree.paths[path].parent)
@@ -57,8 +57,8 @@ static uint32_t spell(struct dw_sample_walk *walk, dw_path_id path)
     return depth;
 }
 
-static void change_to(struct dw_sample_walk *walk, dw_path_id path, uint64_t time_ns,
-                      dw_sample_visit *visit, void *context)
+static void change_to(struct dw_slice_walk *walk, dw_path_id path, uint64_t time_ns,
+                      dw_slice_visit *visit, void *context)
 {
     uint32_t depth = spell(walk, path), same = 0;
     while (same < depth && same < walk->open_count && walk->open[same] == walk->wanted[same])
@@ -72,8 +72,8 @@ static void change_to(struct dw_sample_walk *walk, dw_path_id path, uint64_t tim
 }
 
 /* Between samples that do not touch nothing is known, so nothing is open. */
-void dw_sample_walk_thread(struct dw_sample_walk *walk, uint32_t index, dw_sample_visit *visit,
-                           void *context)
+void dw_slice_walk_thread(struct dw_slice_walk *walk, uint32_t index, dw_slice_visit *visit,
+                          void *context)
 {
     const struct dw_thread *thread = &walk->tree.profile->threads[index];
     uint64_t last = 0;
