@@ -134,7 +134,15 @@ static const uint8_t *find_copy(const struct dw_live_thread *thread, const uint8
     return NULL;
 }
 
-/* The chain from that frame outwards, within the copy. It ends where C code called first. */
+/* A stack ends where C code called first. A generator that yields is cut off from its caller a
+ * moment before it is left. */
+static bool has_end(const struct dw_raw_stack *stack)
+{
+    return !stack->count || stack->frames[stack->count - 1].is_entry ||
+           stack->state == DW_STACK_CUT;
+}
+
+/* The chain from that frame outwards, within the copy. */
 static bool walk(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
                  const uint8_t *copy, uint64_t address, struct dw_raw_stack *stack)
 {
@@ -150,8 +158,7 @@ static bool walk(const struct dw_live_reader *reader, const struct dw_live_threa
             return false;
         dw_raw_stack_add(stack, &frame);
     }
-    return !stack->count || stack->frames[stack->count - 1].is_entry ||
-           stack->state == DW_STACK_CUT;
+    return has_end(stack);
 }
 
 /* A frame that runs has no callee: whatever the chain has inside of it has returned already. */
@@ -439,7 +446,7 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);
-    return stack->state == DW_STACK_BROKEN ? DW_LIVE_AGAIN : DW_LIVE_GOOD;
+    return stack->state == DW_STACK_BROKEN || !has_end(stack) ? DW_LIVE_AGAIN : DW_LIVE_GOOD;
 }
 
 /* Each run of the interpreter's loop has a cframe on the C stack, the innermost first. */

@@ -52,17 +52,39 @@ static enum dw_live_result read_once(struct dw_sampler *sampler, struct dw_watch
     return dw_is_foreign(*error) ? DW_LIVE_AGAIN : result;
 }
 
+static bool is_same_stack(const struct dw_raw_stack *stack, uint32_t count,
+                          const struct dw_raw_frame *innermost)
+{
+    return count && stack->count == count && stack->frames[0].address == innermost->address &&
+           stack->frames[0].code == innermost->code;
+}
+
 /* One reading is enough for nearly all stacks. Those with calls that were never seen have to
- * be read surely, and the thread stopped if they change too fast for that. */
+ * be read surely. If that gives another stack it changes too fast, and the thread is stopped: to
+ * take the stack that lasted long enough would be to miss all short calls. */
+static enum dw_live_result read_again(struct dw_sampler *sampler, struct dw_watched *thread,
+                                      uint64_t now_ns, struct dw_live_look *look, int *error)
+{
+    uint32_t count = sampler->stack.count;
+    struct dw_raw_frame innermost = sampler->stack.frames[0];
+    enum dw_live_result result = read_once(sampler, thread, true, now_ns, look, error);
+    if (result == DW_LIVE_GOOD && is_same_stack(&sampler->stack, count, &innermost))
+        return result;
+    if (result != DW_LIVE_GONE)
+        result = read_stopped(sampler, thread, now_ns, look, error);
+    for (int i = 0; i < TRIES && result == DW_LIVE_AGAIN; i++)
+        result = read_once(sampler, thread, true, now_ns, look, error);
+    return result;
+}
+
 static enum dw_live_result read_stack(struct dw_sampler *sampler, struct dw_watched *thread,
                                       uint64_t now_ns, struct dw_live_look *look, int *error)
 {
     enum dw_live_result result = read_once(sampler, thread, false, now_ns, look, error);
-    sampler->log->sampling.retried += result == DW_LIVE_AGAIN;
-    for (int i = 0; i < TRIES && result == DW_LIVE_AGAIN; i++)
-        result = read_once(sampler, thread, true, now_ns, look, error);
-    if (result == DW_LIVE_AGAIN)
-        result = read_stopped(sampler, thread, now_ns, look, error);
+    if (result == DW_LIVE_AGAIN) {
+        sampler->log->sampling.retried++;
+        result = read_again(sampler, thread, now_ns, look, error);
+    }
     if (dw_is_foreign(*error))
         *error = 0;
     return result;
