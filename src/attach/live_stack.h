@@ -13,6 +13,7 @@
 /* Memory that holds frames. */
 struct dw_live_area {
     uint64_t start, end;
+    bool is_internal; /* frames of the interpreter itself, on the C stack */
 };
 
 /* What is known of one thread. Zero-initialised: nothing yet. */
