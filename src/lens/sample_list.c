@@ -182,7 +182,7 @@ static void put_label(struct dw_out *out, const struct dw_sample_list *list,
 static int label_rows(struct grouping *grouping, bool full_paths)
 {
     struct dw_sample_list *list = grouping->list;
-    size_t *starts = malloc((grouping->spots.count + 1u) * sizeof *starts);
+    size_t *starts = calloc(grouping->spots.count + 1u, sizeof *starts);
     if (!starts)
         return DW_ERR_MEMORY;
     for (uint32_t i = 0; i < grouping->spots.count; i++) {
