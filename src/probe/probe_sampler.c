@@ -68,7 +68,7 @@ static void drain_all(void)
 static void flush(bool last)
 {
     bool was_good = !sampler.log.writer.error;
-    dw_sleep_name_threads(&sampler.sleep, &sampler.threads);
+    dw_sleep_name_threads(&sampler.sleep, &sampler.threads, true);
     dw_sample_log_flush(&sampler.log, last);
     if (was_good && sampler.log.writer.error) {
         errno = sampler.log.writer.saved_errno;
@@ -144,6 +144,7 @@ static void work(uint64_t now_ns)
         refresh_natives();
         drain_all();
         look_at_kernel(now_ns);
+        dw_sleep_name_threads(&sampler.sleep, &sampler.threads, false);
     }
     if (sampler.threads.is_refused)
         send_signals();

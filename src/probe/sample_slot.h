@@ -90,6 +90,7 @@ struct dw_slot {
     int perf_fd; /* -1: none */
     uint64_t perf_id;
     uint32_t thread; /* 1 + its index in the log; 0: not there yet */
+    bool is_named; /* by `threading` */
     bool is_alive; /* seen in the last look at all threads */
     uint64_t seen_missed;
     uint64_t cpu_looked_ns, wall_looked_ns; /* CPU time and time of the last look */
