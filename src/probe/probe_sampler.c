@@ -28,9 +28,9 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wakes;
     bool is_on;
-    bool runs, stops;    /* the thread */
-    bool is_paused;      /* the thread makes way for a fork */
-    bool was_on;         /* in a forked child: the parent was recording */
+    bool runs, stops; /* the thread */
+    bool is_paused;   /* the thread makes way for a fork */
+    bool was_on;      /* in a forked child: the parent was recording */
     pthread_t thread;
     struct dw_probe_sampler_options options;
     char log_file[PATH_MAX];
@@ -390,8 +390,8 @@ static bool name_child_log(void)
     memcpy(stem, sampler.log_file, size + 1);
     if (size > 6 && !strcmp(stem + size - 6, ".dwell"))
         stem[size - 6] = 0;
-    return snprintf(sampler.log_file, sizeof sampler.log_file, "%s.%d.dwell", stem,
-                    (int)getpid()) < (int)sizeof sampler.log_file;
+    return snprintf(sampler.log_file, sizeof sampler.log_file, "%s.%d.dwell", stem, (int)getpid()) <
+           (int)sizeof sampler.log_file;
 }
 
 void dw_probe_sampler_continue(void)

@@ -296,8 +296,8 @@ void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slo
     bool had_sample = samples != slot->samples_looked;
     slot->samples_looked = samples;
     uint64_t done_ns = atomic_load(&slot->cpu_done_ns), cpu_ns = dw_thread_cpu_ns(slot->tid);
-    if (had_sample || cpu_ns < done_ns + SILENT_PERIODS * period_ns ||
-        !read_settled(reader, slot, now_ns, &path))
+    if (had_sample || atomic_load(&slot->is_busy) ||
+        cpu_ns < done_ns + SILENT_PERIODS * period_ns || !read_settled(reader, slot, now_ns, &path))
         return;
     if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         return;
