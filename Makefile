@@ -34,7 +34,7 @@ format: ## format C and Python sources
 	@tools/lint --fix
 
 bench: ## measure dwell beside the other tools, in one run, as ratios
-	@tools/setup demo
+	@tools/setup bench
 	@for python in $(PYTHONS); do tools/venv $$python bench || exit 1; done
 	@tools/bench $(PYTHONS)
 

@@ -70,7 +70,7 @@ def in_process(folder):
 def sampling_of(file):
     """How the samples of a recording were taken, as its JSON report says."""
     command = [BIN / "dwell", "report", file, "--format", "json"]
-    return json.loads(subprocess.check_output(command))["sampling"]
+    return json.loads(subprocess.check_output(command))["sampling"][0]
 
 
 def obtained(folder):

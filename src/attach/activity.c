@@ -61,6 +61,21 @@ enum dw_activity dw_activity_read(const struct dw_activity_files *files, uint64_
     return dw_activity_parse(text, gil);
 }
 
+enum dw_activity dw_activity_find(const struct dw_activity_files *files, uint64_t gil, uint64_t *sp,
+                                  uint64_t *pc)
+{
+    char text[256];
+    read_text(files->syscall_fd, text, sizeof text);
+    enum dw_activity activity = dw_activity_parse(text, gil);
+    bool waits = activity == DW_ACTIVITY_WAITS || activity == DW_ACTIVITY_WAITS_FOR_GIL;
+    const char *last = waits ? strrchr(text, ' ') : NULL;
+    while (last && last > text && last[-1] != ' ')
+        last--; /* the last but one */
+    if (waits && (!last || sscanf(last, "%" SCNx64 " %" SCNx64, sp, pc) != 2))
+        return DW_ACTIVITY_UNKNOWN;
+    return activity;
+}
+
 /* The kernel counts a thread's turns on a CPU as they begin, so the same text means that it had
  * none. What it says of how long they lasted is late while the thread runs. */
 bool dw_activity_has_run(struct dw_activity_files *files)

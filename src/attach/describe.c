@@ -141,8 +141,8 @@ static void put_clock(const struct dw_python *python, struct dw_out *out)
 static const struct {
     const char *key;
     put_text *put;
-} properties[] = {{"host", put_host},   {"cwd", put_directory},   {"clock", put_clock},
-                  {"argv", put_argv},   {"program", put_program}, {"python", put_version}};
+} properties[] = {{"host", put_host}, {"cwd", put_directory},   {"clock", put_clock},
+                  {"argv", put_argv}, {"program", put_program}, {"python", put_version}};
 
 int dw_target_describe(const struct dw_python *python, struct dw_sample_log *log)
 {

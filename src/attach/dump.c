@@ -4,6 +4,7 @@
 #include "attach/dump.h"
 
 #include "attach/interpreter.h"
+#include "attach/native_dump.h"
 #include "attach/py_code.h"
 #include "attach/py_value.h"
 #include "attach/task.h"
@@ -22,7 +23,8 @@ struct collector {
     struct dw_raw_stack stack;
     struct dw_buffer scratch;
     struct dw_tasks tasks;
-    bool with_locals;
+    struct dw_dump_options options;
+    struct dw_native_dump *native; /* NULL: native frames are not wanted */
 };
 
 static struct dw_dump_text text_from(const struct dw_dump *dump, size_t start)
@@ -88,7 +90,7 @@ static int add_begun_frame(struct collector *collector, const struct dw_raw_fram
     if (!error)
         error = dw_py_code_location(python, code, raw->instruction, &collector->scratch, &location);
     frame.line = location.line;
-    if (!error && collector->with_locals)
+    if (!error && collector->options.locals)
         error = add_locals(collector, raw, code, &frame);
     if (!error)
         error = DW_GROW(dump->frames, dump->frame_count, dump->frame_capacity);
@@ -161,6 +163,43 @@ static int try_stack(struct collector *collector, uint64_t state, const struct d
     return error;
 }
 
+static int add_native_frame(struct collector *collector, const struct dw_native_frame *raw)
+{
+    struct dw_dump *dump = collector->dump;
+    struct dw_dump_frame frame = {.is_native = true, .first_local = dump->local_count};
+    struct dw_string name, file;
+    int error = dw_native_dump_name(collector->native, raw, &name, &file);
+    if (!error)
+        error = DW_GROW(dump->frames, dump->frame_count, dump->frame_capacity);
+    if (error)
+        return error;
+    frame.function = put_text(dump, name.bytes);
+    frame.file = put_text(dump, file.bytes);
+    dump->frames[dump->frame_count++] = frame;
+    return 0;
+}
+
+/* False when native frames could not be had; then those of Python are read as usual. */
+static bool read_merged(struct collector *collector, const struct dw_py_thread *found,
+                        const struct dw_task *task, struct dw_dump_thread *thread, int *error)
+{
+    const struct dw_merged_frame *merged;
+    uint32_t count;
+    *error = 0;
+    if (!collector->native || !task ||
+        !dw_native_dump_look(collector->native, found, task->id, &collector->stack, &merged,
+                             &count))
+        return false;
+    for (uint32_t i = count; !*error && i-- > 0;)
+        *error =
+            merged[i].is_native
+                ? add_native_frame(collector, &collector->native->stack.frames[merged[i].index])
+                : add_frame(collector, &collector->stack.frames[merged[i].index]);
+    thread->frame_count = collector->dump->frame_count - thread->first_frame;
+    thread->stack = collector->stack.state;
+    return !is_foreign(*error);
+}
+
 static int read_stack(struct collector *collector, uint64_t state, const struct dw_task *task,
                       struct dw_dump_thread *thread)
 {
@@ -196,7 +235,14 @@ static int add_thread(struct collector *collector, const struct dw_py_thread *fo
     if (!active || dw_py_thread_name(collector->python, active, found->ident, &dump->text))
         dump->text.size = start;
     thread.name = text_from(dump, start);
-    int error = read_stack(collector, found->state, task, &thread);
+    uint32_t local_count = dump->local_count;
+    int error;
+    start = dump->text.size;
+    thread.first_frame = dump->frame_count;
+    if (!read_merged(collector, found, task, &thread, &error)) {
+        drop_frames(dump, &thread, local_count, start);
+        error = read_stack(collector, found->state, task, &thread);
+    }
     if (!error)
         error = DW_GROW(dump->threads, dump->thread_count, dump->thread_capacity);
     if (!error)
@@ -222,8 +268,9 @@ static int add_threads(struct collector *collector, const struct dw_py_threads *
     return error;
 }
 
-static int collect(struct collector *collector, uint32_t max_depth)
+static int collect(struct collector *collector)
 {
+    uint32_t max_depth = collector->options.max_depth;
     struct dw_py_threads threads = {0};
     int error = dw_stack_reader_init(&collector->reader, collector->python, max_depth);
     if (!error)
@@ -241,12 +288,17 @@ static int collect(struct collector *collector, uint32_t max_depth)
     return error;
 }
 
-int dw_dump_read(const struct dw_python *python, bool with_locals, uint32_t max_depth,
+int dw_dump_read(const struct dw_python *python, const struct dw_dump_options *options,
                  struct dw_dump *dump)
 {
     struct dw_dump filled = {0};
-    struct collector collector = {.python = python, .dump = &filled, .with_locals = with_locals};
-    int error = collect(&collector, max_depth);
+    struct collector collector = {.python = python, .dump = &filled, .options = *options};
+    int error = 0;
+    if (options->native)
+        error = dw_native_dump_new(python, options->max_depth, &collector.native);
+    if (!error)
+        error = collect(&collector);
+    dw_native_dump_free(collector.native);
     dw_stack_reader_release(&collector.reader);
     dw_raw_stack_release(&collector.stack);
     dw_buffer_release(&collector.scratch);

@@ -18,7 +18,8 @@ struct dw_dump_local {
 
 struct dw_dump_frame {
     struct dw_dump_text function, file;
-    uint32_t line; /* 0: none */
+    uint32_t line;  /* 0: none */
+    bool is_native; /* a function of the object `file`, named as the linker has it */
     uint32_t first_local, local_count;
 };
 
@@ -43,8 +44,14 @@ struct dw_dump {
     bool threads_incomplete;
 };
 
-/* At most max_depth frames of a thread. DW_ERR_NO_RUNTIME, DW_ERR_ENDED and so on. */
-int dw_dump_read(const struct dw_python *python, bool with_locals, uint32_t max_depth,
+struct dw_dump_options {
+    bool locals;
+    bool native;        /* native frames too; threads that run are stopped for a moment */
+    uint32_t max_depth; /* Python frames of a thread at most */
+};
+
+/* DW_ERR_NO_RUNTIME, DW_ERR_ENDED and so on. */
+int dw_dump_read(const struct dw_python *python, const struct dw_dump_options *options,
                  struct dw_dump *dump);
 void dw_dump_release(struct dw_dump *dump);
 

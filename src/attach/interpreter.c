@@ -27,8 +27,7 @@ static uint64_t find_gil_holder(const struct dw_python *python, uint64_t gil)
     const struct dw_py_offsets *offsets = &python->offsets;
     uint64_t holder;
     int32_t locked;
-    if (!gil ||
-        dw_target_read(python->target, gil + offsets->gil_locked, &locked, sizeof locked) ||
+    if (!gil || dw_target_read(python->target, gil + offsets->gil_locked, &locked, sizeof locked) ||
         dw_target_read_u64(python->target, gil + offsets->gil_holder, &holder))
         return 0;
     return locked == 1 ? holder : 0;

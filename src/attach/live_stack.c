@@ -14,12 +14,15 @@
 
 #define PAGE_BYTES 4096u
 #define COPY_BYTES (128u << 10)
-#define MAX_GAP_BYTES 4096u   /* between frames that are read in one go */
-#define SLACK_BYTES 1024u     /* for calls to come */
+#define MAX_GAP_BYTES 4096u        /* between frames that are read in one go */
+#define MAX_STACK_GAP_BYTES 16384u /* the same on the C stack */
+#define SLACK_BYTES 1024u          /* for calls to come */
 #define MAX_GROWTH_BYTES 8192u
+#define LOOKS 3
 #define CFRAME_BYTES 16u
+#define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
-#define MAX_FRAME_BYTES 512u  /* the same */
+#define MAX_FRAME_BYTES 512u   /* the same */
 #define GIL_BYTES 24u
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -44,10 +47,10 @@ int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *p
     if (larger(offsets->gil_locked, offsets->gil_holder) - gil_start(offsets) > GIL_BYTES - 8)
         return DW_ERR_DAMAGED;
     reader->python = python;
-    reader->thread_start =
-        smaller(smaller(offsets->thread_frame, offsets->thread_interpreter), offsets->thread_native_id);
-    reader->thread_end =
-        8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter), offsets->thread_native_id);
+    reader->thread_start = smaller(smaller(offsets->thread_frame, offsets->thread_interpreter),
+                                   offsets->thread_native_id);
+    reader->thread_end = 8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter),
+                                    offsets->thread_native_id);
     for (int i = 0; i < 2; i++)
         reader->copies[i] = malloc(COPY_BYTES);
     int error = dw_stack_reader_init(&reader->walker, python, max_depth);
@@ -213,22 +216,30 @@ static bool is_confirmed(struct dw_live_reader *reader, const struct dw_live_thr
     return agree(stack, &reader->spare);
 }
 
+/* Makes the area reach from `start` to `end`, if it is near. Frames of calls come from above;
+ * those on the C stack, which are of the interpreter itself, from anywhere on it. */
+static bool stretch(struct dw_live_area *area, uint64_t start, uint64_t end, bool is_internal)
+{
+    bool is_below = start < area->start && area->start - start <= MAX_GAP_BYTES;
+    bool is_above = is_internal && end > area->end && end - area->end <= MAX_STACK_GAP_BYTES;
+    if (is_below)
+        area->start = start;
+    if (is_above)
+        area->end = end;
+    return is_below || is_above || (start >= area->start && end <= area->end);
+}
+
 /* Joins the frame to the areas; false when there are too many. */
-static bool add_to_areas(struct dw_live_thread *thread, uint64_t start, uint64_t end)
+static bool add_to_areas(struct dw_live_thread *thread, uint64_t start, uint64_t end,
+                         bool is_internal)
 {
     for (uint32_t i = 0; i < thread->area_count; i++)
-        if (start >= thread->areas[i].start && end <= thread->areas[i].end)
+        if (thread->areas[i].is_internal == is_internal &&
+            stretch(&thread->areas[i], start, end, is_internal))
             return true;
-    for (uint32_t i = 0; i < thread->area_count; i++) {
-        struct dw_live_area *area = &thread->areas[i];
-        if (start < area->start && area->start - start <= MAX_GAP_BYTES) {
-            area->start = start;
-            return true;
-        }
-    }
     if (thread->area_count == DW_LIVE_AREAS)
         return false;
-    thread->areas[thread->area_count++] = (struct dw_live_area){start, end};
+    thread->areas[thread->area_count++] = (struct dw_live_area){start, end, is_internal};
     return true;
 }
 
@@ -273,7 +284,7 @@ static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thr
             return false;
         if (frame.code && !frame.owner && !*first_of_thread)
             *first_of_thread = start;
-        if (!add_to_areas(thread, start, start + offsets->frame_size) ||
+        if (!add_to_areas(thread, start, start + offsets->frame_size, !frame.code) ||
             sum_of_areas(thread) > COPY_BYTES / 2) {
             thread->area_count = 0;
             thread->is_deep = true;
@@ -283,14 +294,18 @@ static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thr
     return true;
 }
 
-/* Walks frame by frame, each by a system call, and keeps where they were. */
+/* Walks frame by frame, each by a system call, and keeps where they were, beside what is known:
+ * a thread comes back to where it was, and what is missed because it is not copied is missed
+ * again and again. */
 static void learn_areas(const struct dw_live_reader *reader, struct dw_live_thread *thread,
                         uint64_t address)
 {
+    bool had_areas = thread->area_count != 0;
     uint64_t first_of_thread = 0;
-    thread->area_count = 0;
     thread->is_deep = false;
     thread->known = learn_frames(reader, thread, address, &first_of_thread);
+    if (thread->is_deep && had_areas)
+        return learn_areas(reader, thread, address); /* all of them were too many */
     put_main_first(thread, first_of_thread);
 }
 
@@ -357,16 +372,24 @@ static enum dw_live_result read_deep(struct dw_live_reader *reader, struct dw_li
     return DW_LIVE_GOOD;
 }
 
-static enum dw_live_result forget(struct dw_live_thread *thread)
-{
-    thread->known = false;
-    return DW_LIVE_AGAIN;
-}
-
-enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *found)
+/* The innermost frame as it was before the copy; false when the way to it was another one. */
+static bool find_innermost(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                           const struct look *look, uint64_t *frame)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
+    *frame = field_of(reader, look, offsets->thread_frame);
+    if (!offsets->has_cframe)
+        return true;
+    uint64_t known = thread->cframe;
+    thread->cframe = *frame;
+    *frame = *frame ? dw_u64_at(look->cframe, offsets->cframe_frame) : 0;
+    return known == thread->cframe;
+}
+
+static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                                     bool sure, struct dw_raw_stack *stack,
+                                     struct dw_live_look *found)
+{
     struct look look;
     uint64_t frame;
     if (!thread->known) {
@@ -374,21 +397,19 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
             return DW_LIVE_GONE;
         learn_areas(reader, thread, frame);
     }
-    if (!take_look(reader, thread, sure, &look))
-        return thread->known ? forget(thread) : DW_LIVE_AGAIN;
+    if (!take_look(reader, thread, sure, &look)) {
+        thread->known = false;
+        thread->area_count = 0; /* some of it is not there any more */
+        return DW_LIVE_AGAIN;
+    }
     if (!is_still_there(reader, thread, &look))
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     if (thread->is_deep)
         return read_deep(reader, thread, stack);
-    frame = field_of(reader, &look, offsets->thread_frame);
-    if (offsets->has_cframe && frame != thread->cframe)
-        return forget(thread);
-    if (offsets->has_cframe)
-        frame = frame ? dw_u64_at(look.cframe, offsets->cframe_frame) : 0;
-    else if (!frame)
-        look.frame_after = 0;
-    if (!find_stack(reader, thread, frame, look.frame_after, stack)) {
+    if (!find_innermost(reader, thread, &look, &frame))
+        return DW_LIVE_AGAIN;
+    if (!find_stack(reader, thread, frame, frame ? look.frame_after : 0, stack)) {
         adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;
     }
@@ -396,9 +417,19 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
                                                                           : DW_LIVE_AGAIN;
 }
 
+/* When the stack has grown out of what was copied, the next copy has it. */
+enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                                 bool sure, struct dw_raw_stack *stack, struct dw_live_look *found)
+{
+    enum dw_live_result result = DW_LIVE_AGAIN;
+    for (int i = 0; i < LOOKS && result == DW_LIVE_AGAIN; i++)
+        result = look_once(reader, thread, sure, stack, found);
+    return result;
+}
+
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
-                                         struct dw_live_thread *thread,
-                                         struct dw_raw_stack *stack, struct dw_live_look *found)
+                                         struct dw_live_thread *thread, struct dw_raw_stack *stack,
+                                         struct dw_live_look *found)
 {
     struct look look;
     thread->area_count = 0;
@@ -409,4 +440,23 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);
     return stack->state == DW_STACK_BROKEN ? DW_LIVE_AGAIN : DW_LIVE_GOOD;
+}
+
+/* Each run of the interpreter's loop has a cframe on the C stack, the innermost first. */
+void dw_live_find_entries(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                          struct dw_raw_stack *stack)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    const struct dw_target *target = reader->python->target;
+    uint64_t cframe;
+    if (!offsets->frame_entry ||
+        dw_target_read_u64(target, thread->state + offsets->thread_frame, &cframe))
+        return;
+    for (uint32_t i = 0; cframe && i < stack->count; i++) {
+        if (!stack->frames[i].is_entry)
+            continue;
+        stack->frames[i].entry = cframe;
+        if (dw_target_read_u64(target, cframe + CFRAME_PREVIOUS_AT, &cframe))
+            return;
+    }
 }

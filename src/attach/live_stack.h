@@ -13,6 +13,7 @@
 /* Memory that holds frames. */
 struct dw_live_area {
     uint64_t start, end;
+    bool is_internal; /* frames of the interpreter itself, on the C stack */
 };
 
 /* What is known of one thread. Zero-initialised: nothing yet. */
@@ -22,15 +23,15 @@ struct dw_live_thread {
     uint64_t cframe; /* 3.11 and 3.12 */
     struct dw_live_area areas[DW_LIVE_AREAS];
     uint32_t area_count;
-    bool known;     /* the areas are those of its last stack */
-    bool is_deep;   /* in more areas than are read at once */
+    bool known;   /* the areas are those of its last stack */
+    bool is_deep; /* in more areas than are read at once */
 };
 
 struct dw_live_reader {
     const struct dw_python *python;
     struct dw_stack_reader walker;
     struct dw_raw_stack spare;
-    uint8_t *copies[2]; /* owned */
+    uint8_t *copies[2];                /* owned */
     uint32_t thread_start, thread_end; /* the part of a thread state that is read */
 };
 
@@ -54,7 +55,11 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
                                  bool sure, struct dw_raw_stack *stack, struct dw_live_look *look);
 /* The same when the thread is known to stand still. */
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
-                                         struct dw_live_thread *thread,
-                                         struct dw_raw_stack *stack, struct dw_live_look *look);
+                                         struct dw_live_thread *thread, struct dw_raw_stack *stack,
+                                         struct dw_live_look *look);
+/* Where on the C stack the interpreter was entered, for each frame that C code called. Later
+ * versions have it in the frames; in 3.11 it has to be looked up while the thread stands still. */
+void dw_live_find_entries(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                          struct dw_raw_stack *stack);
 
 #endif

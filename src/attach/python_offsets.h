@@ -31,7 +31,7 @@ struct dw_py_offsets {
     uint32_t cframe_frame;
     bool has_cframe;
     uint32_t frame_size, frame_previous, frame_code, frame_instruction, frame_owner, frame_locals;
-    uint32_t frame_saved; /* where a frame keeps its stack while it does not run by itself */
+    uint32_t frame_saved;  /* where a frame keeps its stack while it does not run by itself */
     bool saved_is_pointer; /* 3.14 and later: a pointer or NULL; before, an int or -1 */
     uint32_t frame_entry;  /* 3.11: a byte, whether C code called the frame; 0: shim frames tell */
     uint32_t code_size, code_filename, code_qualname, code_linetable, code_first_line,

@@ -4,8 +4,8 @@
 #define _GNU_SOURCE
 #include "attach/python_runtime.h"
 
-#include "native/elf_file.h"
 #include "base/error.h"
+#include "native/elf_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,12 +16,14 @@
 #define CHILDREN_EVERY_NS 50000000
 #define SPIN_BELOW_NS 50000 /* shorter sleeps than this are mostly longer */
 #define MAX_PROCESSES 1024
-#define PAUSE_NS 5000000 /* between tries: a Python takes some of these to start */
+#define TRY_AT_LEAST_NS 1000000000 /* how rarely a child that is no Python is looked at */
+#define PAUSE_NS 5000000           /* between tries: a Python takes some of these to start */
 
 struct dw_recorded {
     pid_t pid;
     bool is_open, has_ended;
     uint64_t rounds;
+    uint64_t try_ns, delay_ns;  /* when to look again whether it is a Python, and how rarely */
     struct dw_sampler *sampler; /* owned; on the heap since it points to itself */
     struct dw_sample_log log;
 };
@@ -70,18 +72,31 @@ static int open_process(struct dw_recording *recording, struct dw_recorded *proc
     return error;
 }
 
-static int add_process(struct dw_recording *recording, pid_t pid)
+/* A place in the array: that of a child that ended before it was one of ours, or a new one. */
+static struct dw_recorded *find_room(struct dw_recording *recording)
 {
-    int error = DW_GROW(recording->processes, recording->count, recording->capacity);
-    if (error)
-        return error;
-    struct dw_recorded *process = &recording->processes[recording->count];
-    *process = (struct dw_recorded){.pid = pid, .log.fd = -1};
-    process->sampler = calloc(1, sizeof *process->sampler);
-    if (!process->sampler)
-        return DW_ERR_MEMORY;
-    recording->count++;
-    return 0;
+    for (uint32_t i = 1; i < recording->count; i++)
+        if (recording->processes[i].has_ended && !recording->processes[i].is_open)
+            return &recording->processes[i];
+    if (recording->count == MAX_PROCESSES ||
+        DW_GROW(recording->processes, recording->count, recording->capacity))
+        return NULL;
+    struct dw_sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return NULL;
+    recording->processes[recording->count] = (struct dw_recorded){.sampler = sampler};
+    return &recording->processes[recording->count++];
+}
+
+/* False when there is no room for it. */
+static bool add_process(struct dw_recording *recording, pid_t pid)
+{
+    struct dw_recorded *process = find_room(recording);
+    if (!process)
+        return false;
+    *process = (struct dw_recorded){
+        .pid = pid, .sampler = process->sampler, .log.fd = -1, .delay_ns = CHILDREN_EVERY_NS};
+    return true;
 }
 
 /* The array may have moved with the logs in it. */
@@ -94,9 +109,8 @@ static void settle_addresses(struct dw_recording *recording)
 static int try_to_begin(struct dw_recording *recording, const struct dw_recording_options *options)
 {
     *recording = (struct dw_recording){.options = *options};
-    int error = add_process(recording, options->pid);
-    if (!error)
-        error = open_process(recording, recording->processes);
+    int error = add_process(recording, options->pid) ? open_process(recording, recording->processes)
+                                                     : DW_ERR_MEMORY;
     recording->begun_ns = recording->next_ns = dw_clock_ns(CLOCK_MONOTONIC);
     recording->flush_ns = recording->begun_ns + FLUSH_EVERY_NS;
     return error;
@@ -142,34 +156,30 @@ static bool is_recorded(const struct dw_recording *recording, pid_t pid)
 }
 
 /* Reads the children of one thread; those that are new are tried later. */
-static int add_children_of_thread(struct dw_recording *recording, pid_t pid, const char *thread)
+static void add_children_of_thread(struct dw_recording *recording, pid_t pid, const char *thread)
 {
     char path[64];
-    int child, error = 0;
+    int child;
     snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)pid, thread);
     FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    while (!error && recording->count < MAX_PROCESSES && fscanf(file, "%d", &child) == 1)
-        if (!is_recorded(recording, child))
-            error = add_process(recording, child);
-    fclose(file);
-    return error;
+    while (file && fscanf(file, "%d", &child) == 1)
+        if (!is_recorded(recording, child) && !add_process(recording, child))
+            break;
+    if (file)
+        fclose(file);
 }
 
-static int add_children_of(struct dw_recording *recording, pid_t pid)
+static void add_children_of(struct dw_recording *recording, pid_t pid)
 {
     char path[64];
-    int error = 0;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *threads = opendir(path);
     if (!threads)
-        return 0;
-    for (struct dirent *entry; !error && (entry = readdir(threads));)
+        return;
+    for (struct dirent *entry; (entry = readdir(threads));)
         if (entry->d_name[0] != '.')
-            error = add_children_of_thread(recording, pid, entry->d_name);
+            add_children_of_thread(recording, pid, entry->d_name);
     closedir(threads);
-    return error;
 }
 
 static bool is_final(int error)
@@ -178,32 +188,41 @@ static bool is_final(int error)
            error == DW_ERR_PYTHON_VERSION;
 }
 
-/* A child that is no Python is looked at again: it may become one, and its children may be. */
-static int open_children(struct dw_recording *recording)
+/* A child that is no Python is looked at again, more and more rarely: it may become one, and its
+ * children may be. */
+static int try_child(struct dw_recording *recording, struct dw_recorded *process, uint64_t now_ns)
 {
-    settle_addresses(recording);
-    for (uint32_t i = 1; i < recording->count; i++) {
-        struct dw_recorded *process = &recording->processes[i];
-        if (process->is_open || process->has_ended)
-            continue;
-        int error = open_process(recording, process);
-        process->has_ended = is_final(error);
-        if (error)
-            dw_sampler_release(process->sampler);
-        if (error == DW_ERR_MEMORY || error == DW_ERR_IO)
-            return error;
-    }
-    return 0;
+    int error = open_process(recording, process);
+    if (!error)
+        return 0;
+    process->has_ended = is_final(error);
+    process->try_ns = now_ns + process->delay_ns;
+    process->delay_ns =
+        process->delay_ns < TRY_AT_LEAST_NS ? 2 * process->delay_ns : TRY_AT_LEAST_NS;
+    dw_sampler_release(process->sampler);
+    dw_sample_log_release(&process->log);
+    return error == DW_ERR_MEMORY || error == DW_ERR_IO ? error : 0;
 }
 
-static int follow_children(struct dw_recording *recording)
+static int open_children(struct dw_recording *recording, uint64_t now_ns)
 {
     int error = 0;
+    settle_addresses(recording);
+    for (uint32_t i = 1; !error && i < recording->count; i++) {
+        struct dw_recorded *process = &recording->processes[i];
+        if (!process->is_open && !process->has_ended && now_ns >= process->try_ns)
+            error = try_child(recording, process, now_ns);
+    }
+    return error;
+}
+
+static int follow_children(struct dw_recording *recording, uint64_t now_ns)
+{
     uint32_t count = recording->count;
-    for (uint32_t i = 0; !error && i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (!recording->processes[i].has_ended)
-            error = add_children_of(recording, recording->processes[i].pid);
-    return error ? error : open_children(recording);
+            add_children_of(recording, recording->processes[i].pid);
+    return open_children(recording, now_ns);
 }
 
 static int end_process(struct dw_recorded *process)
@@ -278,7 +297,7 @@ static int do_what_is_due(struct dw_recording *recording, uint64_t now_ns)
 {
     int error = 0;
     if (recording->options.subprocesses && now_ns >= recording->children_ns) {
-        error = follow_children(recording);
+        error = follow_children(recording, now_ns);
         recording->children_ns = now_ns + CHILDREN_EVERY_NS;
     }
     if (!error && now_ns >= recording->flush_ns) {

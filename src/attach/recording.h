@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Samples a process, and if wanted its children, on a schedule until it ends or somebody says so. */
+ * Samples a process, and if wanted its children, on a schedule until it ends or somebody says so.
+ */
 #ifndef DW_ATTACH_RECORDING_H
 #define DW_ATTACH_RECORDING_H
 
@@ -10,9 +11,9 @@ struct dw_recording_options {
     uint64_t period_ns; /* 0: as fast as it goes */
     enum dw_sample_mode mode;
     bool timeline, native;
-    bool subprocesses;    /* children that run Python, now or later, have files of their own */
-    const char *path;     /* NULL: in memory only */
-    dw_sample_seen seen;  /* NULL: nobody is told of single samples; of the first process only */
+    bool subprocesses;   /* children that run Python, now or later, have files of their own */
+    const char *path;    /* NULL: in memory only */
+    dw_sample_seen seen; /* NULL: nobody is told of single samples; of the first process only */
     void *seen_context;
 };
 
@@ -24,7 +25,7 @@ struct dw_recording {
     uint32_t count, capacity;
     uint64_t begun_ns, ended_ns;
     uint64_t next_ns, flush_ns, children_ns; /* when what is due */
-    bool is_over; /* all processes have ended */
+    bool is_over;                            /* all processes have ended */
 };
 
 /* A process that starts, or becomes another program, is tried again for `patience_ns`. Errors

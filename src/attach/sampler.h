@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Samples one Python process from outside: all its threads, once each time it is asked to. A
  * sample stands for the time since the thread's last one. The process is not stopped, except for
- * a thread whose stack could not be read otherwise, and then only for that reading. */
+ * a thread whose stack could not be read otherwise, or whose native frames are wanted while it
+ * runs, and then only for that reading. */
 #ifndef DW_ATTACH_SAMPLER_H
 #define DW_ATTACH_SAMPLER_H
 
 #include "attach/code_cache.h"
 #include "attach/live_stack.h"
+#include "attach/merged_stack.h"
+#include "attach/native_code.h"
 #include "attach/task.h"
+
+#define DW_SAMPLER_DEPTH 20000 /* frames of a stack at most */
 
 struct dw_watched;
 struct dw_pending_sample;
@@ -33,12 +38,15 @@ struct dw_sampler {
     struct dw_tasks tasks;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
-    uint64_t listed_ns; /* when the threads were listed */
-    uint64_t cpu_ns;    /* of the process, when it was looked at last; 0: never */
-    uint64_t unspent_cpu_ns; /* CPU time that no sample stands for yet */
+    uint64_t listed_ns;                /* when the threads were listed */
+    uint64_t cpu_ns;                   /* of the process, when it was looked at last; 0: never */
+    uint64_t unspent_cpu_ns;           /* CPU time that no sample stands for yet */
     struct dw_pending_sample *pending; /* owned; samples whose CPU time is not known yet */
     uint32_t pending_count, pending_capacity;
-    uint64_t stops; /* readings that needed a thread to stand still */
+    struct dw_native_code native; /* when the log says that native frames are wanted */
+    struct dw_native_stack native_stack;
+    struct dw_merged_frame *merged; /* owned; room for the deepest stack */
+    uint64_t stops;                 /* readings that needed a thread to stand still */
 };
 
 /* The log's `sampling` says how. Errors are those of dw_target_open and dw_python_locate; a

@@ -93,8 +93,8 @@ static bool is_running(const struct dw_py_offsets *offsets, const uint8_t *bytes
                                      : dw_u32_at(bytes, offsets->frame_saved) == UINT32_MAX;
 }
 
-bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address,
-                        const uint8_t *bytes, struct dw_raw_frame *frame, uint64_t *previous)
+bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
+                        struct dw_raw_frame *frame, uint64_t *previous)
 {
     uint8_t owner = bytes[offsets->frame_owner];
     *frame = (struct dw_raw_frame){.address = address, .owner = owner};
@@ -110,12 +110,15 @@ bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address,
 
 void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame)
 {
-    if (frame->code && stack->count == stack->capacity)
+    struct dw_raw_frame *last = stack->count ? &stack->frames[stack->count - 1] : NULL;
+    if (frame->code && stack->count == stack->capacity) {
         stack->state = DW_STACK_CUT;
-    else if (frame->code)
+    } else if (frame->code) {
         stack->frames[stack->count++] = *frame;
-    else if (stack->count)
-        stack->frames[stack->count - 1].is_entry = true;
+    } else if (last && !last->is_entry) {
+        last->is_entry = true;
+        last->entry = frame->address;
+    }
 }
 
 /* Adds the frame, and moves *address to the one that called it. */

@@ -11,8 +11,9 @@
 struct dw_raw_frame {
     uint64_t address, code, instruction;
     uint8_t owner;
-    bool runs;     /* it executes itself: it waits for no Python function that it called */
-    bool is_entry; /* C code called it, not the Python code of the frame outside of it */
+    bool runs;      /* it executes itself: it waits for no Python function that it called */
+    bool is_entry;  /* C code called it, not the Python code of the frame outside of it */
+    uint64_t entry; /* then, from 3.12 on: the interpreter's frame for that, on the C stack */
 };
 
 enum dw_stack_state {
@@ -44,8 +45,8 @@ void dw_stack_reader_release(struct dw_stack_reader *reader);
 
 /* The frame in a copy of its bytes, and the address of the one that called it. False when it
  * cannot be one. A frame without code is one that only the interpreter knows. */
-bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address,
-                        const uint8_t *bytes, struct dw_raw_frame *frame, uint64_t *previous);
+bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
+                        struct dw_raw_frame *frame, uint64_t *previous);
 /* Appends it, or notes that what was appended last was called by C code. */
 void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame);
 

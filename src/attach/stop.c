@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "attach/stop.h"
 
+#include "native/registers.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +35,15 @@ bool dw_thread_stop(pid_t id, int *signal)
         return false;
     }
     return wait_for_stop(id, signal);
+}
+
+bool dw_thread_registers(pid_t id, struct dw_registers *registers)
+{
+    struct user_regs_struct user;
+    if (ptrace(PTRACE_GETREGS, id, NULL, &user))
+        return false;
+    dw_registers_of_user(&user, registers);
+    return true;
 }
 
 void dw_thread_let_go(pid_t id, int signal)

@@ -6,8 +6,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "native/unwind.h"
+
 /* False when it cannot be had: it ended, or somebody else traces it. */
 bool dw_thread_stop(pid_t id, int *signal);
+/* Of a thread that is stopped. */
+bool dw_thread_registers(pid_t id, struct dw_registers *registers);
 /* Lets it go on, with the signal that dw_thread_stop kept it from getting. */
 void dw_thread_let_go(pid_t id, int signal);
 

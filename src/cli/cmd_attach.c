@@ -33,6 +33,8 @@ static const char help[] =
     "  --rate HZ       samples a second (default: 100), or 'max'\n"
     "  --mode MODE     wall: elapsed time, waiting included (the default); cpu: CPU time\n"
     "  --subprocesses  children that run Python too, each in a file NAME.PID.dwell\n"
+    "  --native        native frames between the Python ones; stops each thread that runs, for\n"
+    "                  some hundred-thousandths of a second a sample\n"
     "  --timeline      keep every sample, not only sums\n"
     "  -q, --quiet     no report at the end\n"
     "\n"
@@ -151,6 +153,9 @@ static void report(struct attach *attach)
 static int run(struct attach *attach)
 {
     attach->is_shown = !attach->quiet && isatty(STDERR_FILENO);
+    if (attach->options.native && !attach->quiet)
+        fputs("dwell: with --native, threads that run are stopped for a moment for each sample\n",
+              stderr);
     int error = dw_recording_begin(&attach->recording, &attach->options, PATIENCE_NS);
     int status = 0;
     if (error == DW_ERR_IO) {
@@ -177,6 +182,7 @@ int dw_cmd_attach(int argc, char **argv)
         {.name = "rate", .letter = 'r', .value = &rate},
         {.name = "mode", .value = &mode},
         {.name = "subprocesses", .letter = 's', .flag = &attach.options.subprocesses},
+        {.name = "native", .letter = 'n', .flag = &attach.options.native},
         {.name = "timeline", .flag = &attach.options.timeline},
         {.name = "quiet", .letter = 'q', .flag = &attach.quiet},
         {.name = NULL},

@@ -307,6 +307,9 @@ static int load_and_show(char **files, struct request *request)
     for (enum dw_side side = 0; side < DW_SIDES && !status; side++) {
         request->options.files[side] = files[side];
         profiles[side] = dw_cli_load(files + side, 1, 0, &native, &status);
+        if (profiles[side] && dw_samples_are_counts(profiles[side]))
+            status =
+                dw_cli_usage("%s: holds numbers of samples, and diff compares times", files[side]);
     }
     const struct dw_profile *const both[DW_SIDES] = {profiles[DW_OLD], profiles[DW_NEW]};
     status = status ? DW_EXIT_USAGE : show(both, files, request);

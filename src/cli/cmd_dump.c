@@ -6,6 +6,7 @@
 #include "cli/dump_words.h"
 #include "cli/process_words.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #define MAX_DEPTH 20000
@@ -13,7 +14,7 @@
 #define PAUSE_NS 20000000 /* between tries: a Python takes about this long to start */
 
 static const char help[] =
-    "usage: dwell dump PID [--locals] [--json]\n"
+    "usage: dwell dump PID [--locals] [--native] [--json]\n"
     "\n"
     "Prints what every Python thread of a running process is doing: its name and state, who\n"
     "holds the GIL, and its frames, the innermost first. The process is neither stopped nor\n"
@@ -21,6 +22,8 @@ static const char help[] =
     "\n"
     "  --locals   the variables of each frame; values that are no number, text or None show\n"
     "             only their type and size, because nothing of the program's code is run\n"
+    "  --native   native frames between the Python ones; threads that run are stopped for that,\n"
+    "             for some hundred-thousandths of a second\n"
     "  --json     the same for programs\n"
     "\n"
     "examples:\n"
@@ -35,7 +38,8 @@ struct use {
     struct dw_target target;
     struct dw_python python;
     struct dw_dump dump;
-    bool locals, json;
+    struct dw_dump_options options;
+    bool json;
 };
 
 static void release(struct use *use)
@@ -50,7 +54,7 @@ static int read_once(struct use *use, pid_t pid)
     if (!error)
         error = dw_python_locate(&use->target, &use->python);
     if (!error)
-        error = dw_dump_read(&use->python, use->locals, MAX_DEPTH, &use->dump);
+        error = dw_dump_read(&use->python, &use->options, &use->dump);
     if (error != DW_ERR_NO_PROCESS && error != DW_ERR_PERMISSION &&
         !dw_target_is_alive(&use->target))
         error = DW_ERR_ENDED;
@@ -87,10 +91,11 @@ static int write_dump(const void *context, struct dw_out *out)
 
 int dw_cmd_dump(int argc, char **argv)
 {
-    struct use use = {0};
+    struct use use = {.options.max_depth = MAX_DEPTH};
     pid_t pid = 0;
     const struct dw_option options[] = {
-        {.name = "locals", .letter = 'l', .flag = &use.locals},
+        {.name = "locals", .letter = 'l', .flag = &use.options.locals},
+        {.name = "native", .letter = 'n', .flag = &use.options.native},
         {.name = "json", .letter = 'j', .flag = &use.json},
         {.name = NULL},
     };
@@ -103,6 +108,8 @@ int dw_cmd_dump(int argc, char **argv)
         return dw_cli_usage("dump needs one process id; see 'dwell dump --help'");
     if (dw_cli_parse_pid("dump", argv[1], &pid))
         return DW_EXIT_USAGE;
+    if (use.options.native)
+        fputs("dwell: with --native, threads that run are stopped for a moment\n", stderr);
     int error = read_process(&use, pid);
     int status = error ? dw_cli_process_trouble(pid, &use.python, error)
                        : dw_cli_write_with(write_dump, &use, argv[1], NULL);

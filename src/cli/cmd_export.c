@@ -22,6 +22,7 @@ static const char help[] =
     "\n"
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
+    "  dwell export run.dwell --to perfetto -o run.pftrace the same, when it is large\n"
     "  dwell export run.dwell --to speedscope              for www.speedscope.app\n"
     "  dwell export run.dwell --to svg -o run.svg          a flame graph\n"
     "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n"

@@ -146,8 +146,8 @@ static int print(struct top *top, uint64_t now_ns)
 
 static int watch_in_terminal(struct top *top)
 {
-    uint64_t drawn_ns = 0;
-    int error = 0;
+    uint64_t drawn_ns = 0, first_ns = dw_clock_ns(CLOCK_MONOTONIC) + KEYS_EVERY_NS;
+    int error = dw_recording_run(&top->recording, first_ns, &stopped);
     while (!error && !stopped && !top->recording.is_over) {
         uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
         bool is_due = now_ns - drawn_ns >= DRAW_EVERY_NS;

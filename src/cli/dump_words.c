@@ -2,8 +2,10 @@
 #include "cli/dump_words.h"
 
 #include "attach/describe.h"
+#include "native/demangle.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 static const char *state_word(char state)
 {
@@ -69,11 +71,26 @@ static void put_thread_line(const struct dw_dump *dump, const struct dw_dump_thr
                   thread->holds_gil ? ", holds the GIL" : "");
 }
 
+/* The name as people write it, on the heap; NULL when it stays as it is. */
+static char *readable_name(const struct dw_dump *dump, const struct dw_dump_frame *frame)
+{
+    const char *bytes = (const char *)text_at(dump, frame->function);
+    char *name = frame->is_native ? strndup(bytes, frame->function.size) : NULL;
+    char *readable = name ? dw_demangle(name, DW_DEMANGLE_SHORT) : NULL;
+    free(name);
+    return readable;
+}
+
 static void put_frame(const struct dw_dump *dump, const struct dw_dump_frame *frame,
                       struct dw_out *out)
 {
+    char *readable = readable_name(dump, frame);
     dw_out_text(out, "    ");
-    put_plain(dump, frame->function, out);
+    if (readable)
+        dw_out_printable(out, readable, strlen(readable));
+    else
+        put_plain(dump, frame->function, out);
+    free(readable);
     dw_out_text(out, " (");
     put_plain(dump, frame->file, out);
     if (frame->line)
@@ -150,10 +167,17 @@ static void put_json_locals(const struct dw_dump *dump, const struct dw_dump_fra
 static void put_json_frame(const struct dw_dump *dump, const struct dw_dump_frame *frame,
                            struct dw_out *out)
 {
+    char *readable = readable_name(dump, frame);
     dw_out_char(out, '{');
-    put_quoted(dump, "function", frame->function, out);
+    put_key(out, "function");
+    if (readable)
+        dw_out_json_string(out, readable, strlen(readable));
+    else
+        dw_out_json_string(out, text_at(dump, frame->function), frame->function.size);
+    free(readable);
     dw_out_text(out, ", ");
     put_quoted(dump, "file", frame->file, out);
+    dw_out_printf(out, ", \"native\": %s", frame->is_native ? "true" : "false");
     if (frame->line)
         dw_out_printf(out, ", \"line\": %" PRIu32 ", \"locals\": [", frame->line);
     else

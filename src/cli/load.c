@@ -9,6 +9,7 @@
 #include "log/reader.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 int dw_cli_usage(const char *format, ...)
 {
@@ -35,6 +36,14 @@ static bool can_go_on(int error)
            error == DW_ERR_VERSION || error == DW_ERR_DAMAGED;
 }
 
+static uint64_t written_ns(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return 0;
+    return (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
+}
+
 /* A log, or what another tool wrote. */
 static int read_file(const char *path, unsigned flags, struct dw_profile *profile)
 {
@@ -43,9 +52,19 @@ static int read_file(const char *path, unsigned flags, struct dw_profile *profil
     if (error != DW_ERR_NOT_DWELL || dw_file_open(path, &file))
         return error;
     const char *slash = strrchr(path, '/');
-    error = dw_import(file.data, file.size, slash ? slash + 1 : path, profile);
+    error = dw_import(file.data, file.size, slash ? slash + 1 : path, written_ns(path), profile);
     dw_file_close(&file);
     return error;
+}
+
+/* Numbers of samples and times have no sum. */
+static bool is_mixed(const struct dw_profile *profile)
+{
+    uint32_t counted = 0;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        counted += profile->processes[i].is_sampled &&
+                   profile->processes[i].sampling.mode == DW_SAMPLE_COUNTS;
+    return counted && counted < profile->process_count;
 }
 
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status)
@@ -66,6 +85,11 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
             loaded = false;
             break;
         }
+    }
+    if (loaded && is_mixed(profile)) {
+        dw_cli_usage("some files hold times, others numbers of samples: these cannot be added up");
+        *status = DW_EXIT_TROUBLE;
+        loaded = false;
     }
     if (loaded)
         return profile;

@@ -5,8 +5,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MAX_RATE_HZ 1e6
+#define REPORT_ROWS 25
 
 int dw_cli_parse_rate(const char *word, uint64_t *period_ns)
 {
@@ -49,5 +51,17 @@ void dw_cli_put_sampling(const struct dw_recording_numbers *numbers, uint64_t pe
 
 void dw_cli_report_samples(const char *path)
 {
-    (void)path;
+    int status = 0;
+    struct dw_out out;
+    struct dw_sample_options samples = {.limit = REPORT_ROWS};
+    struct dw_lens_options options = {.samples = &samples};
+    char *files[] = {(char *)(uintptr_t)path};
+    struct dw_profile *profile = dw_cli_load(files, 1, 0, &(struct dw_native_words){0}, &status);
+    if (!profile)
+        return;
+    dw_out_init_fd(&out, STDERR_FILENO);
+    if (dw_samples_are_in(profile))
+        dw_sample_table.write(profile, &options, &out);
+    dw_out_close(&out);
+    dw_profile_free(profile);
 }

@@ -8,7 +8,7 @@
 #define CLEAR_BELOW "\033[J"
 #define REVERSE "\033[7m"
 #define PLAIN "\033[0m"
-#define COLUMN_WIDTH 37 /* of the numbers before a name */
+#define COLUMN_WIDTH 38 /* of the numbers before a name */
 #define HEAD_ROWS 4
 
 static const char *const help_lines[] = {

@@ -2,7 +2,6 @@
  * Collapsed stacks: "a;b;c 12", outermost first. The number may be of samples, of bytes or of
  * microseconds, and nothing says which: it is kept as a number. Frames are names, or
  * "name (file.py:12)" as samplers of Python write them. */
-#define _GNU_SOURCE
 #include "import/foreign.h"
 
 #include <string.h>
@@ -12,7 +11,7 @@
 /* Cuts the number off the end of the line. */
 static bool split_line(struct dw_string line, struct dw_string *stack, uint64_t *count)
 {
-    const char *space = line.size ? memrchr(line.bytes, ' ', line.size) : NULL;
+    const char *space = dw_text_last(line, ' ');
     if (!space || space == line.bytes)
         return false;
     struct dw_string number = {space + 1, line.size - (size_t)(space + 1 - line.bytes)};
@@ -44,8 +43,8 @@ bool dw_collapsed_is(struct dw_string text)
 static void split_name(struct dw_string text, struct dw_string *name, struct dw_string *file,
                        uint64_t *line)
 {
-    const char *open = memrchr(text.bytes, '(', text.size);
-    const char *colon = memrchr(text.bytes, ':', text.size);
+    const char *open = dw_text_last(text, '(');
+    const char *colon = dw_text_last(text, ':');
     *name = text;
     *file = (struct dw_string){"", 0};
     *line = 0;

@@ -31,12 +31,13 @@ static void describe(struct dw_foreign *foreign, struct dw_process *process, con
                              dw_foreign_string(foreign, value)};
 }
 
-/* Not a time at all: nothing is known of when it ran. */
+/* When it ran is not known, but that it was before this was written. */
 static struct dw_process process_of(const struct dw_foreign *foreign, uint64_t pid)
 {
     struct dw_process process = {
         .pid = pid, .ended = true, .is_sampled = true, .sampling = foreign->sampling};
     uint64_t identity[] = {foreign->identity, dw_hash_mix(pid ^ foreign->identity)};
+    process.first_clock.wall_ns = process.last_clock.wall_ns = foreign->written_ns;
     memcpy(process.uuid, identity, sizeof process.uuid);
     return process;
 }
@@ -111,7 +112,7 @@ void dw_foreign_lose(struct dw_foreign *foreign, size_t bytes)
 dw_string_id dw_foreign_object_name(struct dw_foreign *foreign, struct dw_string path)
 {
     char name[256];
-    const char *slash = path.size ? memrchr(path.bytes, '/', path.size) : NULL;
+    const char *slash = dw_text_last(path, '/');
     const char *base = slash ? slash + 1 : path.bytes;
     size_t size = path.size - (size_t)(base - path.bytes);
     if (size > sizeof name - 2)
@@ -136,6 +137,11 @@ bool dw_text_line(struct dw_string *text, struct dw_string *line)
         line->size--;
     *text = (struct dw_string){text->bytes + taken, text->size - taken};
     return true;
+}
+
+const char *dw_text_last(struct dw_string text, char c)
+{
+    return text.size ? memrchr(text.bytes, c, text.size) : NULL;
 }
 
 static unsigned digit_of(char c)

@@ -8,6 +8,7 @@
 struct dw_foreign {
     struct dw_profile *profile;
     const char *name;
+    uint64_t written_ns;
     uint64_t identity; /* by the bytes, so that the same file is not added twice */
     uint32_t first_process, first_thread;
     struct dw_sampling sampling; /* of all processes, without `taken` */
@@ -43,6 +44,8 @@ dw_string_id dw_foreign_object_name(struct dw_foreign *foreign, struct dw_string
 bool dw_text_line(struct dw_string *text, struct dw_string *line);
 /* A number at the start of the text, which moves *text behind it. */
 bool dw_text_number(struct dw_string *text, unsigned base, uint64_t *number);
+/* Where the character is last; NULL: nowhere. */
+const char *dw_text_last(struct dw_string text, char c);
 /* Whether the text begins so; moves behind it then. */
 bool dw_text_skip(struct dw_string *text, const char *prefix);
 

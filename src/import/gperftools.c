@@ -138,7 +138,7 @@ static void add_module(struct reading *reading, struct mapping *mapping)
         return;
     }
     dw_object_open(&mapping->object, dw_profile_string(profile, mapping->path).bytes,
-                   mapping->start, mapping->offset);
+                   mapping->start, mapping->offset, reading->foreign->written_ns);
     profile->modules[profile->module_count++] = (struct dw_module){
         .process = reading->process,
         .path = mapping->path,

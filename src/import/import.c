@@ -15,12 +15,14 @@ static bool is_known(const struct dw_profile *profile, uint64_t identity)
 }
 
 /* One part of a format can be taken for another, so the order matters: the stricter first. */
-int dw_import(const void *bytes, size_t size, const char *name, struct dw_profile *profile)
+int dw_import(const void *bytes, size_t size, const char *name, uint64_t written_ns,
+              struct dw_profile *profile)
 {
     struct dw_string text = {bytes, size};
     struct dw_foreign foreign = {
         .profile = profile,
         .name = name,
+        .written_ns = written_ns,
         .identity = dw_hash_bytes(bytes, size),
         .first_process = profile->process_count,
         .first_thread = profile->thread_count,

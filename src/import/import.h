@@ -6,9 +6,11 @@
 
 #include "model/profile.h"
 
-/* Adds what the bytes hold; `name` is what to call the program when they do not say. What could
+/* Adds what the bytes hold; `name` is what to call the program when they do not say, and
+ * `written_ns` when they were written, which is after the program ran. What could
  * not be understood of them counts as losses. DW_ERR_NOT_DWELL when they are none of these, and
  * the profile is then as it was. */
-int dw_import(const void *bytes, size_t size, const char *name, struct dw_profile *profile);
+int dw_import(const void *bytes, size_t size, const char *name, uint64_t written_ns,
+              struct dw_profile *profile);
 
 #endif

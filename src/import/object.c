@@ -41,21 +41,30 @@ static uint64_t find_bias(int fd, uint64_t start, uint64_t offset)
     return start - address;
 }
 
+static bool is_newer(const struct stat *status, uint64_t written_ns)
+{
+    uint64_t changed_ns =
+        (uint64_t)status->st_mtim.tv_sec * 1000000000u + (uint64_t)status->st_mtim.tv_nsec;
+    return changed_ns > written_ns;
+}
+
 /* The path comes from a file: it may be a pipe or worse. */
-static int open_regular(const char *path)
+static int open_unchanged(const char *path, uint64_t written_ns)
 {
     struct stat status;
     int fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (fd >= 0 && (fstat(fd, &status) || !S_ISREG(status.st_mode))) {
+    if (fd >= 0 &&
+        (fstat(fd, &status) || !S_ISREG(status.st_mode) || is_newer(&status, written_ns))) {
         close(fd);
         return -1;
     }
     return fd;
 }
 
-void dw_object_open(struct dw_object *object, const char *path, uint64_t start, uint64_t offset)
+void dw_object_open(struct dw_object *object, const char *path, uint64_t start, uint64_t offset,
+                    uint64_t written_ns)
 {
-    int fd = open_regular(path);
+    int fd = open_unchanged(path, written_ns);
     *object = (struct dw_object){.bias = start - offset};
     if (fd < 0)
         return;

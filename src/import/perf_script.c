@@ -2,7 +2,6 @@
  * The output of `perf script`: a line that says who was sampled, when and by which event, then
  * a line for each frame, the innermost first, then an empty line. Samples of a clock weigh
  * their period, which is nanoseconds; those of other events are counted. */
-#define _GNU_SOURCE
 #include "import/foreign.h"
 
 #include "base/grow.h"
@@ -53,22 +52,26 @@ static bool is_time(struct dw_string word)
            dw_text_number(&word, 10, &number) && dw_text_skip(&word, ":") && !word.size;
 }
 
+static bool is_number(struct dw_string word, uint64_t *number)
+{
+    return dw_text_number(&word, 10, number) && !word.size;
+}
+
 /* "[003]", a time, "250000", then "cpu-clock:pppH:"; all but the last may be missing. */
 static bool parse_event(struct dw_string rest, struct header *header)
 {
-    for (;;) {
-        struct dw_string word = next_word(&rest), number = word;
-        if (!word.size)
-            return false;
-        if (*word.bytes == '[' || is_time(word))
-            continue;
-        if (dw_text_number(&number, 10, &header->period) && !number.size)
-            continue;
-        header->event = (struct dw_string){word.bytes, 0};
-        while (header->event.size < word.size && word.bytes[header->event.size] != ':')
-            header->event.size++;
-        return header->event.size > 0 && header->event.size < word.size;
-    }
+    struct dw_string word = next_word(&rest);
+    if (word.size && *word.bytes == '[')
+        word = next_word(&rest);
+    if (is_time(word))
+        word = next_word(&rest);
+    if (is_number(word, &header->period))
+        word = next_word(&rest);
+    header->event = (struct dw_string){word.bytes, 0};
+    while (header->event.size < word.size && word.bytes[header->event.size] != ':')
+        header->event.size++;
+    return header->event.size > 0 && header->event.size < word.size && *word.bytes != '[' &&
+           !is_time(word);
 }
 
 /* The name of a program may have spaces and digits, so every word is tried as the ids. */
@@ -100,13 +103,12 @@ static bool parse_frame(struct dw_string line, struct frame_line *frame)
     if (text.size == line.size || !dw_text_number(&text, 16, &frame->address) ||
         !dw_text_skip(&text, " ") || !text.size || text.bytes[text.size - 1] != ')')
         return false;
-    const char *open = memrchr(text.bytes, '(', text.size);
+    const char *open = dw_text_last(text, '(');
     if (!open)
         return false;
     frame->object = (struct dw_string){open + 1, (size_t)(text.bytes + text.size - open - 2)};
     frame->symbol = trimmed((struct dw_string){text.bytes, (size_t)(open - text.bytes)});
-    const char *plus =
-        frame->symbol.size ? memrchr(frame->symbol.bytes, '+', frame->symbol.size) : NULL;
+    const char *plus = dw_text_last(frame->symbol, '+');
     struct dw_string offset = {plus ? plus + 1 : "", 0};
     offset.size = plus ? frame->symbol.size - (size_t)(plus + 1 - frame->symbol.bytes) : 0;
     if (plus > frame->symbol.bytes && dw_text_skip(&offset, "0x"))

@@ -2,115 +2,47 @@
  * The timeline as Chrome Trace Event JSON, for Perfetto and chrome://tracing.
  * Entries are B and E events, which nest by themselves for each (pid, tid); two
  * processes or threads with the same number get different ones here. */
-#define _GNU_SOURCE
 #include "base/error.h"
 #include "lens/event_walk.h"
 #include "lens/lens.h"
 #include "lens/name_cache.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
+#include "lens/slice_walk.h"
+#include "lens/track_numbers.h"
 
 #include <stdlib.h>
-
-#define FREE_NUMBERS (1u << 22) /* above every pid and tid of Linux */
 
 struct chrome {
     const struct dw_profile *profile;
     struct dw_out *out;
     struct dw_event_walk walk;
+    struct dw_slice_walk samples;
     struct dw_name_cache names;
-    uint64_t *pids, *tids; /* of each process and thread, all different */
-    uint32_t *order;       /* of the threads */
-    struct dw_out place;   /* `,"pid":1,"tid":2,"ts":` of the current thread */
+    struct dw_track_numbers numbers;
+    uint32_t *order;     /* of the threads */
+    struct dw_out place; /* `,"pid":1,"tid":2,"ts":` of the current thread */
 };
-
-/* An owner of a number: a process, or a thread within a process. */
-struct claim {
-    uint64_t group, number;
-    uint32_t rank; /* who comes first keeps the number */
-    uint32_t owner;
-};
-
-static int compare_claims(const void *left, const void *right)
-{
-    const struct claim *a = left, *b = right;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-/* Numbers above those of Linux are for the second and later claims, skipping any in use. */
-static void settle(struct claim *claims, uint32_t count, uint64_t *numbers)
-{
-    qsort(claims, count, sizeof *claims, compare_claims);
-    uint64_t next = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (claims[i].number >= next && claims[i].number < UINT32_MAX)
-            next = claims[i].number + 1;
-    if (next < FREE_NUMBERS)
-        next = FREE_NUMBERS;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct claim *claim = &claims[i];
-        bool taken = i && claim->group == claim[-1].group && claim->number == claim[-1].number;
-        numbers[claim->owner] = taken ? next++ : claim->number;
-    }
-}
-
-static int settle_pids(struct chrome *chrome)
-{
-    uint32_t count = chrome->profile->process_count;
-    uint32_t *order = NULL;
-    struct claim *claims = malloc((count + 1u) * sizeof *claims);
-    chrome->pids = malloc((count + 1u) * sizeof *chrome->pids);
-    int error = claims && chrome->pids ? 0 : DW_ERR_MEMORY;
-    if (!error)
-        error = dw_roster_processes(chrome->profile, &order);
-    for (uint32_t i = 0; !error && i < count; i++)
-        claims[i] = (struct claim){0, chrome->profile->processes[order[i]].pid, i, order[i]};
-    if (!error)
-        settle(claims, count, chrome->pids);
-    free(order);
-    free(claims);
-    return error;
-}
-
-static int settle_tids(struct chrome *chrome)
-{
-    uint32_t count = chrome->profile->thread_count;
-    struct claim *claims = malloc((count + 1u) * sizeof *claims);
-    chrome->tids = malloc((count + 1u) * sizeof *chrome->tids);
-    int error = claims && chrome->tids ? 0 : DW_ERR_MEMORY;
-    for (uint32_t i = 0; !error && i < count; i++) {
-        const struct dw_thread *thread = &chrome->profile->threads[chrome->order[i]];
-        claims[i] = (struct claim){thread->process, thread->tid, i, chrome->order[i]};
-    }
-    if (!error)
-        settle(claims, count, chrome->tids);
-    free(claims);
-    return error;
-}
 
 static int chrome_init(struct chrome *chrome)
 {
     int error = dw_event_walk_init(&chrome->walk, chrome->profile);
     if (!error)
+        error = dw_slice_walk_init(&chrome->samples, chrome->profile, chrome->walk.epoch_ns);
+    if (!error)
         error = dw_name_cache_init(&chrome->names, chrome->profile);
     if (!error)
         error = dw_roster_threads(chrome->profile, &chrome->order);
-    if (!error)
-        error = settle_pids(chrome);
-    return error ? error : settle_tids(chrome);
+    return error ? error : dw_track_numbers_make(chrome->profile, &chrome->numbers);
 }
 
 static void chrome_release(struct chrome *chrome)
 {
     dw_event_walk_release(&chrome->walk);
+    dw_slice_walk_release(&chrome->samples);
     dw_name_cache_release(&chrome->names);
     dw_out_close(&chrome->place);
-    free(chrome->pids);
-    free(chrome->tids);
+    dw_track_numbers_release(&chrome->numbers);
     free(chrome->order);
 }
 
@@ -120,7 +52,7 @@ static void put_metadata(struct chrome *chrome, uint32_t process, uint64_t tid, 
     dw_out_text(chrome->out, "{\"name\":\"");
     dw_out_text(chrome->out, kind);
     dw_out_text(chrome->out, "\",\"ph\":\"M\",\"pid\":");
-    dw_out_u64(chrome->out, chrome->pids[process]);
+    dw_out_u64(chrome->out, chrome->numbers.pids[process]);
     dw_out_text(chrome->out, ",\"tid\":");
     dw_out_u64(chrome->out, tid);
     dw_out_text(chrome->out, ",\"args\":{\"name\":");
@@ -145,7 +77,7 @@ static void put_names(struct chrome *chrome)
         }
         dw_buffer_clear(&label.buffer);
         dw_roster_put_thread(&label, profile, thread);
-        put_metadata(chrome, process, chrome->tids[thread], "thread_name", &label);
+        put_metadata(chrome, process, chrome->numbers.tids[thread], "thread_name", &label);
     }
     dw_out_close(&label);
 }
@@ -192,14 +124,30 @@ static void put_step(void *context, const struct dw_step *step)
     }
 }
 
+static void put_sampled(void *context, bool opens, dw_frame_id frame, uint64_t time_ns)
+{
+    struct chrome *chrome = context;
+    const size_t *start = &chrome->names.starts[frame];
+    dw_out_text(chrome->out, opens ? ",\n{\"name\":" : ",\n{\"ph\":\"E\"");
+    if (opens) {
+        dw_out_write(chrome->out, chrome->names.text.buffer.data + start[0], start[1] - start[0]);
+        dw_out_text(chrome->out, ",\"ph\":\"B\"");
+    }
+    put_place(chrome, time_ns);
+    dw_out_char(chrome->out, '}');
+}
+
+/* Regions and samples of one thread would not nest: a recording has one or the other. */
 static int put_thread(struct chrome *chrome, uint32_t thread)
 {
     dw_buffer_clear(&chrome->place.buffer);
     dw_out_text(&chrome->place, ",\"pid\":");
-    dw_out_u64(&chrome->place, chrome->pids[chrome->profile->threads[thread].process]);
+    dw_out_u64(&chrome->place, chrome->numbers.pids[chrome->profile->threads[thread].process]);
     dw_out_text(&chrome->place, ",\"tid\":");
-    dw_out_u64(&chrome->place, chrome->tids[thread]);
+    dw_out_u64(&chrome->place, chrome->numbers.tids[thread]);
     dw_out_text(&chrome->place, ",\"ts\":");
+    if (!dw_event_walk_has(&chrome->walk, thread))
+        dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
     return dw_event_walk_thread(&chrome->walk, thread, put_step, chrome);
 }
 
@@ -223,7 +171,7 @@ static int write_chrome(const struct dw_profile *profile, const struct dw_lens_o
                         struct dw_out *out)
 {
     (void)options;
-    if (!profile->block_count)
+    if (!profile->block_count && !dw_slice_walk_can(profile))
         return DW_ERR_NO_TIMELINE;
     struct chrome chrome = {.profile = profile, .out = out};
     dw_out_init_memory(&chrome.place);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lens/html_text.h"
 #include "lens/line_column.h"
+#include "lens/stack_tree.h"
 
 #include <inttypes.h>
 
@@ -104,8 +105,8 @@ static void put_function(struct data *data, const struct dw_line_listing *functi
 int dw_html_put_lines(struct dw_out *out, const struct dw_profile *profile)
 {
     struct dw_line_list list;
-    if (!dw_lines_are_in(profile))
-        return 0;
+    if (!dw_lines_are_in(profile) || dw_samples_are_counts(profile))
+        return 0; /* the page would tell numbers of samples as times */
     int error = dw_line_list_make(profile, NULL, &list);
     if (error)
         return error;

@@ -11,6 +11,7 @@
     LENS(html)                                                                                     \
     LENS(svg)                                                                                      \
     LENS(chrome)                                                                                   \
+    LENS(perfetto)                                                                                 \
     LENS(speedscope)                                                                               \
     LENS(collapsed)                                                                                \
     LENS(pprof)                                                                                    \

@@ -70,7 +70,8 @@ void dw_pprof_label_thread(struct dw_pprof *pprof, uint32_t index)
     dw_buffer_clear(&pprof->labels);
     if (name.size)
         add_label(pprof, "thread", LABEL_TEXT, dw_pprof_string(pprof, name));
-    add_label(pprof, "thread id", LABEL_NUMBER, dw_pprof_number(thread->tid));
+    if (thread->tid)
+        add_label(pprof, "thread id", LABEL_NUMBER, dw_pprof_number(thread->tid));
     if (profile->process_count < 2)
         return;
     add_label(pprof, "process id", LABEL_NUMBER,

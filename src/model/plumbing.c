@@ -94,8 +94,19 @@ static int hide(struct hiding *hiding)
     return error;
 }
 
+/* Profiles of other tools may show Python by nothing but its interpreter. */
+static bool has_python(const struct dw_profile *profile)
+{
+    for (dw_place_id i = 1; i < profile->places.count; i++)
+        if (profile->frames.frames[profile->places.places[i].frame].kind == DW_FRAME_FUNCTION)
+            return true;
+    return false;
+}
+
 int dw_samples_hide_plumbing(struct dw_profile *profile)
 {
+    if (!has_python(profile))
+        return 0;
     struct hiding hiding = {
         .profile = profile,
         .is_interpreter = calloc(profile->module_count + 1u, sizeof(bool)),

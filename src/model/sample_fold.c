@@ -210,7 +210,10 @@ static int make_room(struct fold *fold)
 int dw_samples_fold(struct dw_profile *profile)
 {
     struct fold fold = {.profile = profile};
-    int error = profile->stacks.count > 1 ? make_room(&fold) : 0;
+    bool has_samples = false;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        has_samples |= profile->threads[i].samples.count > 0;
+    int error = has_samples ? make_room(&fold) : 0;
     for (uint32_t i = 0; i < profile->thread_count && !error; i++)
         if (profile->threads[i].samples.count)
             error = fold_thread(&fold, i);

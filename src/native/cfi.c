@@ -5,7 +5,7 @@
 #include "native/cfi_x86_64.h"
 
 #define MAX_INSTRUCTIONS 20000
-#define MAX_REMEMBERED 8
+#define MAX_REMEMBERED 4
 
 enum {
     CFA_SET_LOC = 0x01,
@@ -56,7 +56,7 @@ struct row {
 
 struct machine {
     const struct dw_eh_record *record;
-    struct dw_cfi_cursor cursor;
+    struct dw_cfi_cursor *cursor;
     uint64_t target, location;
     uint32_t left, remembered_count;
     struct row row, initial, remembered[MAX_REMEMBERED];
@@ -93,7 +93,7 @@ static void save_at(struct machine *machine, uint64_t column, uint8_t base, uint
 static void save_by_expression(struct machine *machine, uint64_t column)
 {
     struct dw_cfi_value value;
-    bool followed = dw_cfi_evaluate(&machine->cursor, machine->target, true, &value);
+    bool followed = dw_cfi_evaluate(machine->cursor, machine->target, true, &value);
     if (followed && !value.is_indirect && value.base != DW_BASE_NONE)
         save_at(machine, column, value.base, value.offset);
     else
@@ -115,14 +115,14 @@ static void define_cfa(struct machine *machine, uint64_t base, uint64_t offset)
 static void define_cfa_by_expression(struct machine *machine)
 {
     struct row *row = &machine->row;
-    row->is_cfa_known = dw_cfi_evaluate(&machine->cursor, machine->target, false, &row->cfa) &&
+    row->is_cfa_known = dw_cfi_evaluate(machine->cursor, machine->target, false, &row->cfa) &&
                         row->cfa.base < DW_REGISTER_COUNT;
 }
 
 static void remember(struct machine *machine)
 {
     if (machine->remembered_count == MAX_REMEMBERED)
-        machine->cursor.failed = true;
+        machine->cursor->failed = true;
     else
         machine->remembered[machine->remembered_count++] = machine->row;
 }
@@ -130,7 +130,7 @@ static void remember(struct machine *machine)
 static void recall(struct machine *machine)
 {
     if (!machine->remembered_count)
-        machine->cursor.failed = true;
+        machine->cursor->failed = true;
     else
         machine->row = machine->remembered[--machine->remembered_count];
 }
@@ -148,13 +148,13 @@ static uint64_t scaled(const struct machine *machine, uint64_t units)
 
 static uint64_t signed_operand(struct machine *machine)
 {
-    return (uint64_t)dw_cfi_sleb(&machine->cursor);
+    return (uint64_t)dw_cfi_sleb(machine->cursor);
 }
 
 /* Instructions that define the CFA; false when it is another. */
 static bool execute_for_cfa(struct machine *machine, uint8_t op)
 {
-    struct dw_cfi_cursor *cursor = &machine->cursor;
+    struct dw_cfi_cursor *cursor = machine->cursor;
     struct dw_cfi_value *cfa = &machine->row.cfa;
     uint64_t base;
     switch (op) {
@@ -179,7 +179,7 @@ static bool execute_for_cfa(struct machine *machine, uint8_t op)
 /* Instructions on one column, which is their first operand. */
 static void execute_for_column(struct machine *machine, uint8_t op)
 {
-    struct dw_cfi_cursor *cursor = &machine->cursor;
+    struct dw_cfi_cursor *cursor = machine->cursor;
     uint64_t column = dw_cfi_uleb(cursor);
     uint64_t units;
     struct dw_cfi_value unused;
@@ -216,7 +216,7 @@ static void execute_for_column(struct machine *machine, uint8_t op)
 
 static void execute_secondary(struct machine *machine, uint8_t op)
 {
-    struct dw_cfi_cursor *cursor = &machine->cursor;
+    struct dw_cfi_cursor *cursor = machine->cursor;
     switch (op) {
     case 0: break;
     case CFA_ADVANCE_LOC1: advance(machine, dw_cfi_fixed(cursor, 1)); break;
@@ -237,13 +237,13 @@ static void execute_secondary(struct machine *machine, uint8_t op)
 
 static void execute(struct machine *machine)
 {
-    uint8_t op = dw_cfi_byte(&machine->cursor), low = op & (uint8_t)~CFA_PRIMARY;
+    uint8_t op = dw_cfi_byte(machine->cursor), low = op & (uint8_t)~CFA_PRIMARY;
     uint64_t units;
     switch (op & CFA_PRIMARY) {
     case CFA_ADVANCE_LOC: advance(machine, low); break;
     case CFA_RESTORE: restore(machine, low); break;
     case CFA_OFFSET:
-        units = dw_cfi_uleb(&machine->cursor);
+        units = dw_cfi_uleb(machine->cursor);
         save_at(machine, low, DW_BASE_CFA, scaled(machine, units));
         break;
     default: execute_secondary(machine, op); break;
@@ -251,16 +251,15 @@ static void execute(struct machine *machine)
 }
 
 /* The row in force at the target is what stands when the next one would begin beyond it. */
-static bool run(struct machine *machine, uint64_t start, uint64_t end)
+static bool run(struct machine *machine, struct dw_cfi_cursor *cursor)
 {
-    dw_cfi_cursor_init(&machine->cursor, machine->cursor.source, start, end);
-    while (!machine->cursor.failed && machine->cursor.at < end &&
-           machine->location <= machine->target) {
+    machine->cursor = cursor;
+    while (!cursor->failed && cursor->at < cursor->end && machine->location <= machine->target) {
         if (!machine->left--)
             return false;
         execute(machine);
     }
-    return !machine->cursor.failed;
+    return !cursor->failed;
 }
 
 static struct dw_cfi_slot finished_slot(const struct row *row, enum slot_index index)
@@ -290,16 +289,12 @@ static bool finish(const struct machine *machine, struct dw_cfi_rule *rule)
                            (made.pc.where == DW_CFI_AT_CFA || made.pc.where == DW_CFI_AT_SP));
 }
 
-bool dw_cfi_run(const struct dw_cfi_source *source, const struct dw_eh_record *record,
-                uint64_t address, struct dw_cfi_rule *rule)
+bool dw_cfi_run(struct dw_eh_record *record, uint64_t address, struct dw_cfi_rule *rule)
 {
-    struct machine machine = {.record = record,
-                              .cursor.source = source,
-                              .target = address,
-                              .location = record->start,
-                              .left = MAX_INSTRUCTIONS};
-    if (!run(&machine, record->first_program, record->first_end))
+    struct machine machine = {
+        .record = record, .target = address, .location = record->start, .left = MAX_INSTRUCTIONS};
+    if (!run(&machine, &record->cie))
         return false;
     machine.initial = machine.row;
-    return run(&machine, record->program, record->program_end) && finish(&machine, rule);
+    return run(&machine, &record->fde) && finish(&machine, rule);
 }

@@ -7,8 +7,7 @@
 #include "native/cfi_rule.h"
 #include "native/eh_frame.h"
 
-/* False where the instructions say nothing that can be followed. */
-bool dw_cfi_run(const struct dw_cfi_source *source, const struct dw_eh_record *record,
-                uint64_t address, struct dw_cfi_rule *rule);
+/* False where the instructions say nothing that can be followed. Uses the record up. */
+bool dw_cfi_run(struct dw_eh_record *record, uint64_t address, struct dw_cfi_rule *rule);
 
 #endif

@@ -21,12 +21,11 @@ enum {
     SLOT_BITS = 13,
 };
 
-#define WORD_BYTES 8
-
 static bool fits(int32_t offset, uint32_t bits)
 {
     int32_t limit = 1 << (bits - 1);
-    return offset % WORD_BYTES == 0 && offset / WORD_BYTES >= -limit && offset / WORD_BYTES < limit;
+    return offset % DW_WORD_BYTES == 0 && offset / DW_WORD_BYTES >= -limit &&
+           offset / DW_WORD_BYTES < limit;
 }
 
 static uint64_t put_flag(bool flag, uint32_t at)
@@ -37,7 +36,7 @@ static uint64_t put_flag(bool flag, uint32_t at)
 static uint64_t put_offset(int32_t offset, uint32_t at, uint32_t bits)
 {
     uint64_t mask = (UINT64_C(1) << bits) - 1;
-    return ((uint64_t)(offset / WORD_BYTES) & mask) << at;
+    return ((uint64_t)(offset / DW_WORD_BYTES) & mask) << at;
 }
 
 static bool get_flag(uint64_t word, uint32_t at)
@@ -47,14 +46,15 @@ static bool get_flag(uint64_t word, uint32_t at)
 
 static int32_t get_offset(uint64_t word, uint32_t at, uint32_t bits)
 {
-    return (int32_t)((int64_t)(word << (64 - at - bits)) >> (64 - bits)) * WORD_BYTES;
+    return (int32_t)((int64_t)(word << (64 - at - bits)) >> (64 - bits)) * DW_WORD_BYTES;
 }
 
 static bool is_packable(const struct dw_cfi_rule *rule)
 {
-    bool is_pc_usual = rule->pc.where == DW_CFI_AT_SP ? rule->pc.offset == rule->offset + WORD_BYTES
-                                                      : rule->pc.offset == -WORD_BYTES;
-    bool is_beyond_usual = rule->beyond == 0 || rule->beyond == WORD_BYTES;
+    bool is_pc_usual = rule->pc.where == DW_CFI_AT_SP
+                           ? rule->pc.offset == rule->offset + DW_WORD_BYTES
+                           : rule->pc.offset == -DW_WORD_BYTES;
+    bool is_beyond_usual = rule->beyond == 0 || rule->beyond == DW_WORD_BYTES;
     return is_pc_usual && is_beyond_usual && fits(rule->offset, OFFSET_BITS) &&
            fits(rule->fp.offset, SLOT_BITS) && fits(rule->rbx.offset, SLOT_BITS);
 }
@@ -85,12 +85,12 @@ void dw_cfi_unpack(uint64_t word, struct dw_cfi_rule *rule)
     rule->is_indirect = get_flag(word, IS_INDIRECT_AT);
     rule->is_end = get_flag(word, IS_END_AT);
     rule->is_signal = get_flag(word, IS_SIGNAL_AT);
-    rule->beyond = get_flag(word, IS_BEYOND_AT) ? WORD_BYTES : 0;
+    rule->beyond = get_flag(word, IS_BEYOND_AT) ? DW_WORD_BYTES : 0;
     rule->base = (uint8_t)(word >> BASE_AT & ((1u << BASE_BITS) - 1));
     rule->offset = get_offset(word, OFFSET_AT, OFFSET_BITS);
     rule->fp = get_slot(word, FP_WHERE_AT, FP_AT);
     rule->rbx = get_slot(word, RBX_WHERE_AT, RBX_AT);
     rule->pc = get_flag(word, IS_CONTEXT_AT)
-                   ? (struct dw_cfi_slot){DW_CFI_AT_SP, rule->offset + WORD_BYTES}
-                   : (struct dw_cfi_slot){DW_CFI_AT_CFA, -WORD_BYTES};
+                   ? (struct dw_cfi_slot){DW_CFI_AT_SP, rule->offset + DW_WORD_BYTES}
+                   : (struct dw_cfi_slot){DW_CFI_AT_CFA, -DW_WORD_BYTES};
 }

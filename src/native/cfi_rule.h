@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define DW_WORD_BYTES 8
+
 enum dw_cfi_where {
     DW_CFI_SAME,   /* still in the register */
     DW_CFI_AT_CFA, /* in memory at the CFA + offset */

@@ -18,7 +18,7 @@ struct wanted {
     uint32_t link_crc;
 };
 
-bool dw_debug_file_has_crc(int fd, uint32_t crc)
+static bool has_crc(int fd, uint32_t crc)
 {
     uint8_t bytes[16384];
     ssize_t got;
@@ -53,7 +53,7 @@ static bool belongs(const struct wanted *wanted, int fd)
     uint32_t id_size = wanted->elf->build_id_size;
     bool result = id_size && debug.build_id_size
                       ? dw_elf_has_build_id(&debug, wanted->elf->build_id, id_size)
-                      : wanted->link && dw_debug_file_has_crc(fd, wanted->link_crc);
+                      : wanted->link && has_crc(fd, wanted->link_crc);
     dw_elf_release(&debug);
     return result;
 }

@@ -8,8 +8,6 @@
 
 #define DW_DEBUG_DIRECTORY "/usr/lib/debug"
 
-/* Whether the bytes up to the end of the fd have the checksum that a .gnu_debuglink states. */
-bool dw_debug_file_has_crc(int fd, uint32_t crc);
 /* An fd of the debug file that belongs to the file at `path`, proven by build id or checksum;
  * -1 when there is none. `directories` are looked into before the system's, with colons
  * between them; NULL: none. */

@@ -16,6 +16,8 @@ static size_t length_without_clones(const char *name)
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof clones / sizeof *clones; i++) {
         const char *at = strstr(name, clones[i]);
+        while (at && at > name && at[-1] == '.') /* Rust has two dots between parts of paths */
+            at = strstr(at + 1, clones[i]);
         if (at && at > name && (size_t)(at - name) < length)
             length = (size_t)(at - name);
     }

@@ -149,7 +149,7 @@ static void put_identifier(struct reader *r, const struct identifier *identifier
         put(r, "}");
 }
 
-/* Goes to where the name refers back to, and reads there with `read`. */
+/* Goes to where the name refers back to; the caller comes back to *after. */
 static bool follow(struct reader *r, const char **after)
 {
     const char *start = r->at - 1;

@@ -29,6 +29,7 @@ struct spans {
 struct unit {
     Dwarf_Die lines; /* has the table of lines */
     Dwarf_Die code;  /* has the functions: the same, or in a file of its own (.dwo) */
+    Dwarf_Half version;
     bool is_read;
     struct spans spans;
     Dwarf_Die *functions;
@@ -93,8 +94,9 @@ static int read_units(struct dw_dwarf *dwarf)
 {
     Dwarf_CU *cu = NULL;
     Dwarf_Die die, split;
+    Dwarf_Half version;
     uint8_t type;
-    while (!dwarf_get_units(dwarf->dwarf, cu, &cu, NULL, &type, &die, &split)) {
+    while (!dwarf_get_units(dwarf->dwarf, cu, &cu, &version, &type, &die, &split)) {
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
         int error = DW_GROW(dwarf->units, dwarf->count, dwarf->capacity);
@@ -103,7 +105,8 @@ static int read_units(struct dw_dwarf *dwarf)
         if (error)
             return error;
         bool is_split = type == DW_UT_skeleton && split.cu;
-        dwarf->units[dwarf->count++] = (struct unit){.lines = die, .code = is_split ? split : die};
+        dwarf->units[dwarf->count++] =
+            (struct unit){.lines = die, .code = is_split ? split : die, .version = version};
     }
     sort(&dwarf->spans);
     return 0;
@@ -210,23 +213,40 @@ static uint32_t find_inlined(const Dwarf_Die *function, uint64_t address,
     return count;
 }
 
-static uint64_t number_of(Dwarf_Die *die, unsigned name)
+static bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
 {
     Dwarf_Attribute attribute;
-    Dwarf_Word value;
-    return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, &value) ? value : 0;
+    return dwarf_attr_integrate(die, name, &attribute) && !dwarf_formudata(&attribute, number);
+}
+
+/* Files count from 1 on before version 5, and from 0 on since. */
+static const char *file_of(struct unit *unit, uint64_t index)
+{
+    Dwarf_Files *files;
+    size_t count;
+    if ((!index && unit->version < 5) || dwarf_getsrcfiles(&unit->code, &files, &count) ||
+        index >= count)
+        return NULL;
+    return dwarf_filesrc(files, index, NULL, NULL);
 }
 
 /* Where the function was called that was inlined. */
 static void read_call(struct unit *unit, Dwarf_Die *inlined, struct dw_source_line *line)
 {
-    Dwarf_Files *files;
-    size_t count;
-    uint64_t file = number_of(inlined, DW_AT_call_file);
-    uint64_t number = number_of(inlined, DW_AT_call_line);
-    if (!dwarf_getsrcfiles(&unit->code, &files, &count) && file < count)
-        line->file = dwarf_filesrc(files, file, NULL, NULL);
-    line->line = number <= UINT32_MAX ? (uint32_t)number : 0;
+    uint64_t file, number;
+    if (!read_number(inlined, DW_AT_call_line, &number) || !number || number > UINT32_MAX)
+        return;
+    line->line = (uint32_t)number;
+    if (read_number(inlined, DW_AT_call_file, &file))
+        line->file = file_of(unit, file);
+}
+
+/* libdw takes file 0 for none. Others may be of another unit, which it knows. */
+static const char *declared_in(struct unit *unit, Dwarf_Die *function)
+{
+    uint64_t file;
+    bool is_first = read_number(function, DW_AT_decl_file, &file) && !file;
+    return is_first ? file_of(unit, 0) : dwarf_decl_file(function);
 }
 
 static void read_line(struct unit *unit, uint64_t address, struct dw_source_line *line)
@@ -243,7 +263,7 @@ static void read_line(struct unit *unit, uint64_t address, struct dw_source_line
 static void read_function_of(struct unit *unit, Dwarf_Die *die, struct dw_source_line *line)
 {
     int number;
-    const char *file = dwarf_decl_file(die);
+    const char *file = declared_in(unit, die);
     line->function = dw_dwarf_scopes_name(&unit->scopes, die);
     if (!line->file)
         line->file = file;

@@ -40,17 +40,6 @@ static const char *scope_name(Dwarf_Die *die)
                                                 : UNNAMED_CLASS;
 }
 
-int dw_dwarf_scope_add(struct dw_dwarf_scopes *scopes, dw_scope_id parent, Dwarf_Die *die,
-                       dw_scope_id *id)
-{
-    int error = DW_GROW(scopes->scopes, scopes->scope_count, scopes->scope_capacity);
-    if (error)
-        return error;
-    scopes->scopes[scopes->scope_count++] = (struct dw_scope){parent, scope_name(die)};
-    *id = scopes->scope_count;
-    return 0;
-}
-
 static bool equal(const void *entries, uint32_t id, const void *key)
 {
     return ((const struct dw_scoped *)entries)[id].offset == *(const Dwarf_Off *)key;
@@ -59,21 +48,6 @@ static bool equal(const void *entries, uint32_t id, const void *key)
 static uint64_t hash_of(const void *entries, uint32_t id)
 {
     return dw_hash_mix(((const struct dw_scoped *)entries)[id].offset);
-}
-
-int dw_dwarf_scopes_put(struct dw_dwarf_scopes *scopes, dw_scope_id scope, Dwarf_Die *function)
-{
-    Dwarf_Off offset = dwarf_dieoffset(function);
-    if (!scope || linkage_name(function) || !dwarf_hasattr(function, DW_AT_name))
-        return 0;
-    int error = DW_GROW(scopes->functions, scopes->count, scopes->capacity);
-    if (error)
-        return error;
-    scopes->functions[scopes->count] = (struct dw_scoped){.offset = offset, .scope = scope};
-    error =
-        dw_map_add(&scopes->index, dw_hash_mix(offset), scopes->count, hash_of, scopes->functions);
-    scopes->count += !error;
-    return error;
 }
 
 /* From an inlined or defined function to where it was declared first. */
@@ -90,6 +64,44 @@ static void find_declaration(Dwarf_Die *die)
             return;
         *die = next;
     }
+}
+
+/* The function as it was declared, if that is in a scope; DW_MAP_NONE otherwise. */
+static uint32_t find_scoped(const struct dw_dwarf_scopes *scopes, const Dwarf_Die *function)
+{
+    Dwarf_Die declaration = *function;
+    find_declaration(&declaration);
+    Dwarf_Off offset = dwarf_dieoffset(&declaration);
+    return dw_map_find(&scopes->index, dw_hash_mix(offset), equal, scopes->functions, &offset);
+}
+
+int dw_dwarf_scope_add(struct dw_dwarf_scopes *scopes, dw_scope_id parent, Dwarf_Die *die,
+                       dw_scope_id *id)
+{
+    int error = DW_GROW(scopes->scopes, scopes->scope_count, scopes->scope_capacity);
+    if (error)
+        return error;
+    uint32_t declared = find_scoped(scopes, die);
+    if (declared != DW_MAP_NONE) /* defined outside of where it belongs */
+        parent = scopes->functions[declared].scope;
+    scopes->scopes[scopes->scope_count++] = (struct dw_scope){parent, scope_name(die)};
+    *id = scopes->scope_count;
+    return 0;
+}
+
+int dw_dwarf_scopes_put(struct dw_dwarf_scopes *scopes, dw_scope_id scope, Dwarf_Die *function)
+{
+    Dwarf_Off offset = dwarf_dieoffset(function);
+    if (!scope || linkage_name(function) || !dwarf_hasattr(function, DW_AT_name))
+        return 0;
+    int error = DW_GROW(scopes->functions, scopes->count, scopes->capacity);
+    if (error)
+        return error;
+    scopes->functions[scopes->count] = (struct dw_scoped){.offset = offset, .scope = scope};
+    error =
+        dw_map_add(&scopes->index, dw_hash_mix(offset), scopes->count, hash_of, scopes->functions);
+    scopes->count += !error;
+    return error;
 }
 
 /* A class without a name whose function is called as if it were one itself is a lambda. */
@@ -126,11 +138,7 @@ const char *dw_dwarf_scopes_name(struct dw_dwarf_scopes *scopes, Dwarf_Die *func
     const char *linkage = linkage_name(function), *name = dwarf_diename(function);
     if (linkage || !name)
         return linkage;
-    Dwarf_Die declaration = *function;
-    find_declaration(&declaration);
-    Dwarf_Off offset = dwarf_dieoffset(&declaration);
-    uint32_t found =
-        dw_map_find(&scopes->index, dw_hash_mix(offset), equal, scopes->functions, &offset);
+    uint32_t found = find_scoped(scopes, function);
     if (found == DW_MAP_NONE)
         return name;
     struct dw_scoped *scoped = &scopes->functions[found];

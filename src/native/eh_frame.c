@@ -103,54 +103,52 @@ static void read_augmentation(struct dw_cfi_cursor *cursor, const char *letters,
 static bool read_cie(const struct dw_cfi_source *source, uint64_t address,
                      struct dw_eh_record *record)
 {
-    struct dw_cfi_cursor cursor;
+    struct dw_cfi_cursor *cursor = &record->cie;
     char letters[MAX_AUGMENTATION] = "";
-    if (!open_record(source, address, &cursor))
+    if (!open_record(source, address, cursor))
         return false;
-    uint64_t id = dw_cfi_fixed(&cursor, 4);
-    uint8_t version = dw_cfi_byte(&cursor);
-    for (uint32_t i = 0; (letters[i] = (char)dw_cfi_byte(&cursor)); i++)
+    uint64_t id = dw_cfi_fixed(cursor, 4);
+    uint8_t version = dw_cfi_byte(cursor);
+    for (uint32_t i = 0; (letters[i] = (char)dw_cfi_byte(cursor)); i++)
         if (i + 2 == MAX_AUGMENTATION)
             return false;
-    if (cursor.failed || id || (version != 1 && version != 3) || (*letters && *letters != 'z'))
+    if (cursor->failed || id || (version != 1 && version != 3) || (*letters && *letters != 'z'))
         return false;
-    record->code_unit = dw_cfi_uleb(&cursor);
-    record->data_unit = dw_cfi_sleb(&cursor);
-    record->return_column = version == 1 ? dw_cfi_byte(&cursor) : dw_cfi_uleb(&cursor);
+    record->code_unit = dw_cfi_uleb(cursor);
+    record->data_unit = dw_cfi_sleb(cursor);
+    record->return_column = version == 1 ? dw_cfi_byte(cursor) : dw_cfi_uleb(cursor);
     record->has_augmentation = *letters;
+    record->encoding = 0;
+    record->is_signal = false;
     if (*letters)
-        read_augmentation(&cursor, letters, record);
-    record->first_program = cursor.at;
-    record->first_end = cursor.end;
-    return !cursor.failed;
+        read_augmentation(cursor, letters, record);
+    return !cursor->failed;
 }
 
-static bool read_fde(const struct dw_cfi_source *source, uint64_t address, uint64_t hdr,
-                     struct dw_eh_record *record)
-{
-    struct dw_cfi_cursor cursor;
-    if (!open_record(source, address, &cursor))
-        return false;
-    uint64_t here = cursor.at, back = dw_cfi_fixed(&cursor, 4);
-    *record = (struct dw_eh_record){0};
-    if (cursor.failed || !back || !read_cie(source, here - back, record))
-        return false;
-    record->start = dw_cfi_pointer(&cursor, record->encoding, hdr);
-    record->end = record->start + dw_cfi_number(&cursor, record->encoding);
-    if (record->has_augmentation)
-        dw_cfi_skip(&cursor, dw_cfi_uleb(&cursor));
-    record->program = cursor.at;
-    record->program_end = cursor.end;
-    return !cursor.failed;
-}
-
-bool dw_eh_find(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
-                uint64_t address, struct dw_eh_record *record)
+bool dw_eh_search(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
+                  uint64_t address, uint64_t *fde)
 {
     struct table table;
     int64_t offset;
-    return read_table(source, module, &table) &&
-           search_table(source, &table, (int64_t)(address - module->hdr), &offset) &&
-           read_fde(source, module->hdr + (uint64_t)offset, module->hdr, record) &&
-           address >= record->start && address < record->end;
+    if (!read_table(source, module, &table) ||
+        !search_table(source, &table, (int64_t)(address - module->hdr), &offset))
+        return false;
+    *fde = module->hdr + (uint64_t)offset;
+    return true;
+}
+
+bool dw_eh_read(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
+                uint64_t fde, uint64_t address, struct dw_eh_record *record)
+{
+    struct dw_cfi_cursor *cursor = &record->fde;
+    if (!open_record(source, fde, cursor))
+        return false;
+    uint64_t here = cursor->at, back = dw_cfi_fixed(cursor, 4);
+    if (cursor->failed || !back || !read_cie(source, here - back, record))
+        return false;
+    record->start = dw_cfi_pointer(cursor, record->encoding, module->hdr);
+    record->end = record->start + dw_cfi_number(cursor, record->encoding);
+    if (record->has_augmentation)
+        dw_cfi_skip(cursor, dw_cfi_uleb(cursor));
+    return !cursor->failed && address >= record->start && address < record->end;
 }

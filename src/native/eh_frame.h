@@ -7,9 +7,8 @@
 #include "native/cfi_cursor.h"
 
 struct dw_eh_record {
-    uint64_t start, end;               /* the code */
-    uint64_t first_program, first_end; /* the CIE's instructions */
-    uint64_t program, program_end;     /* the FDE's */
+    uint64_t start, end;           /* the code */
+    struct dw_cfi_cursor cie, fde; /* at their instructions: the CIE's come first */
     uint64_t code_unit;
     int64_t data_unit;
     uint64_t return_column;
@@ -18,7 +17,11 @@ struct dw_eh_record {
     bool is_signal; /* the frame that the kernel makes: it was interrupted, it did not call */
 };
 
-bool dw_eh_find(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
-                uint64_t address, struct dw_eh_record *record);
+/* Where the FDE is that describes the address, if one does. */
+bool dw_eh_search(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
+                  uint64_t address, uint64_t *fde);
+/* False when there is none, or it describes other addresses. */
+bool dw_eh_read(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
+                uint64_t fde, uint64_t address, struct dw_eh_record *record);
 
 #endif

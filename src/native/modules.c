@@ -114,11 +114,12 @@ static int replace_path(struct dw_native_module *module, const char *path)
     return 0;
 }
 
-/* The linker's list has no name for the program, and others as they were given to dlopen. */
+/* The linker's list has no name for the program, and others as they were asked for. The kernel
+ * has one name for each, and so have we, however a process is looked at. */
 static int complete_path(struct dw_native_module *module)
 {
     char path[PATH_MAX];
-    if (*module->path == '/' || *module->path == '[')
+    if (*module->path == '[')
         return 0;
     if (*module->path)
         return realpath(module->path, path) ? replace_path(module, path) : 0;
@@ -255,19 +256,20 @@ void dw_native_modules_release(struct dw_native_modules *modules)
     *modules = (struct dw_native_modules){0};
 }
 
+static int by_address(const void *key, const void *entry)
+{
+    const struct dw_native_module *module = entry;
+    uint64_t address = *(const uint64_t *)key;
+    return address < module->start ? -1 : address >= module->end;
+}
+
 const struct dw_native_module *dw_native_modules_find(const struct dw_native_modules *modules,
                                                       uint64_t address)
 {
-    uint32_t low = 0, high = modules->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (modules->modules[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < modules->count && modules->modules[low].start <= address ? &modules->modules[low]
-                                                                          : NULL;
+    if (!modules->count)
+        return NULL;
+    return bsearch(&address, modules->modules, modules->count, sizeof *modules->modules,
+                   by_address);
 }
 
 int dw_unwind_modules_make(const struct dw_native_modules *modules,

@@ -272,11 +272,12 @@ static void end_unsized(struct dw_symbols *symbols)
 
 static void tidy(struct dw_symbols *symbols)
 {
-    if (!symbols->count)
-        return;
-    qsort(symbols->entries, symbols->count, sizeof *symbols->entries, compare);
+    if (symbols->count)
+        qsort(symbols->entries, symbols->count, sizeof *symbols->entries, compare);
     drop_worse(symbols);
     end_unsized(symbols);
+    if (!symbols->count)
+        return;
     struct entry *shrunk = realloc(symbols->entries, symbols->count * sizeof *symbols->entries);
     if (shrunk) {
         symbols->entries = shrunk;

@@ -4,23 +4,23 @@
 #include "native/unwind_guess.h"
 #include "native/unwind_step.h"
 
-#define MAX_GUESSES 16
+#define MAX_DOUBTS 512 /* some 0.5 ms */
 
 /* Whether there is a caller; *ended tells why not. */
-static bool step(const struct dw_unwinder *unwinder, struct dw_unwind_at *at,
-                 enum dw_unwind_how *how, uint32_t *guesses_left, bool *ended)
+static bool step(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum dw_unwind_how *how,
+                 bool *ended)
 {
     struct dw_cfi_rule rule;
     uint64_t slot;
     *how = DW_UNWIND_TABLE;
-    if (dw_unwind_find_rule(unwinder, at, &rule)) {
+    if (dw_unwind_find_rule(walk, at, &rule)) {
         *ended = rule.is_end;
         if (rule.is_end)
             return false;
-        if (dw_unwind_follow(unwinder, &rule, at, &slot))
+        if (dw_unwind_follow(walk, &rule, at, &slot))
             return true;
     }
-    return *guesses_left && (*guesses_left)-- && dw_unwind_guess(unwinder, at, how);
+    return dw_unwind_guess(walk, at, how);
 }
 
 uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers *start,
@@ -32,11 +32,12 @@ uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers
                               .rbx = start->rbx,
                               .others = start->others};
     enum dw_unwind_how how = DW_UNWIND_FIRST;
-    uint32_t count = 0, guesses_left = MAX_GUESSES;
+    uint32_t count = 0;
+    struct dw_unwind_walk walk = {.with = unwinder, .doubts_left = MAX_DOUBTS};
     bool ended = false;
     while (count < capacity) {
         frames[count++] = (struct dw_native_frame){at.pc, at.sp, how};
-        if (!step(unwinder, &at, &how, &guesses_left, &ended))
+        if (!step(&walk, &at, &how, &ended))
             break;
         ended = !at.pc; /* what some runtimes put below their outermost frame */
         if (ended)

@@ -7,7 +7,6 @@
 #include "native/unwind_step.h"
 
 /* Moves to the likely caller; false when nothing on the stack looks like one. */
-bool dw_unwind_guess(const struct dw_unwinder *unwinder, struct dw_unwind_at *at,
-                     enum dw_unwind_how *how);
+bool dw_unwind_guess(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum dw_unwind_how *how);
 
 #endif

@@ -6,7 +6,9 @@
 #include "native/unwind_cache.h"
 
 #define NO_RULE 2 /* in the cache; rules have the lowest bit set */
-#define WORD_BYTES 8
+#define READS_FOR_RULE 16
+#define BLOCK_KEY (UINT64_C(1) << 62) /* apart from the keys of rules, which are addresses */
+#define BLOCK_BYTES 256
 
 const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_modules *modules,
                                                    uint64_t address)
@@ -23,45 +25,65 @@ const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_module
     return low < modules->count && module->start <= address ? module : NULL;
 }
 
-static bool look_up_rule(const struct dw_unwinder *unwinder, uint64_t address, bool is_guessed,
+/* Most addresses of a block belong to the function that was found for one of them before. That
+ * saves the search, which is most of the reads. */
+static bool find_record(struct dw_unwind_walk *walk, const struct dw_cfi_source *source,
+                        const struct dw_unwind_module *module, uint64_t address,
+                        struct dw_eh_record *record)
+{
+    struct dw_unwind_cache *cache = walk->with->cache;
+    uint64_t key = dw_unwind_cache_key(cache, address / BLOCK_BYTES | BLOCK_KEY), fde;
+    if (dw_unwind_cache_get(cache, key, &fde) && dw_eh_read(source, module, fde, address, record))
+        return true;
+    if (!dw_eh_search(source, module, address, &fde) ||
+        !dw_eh_read(source, module, fde, address, record))
+        return false;
+    dw_unwind_cache_put(cache, key, fde);
+    return true;
+}
+
+static bool look_up_rule(struct dw_unwind_walk *walk, uint64_t address, bool is_guessed,
                          struct dw_cfi_rule *rule)
 {
     struct dw_eh_record record;
-    const struct dw_unwind_module *module = dw_unwind_module_at(&unwinder->modules, address);
+    const struct dw_unwinder *with = walk->with;
+    const struct dw_unwind_module *module = dw_unwind_module_at(&with->modules, address);
     if (!module || !module->hdr)
         return false;
-    struct dw_cfi_source source = {.known = is_guessed ? &unwinder->doubt : &unwinder->code,
-                                   .doubt = &unwinder->doubt,
+    struct dw_cfi_source source = {.known = is_guessed ? &with->doubt : &with->code,
+                                   .doubt = &with->doubt,
                                    .start = module->info_start,
                                    .end = module->info_end};
-    return dw_eh_find(&source, module, address, &record) &&
-           dw_cfi_run(&source, &record, address, rule);
+    return find_record(walk, &source, module, address, &record) &&
+           dw_cfi_run(&record, address, rule);
 }
 
 /* The rule of a return address is that of its call: the call may be the last instruction of a
  * function, and then the address belongs to the next one. */
-bool dw_unwind_find_rule(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
+bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at *at,
                          struct dw_cfi_rule *rule)
 {
     uint64_t address = at->after_call ? at->pc - 1 : at->pc, word;
-    uint64_t key = dw_unwind_cache_key(unwinder->cache, address);
-    if (dw_unwind_cache_get(unwinder->cache, key, &word)) {
+    uint64_t key = dw_unwind_cache_key(walk->with->cache, address);
+    if (dw_unwind_cache_get(walk->with->cache, key, &word)) {
         dw_cfi_unpack(word, rule);
         return word != NO_RULE;
     }
-    bool found = look_up_rule(unwinder, address, at->is_guessed, rule);
+    if (at->is_guessed && !dw_unwind_may_doubt(walk, READS_FOR_RULE))
+        return false;
+    bool found = look_up_rule(walk, address, at->is_guessed, rule);
     word = found ? dw_cfi_pack(rule) : NO_RULE;
     if (word)
-        dw_unwind_cache_put(unwinder->cache, key, word);
+        dw_unwind_cache_put(walk->with->cache, key, word);
     return found;
 }
 
-bool dw_unwind_read_word(const struct dw_unwinder *unwinder, uint64_t lowest, uint64_t address,
+bool dw_unwind_read_word(struct dw_unwind_walk *walk, uint64_t lowest, uint64_t address,
                          uint64_t *word)
 {
-    return address >= lowest && address < unwinder->stack_end &&
-           unwinder->stack_end - address >= WORD_BYTES && address % WORD_BYTES == 0 &&
-           unwinder->stack.read(unwinder->stack.context, address, word, sizeof *word);
+    return address >= lowest && address < walk->with->stack_end &&
+           walk->with->stack_end - address >= DW_WORD_BYTES && address % DW_WORD_BYTES == 0 &&
+           walk->with->stack.read(walk->with->stack.context, address, word, sizeof *word);
 }
 
 /* Registers that callees need not keep are known in the first frame only. */
@@ -86,8 +108,8 @@ static uint64_t slot_address(const struct dw_unwind_at *at, uint64_t cfa, struct
 
 /* Compilers do not tell of every register that an epilogue has restored. One whose place is not
  * between the stack pointer and the caller's frame has been. */
-static bool saved_value(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
-                        uint64_t cfa, struct dw_cfi_slot slot, uint64_t *value)
+static bool saved_value(struct dw_unwind_walk *walk, const struct dw_unwind_at *at, uint64_t cfa,
+                        struct dw_cfi_slot slot, uint64_t *value)
 {
     if (slot.where == DW_CFI_SAME)
         return true;
@@ -96,11 +118,10 @@ static bool saved_value(const struct dw_unwinder *unwinder, const struct dw_unwi
         return true;
     }
     uint64_t address = slot_address(at, cfa, slot);
-    return address < at->sp || address >= cfa ||
-           dw_unwind_read_word(unwinder, at->sp, address, value);
+    return address < at->sp || address >= cfa || dw_unwind_read_word(walk, at->sp, address, value);
 }
 
-bool dw_unwind_follow(const struct dw_unwinder *unwinder, const struct dw_cfi_rule *rule,
+bool dw_unwind_follow(struct dw_unwind_walk *walk, const struct dw_cfi_rule *rule,
                       struct dw_unwind_at *at, uint64_t *slot)
 {
     uint64_t base, pc, sp = at->sp, fp = at->fp, rbx = at->rbx;
@@ -108,15 +129,14 @@ bool dw_unwind_follow(const struct dw_unwinder *unwinder, const struct dw_cfi_ru
         return false;
     uint64_t cfa = base + (uint64_t)(int64_t)rule->offset;
     if (rule->is_indirect) {
-        if (!dw_unwind_read_word(unwinder, sp, cfa, &cfa))
+        if (!dw_unwind_read_word(walk, sp, cfa, &cfa))
             return false;
         cfa += (uint64_t)(int64_t)rule->beyond;
     }
     *slot = slot_address(at, cfa, rule->pc);
-    if (cfa <= sp || cfa > unwinder->stack_end || cfa % WORD_BYTES ||
-        !dw_unwind_read_word(unwinder, sp, *slot, &pc) ||
-        !saved_value(unwinder, at, cfa, rule->fp, &fp) ||
-        !saved_value(unwinder, at, cfa, rule->rbx, &rbx))
+    if (cfa <= sp || cfa > walk->with->stack_end || cfa % DW_WORD_BYTES ||
+        !dw_unwind_read_word(walk, sp, *slot, &pc) || !saved_value(walk, at, cfa, rule->fp, &fp) ||
+        !saved_value(walk, at, cfa, rule->rbx, &rbx))
         return false;
     at->pc = pc;
     at->sp = cfa;

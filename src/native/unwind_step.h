@@ -6,6 +6,19 @@
 #include "native/cfi_rule.h"
 #include "native/unwind.h"
 
+struct dw_unwind_walk {
+    const struct dw_unwinder *with;
+    uint32_t doubts_left; /* reads after a guess, which ask the kernel each; roughly */
+};
+
+/* Whether that many more may be done, and notes that they are. */
+static inline bool dw_unwind_may_doubt(struct dw_unwind_walk *walk, uint32_t reads)
+{
+    bool may = walk->doubts_left >= reads;
+    walk->doubts_left -= may ? reads : walk->doubts_left;
+    return may;
+}
+
 struct dw_unwind_at {
     uint64_t pc, sp, fp, rbx;
     const uint64_t *others; /* by DWARF's numbers; NULL but for the first frame */
@@ -17,14 +30,14 @@ struct dw_unwind_at {
 const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_modules *modules,
                                                    uint64_t address);
 /* False when no unwind information tells. */
-bool dw_unwind_find_rule(const struct dw_unwinder *unwinder, const struct dw_unwind_at *at,
+bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at *at,
                          struct dw_cfi_rule *rule);
 /* Moves to the caller; false, and *at as it was, when the rule does not fit the stack. The
  * return address was in the word at *slot. */
-bool dw_unwind_follow(const struct dw_unwinder *unwinder, const struct dw_cfi_rule *rule,
+bool dw_unwind_follow(struct dw_unwind_walk *walk, const struct dw_cfi_rule *rule,
                       struct dw_unwind_at *at, uint64_t *slot);
 /* A word of the stack, not below `lowest`. */
-bool dw_unwind_read_word(const struct dw_unwinder *unwinder, uint64_t lowest, uint64_t address,
+bool dw_unwind_read_word(struct dw_unwind_walk *walk, uint64_t lowest, uint64_t address,
                          uint64_t *word);
 
 #endif

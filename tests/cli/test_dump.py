@@ -567,6 +567,42 @@ def test_reading_does_not_stop_the_process(start: Start, dump: Callable[..., dic
     assert "TracerPid:\t0" in after
 
 
+NATIVE = """\
+import sys, time
+def key(x):
+    print("ready", flush=True)
+    if sys.argv[1] == "sleep":
+        time.sleep(1000)
+    while True:
+        pass
+def calls_c():
+    sorted([1, 2], key=key)
+def calls_python():
+    calls_c()
+calls_python()
+"""
+
+
+@pytest.mark.parametrize("what", ["sleep", "spin"])
+def test_native_frames_are_between_those_of_python(start: Start, run_dwell: Program, what: str):
+    process = start(NATIVE, what, sleeps=what == "sleep")
+    result = run_dwell("dump", str(process.pid), "--native", "--json")
+    assert result.stderr == "dwell: with --native, threads that run are stopped for a moment\n"
+    (thread,) = json.loads(result.stdout)["threads"]
+    assert thread["stack"] == "whole"
+    frames = thread["frames"]
+    python = [frame["function"] for frame in frames if not frame["native"]]
+    assert python == ["key", "calls_c", "calls_python", "<module>"]
+    at = {frame["function"]: i for i, frame in enumerate(frames)}
+    assert at["calls_c"] > at["key"] + 1  # what sorts is between them
+    assert at["calls_python"] == at["calls_c"] + 1 and at["<module>"] == at["calls_python"] + 1
+    assert frames[-1]["native"] and frames[-1]["function"] in ("_start", "__libc_start_main")
+    assert all(frame["line"] for frame in frames if not frame["native"])
+    if what == "sleep":
+        assert frames[0]["native"] and "libc.so" in frames[0]["file"]
+    assert process.poll() is None
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -576,7 +612,7 @@ def test_reading_does_not_stop_the_process(start: Start, dump: Callable[..., dic
         (["-1"], "no option '-1'"),
         (["0"], "'0' is no process id"),
         (["99999999999"], "'99999999999' is no process id"),
-        (["1", "--native"], "no option '--native'"),
+        (["1", "--native=x"], "--native takes no value"),
     ],
 )
 def test_bad_usage(run_dwell: Program, words: list[str], complaint: str):

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "lens/diff.h"
 #include "lens/line_list.h"
+#include "lens/sample_list.h"
 #include "lens/timings.h"
 #include "log/reader.h"
 #include "log/save.h"
+#include "model/sample_fold.h"
 
 #include <stdlib.h>
 
@@ -29,6 +31,7 @@ static void show(const struct dw_profile *profile)
                                               .columns = by % 2 ? columns : NULL,
                                               .column_count = 6,
                                               .sort = "self",
+                                              .with_lines = by % 2,
                                               .lines = by % 2 ? &lines : NULL};
             struct dw_out out;
             dw_out_init_memory(&out);
@@ -38,6 +41,22 @@ static void show(const struct dw_profile *profile)
                 abort();
             dw_out_close(&out);
         }
+    }
+}
+
+static void show_samples(const struct dw_profile *profile)
+{
+    static const struct dw_lens *const lenses[] = {&dw_sample_table, &dw_sample_csv,
+                                                   &dw_sample_json};
+    for (enum dw_spot by = DW_SPOT_FUNCTION; by <= DW_SPOT_MODULE; by++) {
+        struct dw_sample_options samples = {.by = by, .full_paths = by % 2};
+        struct dw_out out;
+        dw_out_init_memory(&out);
+        int error =
+            lenses[by % 3]->write(profile, &(struct dw_lens_options){.samples = &samples}, &out);
+        if (error && error != DW_ERR_MEMORY && error != DW_ERR_TOO_LARGE)
+            abort();
+        dw_out_close(&out);
     }
 }
 
@@ -101,10 +120,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (dw_profile_new(&profile))
         return 0;
     dw_log_read(bytes, size, DW_READ_EVENTS, profile);
-    show(profile);
+    save(profile);
+    if (!dw_samples_fold(profile)) {
+        show(profile);
+        show_samples(profile);
+    }
     show_timings(profile);
     compare_with_others(profile);
-    save(profile);
     dw_profile_free(profile);
     return 0;
 }

@@ -81,18 +81,24 @@ static void run_changed(const struct dw_buffer *seed)
     dw_buffer_release(&log);
 }
 
-static int run_seed(void)
+static void run_seed(struct dw_profile *profile)
 {
-    struct dw_profile *profile = fixture_small();
     struct dw_log_writer writer;
-    fixture_add_lines(profile);
-    fixture_timing(profile, "first", 6, 20000000);
-    fixture_timing(profile, "second", 6, 30000000);
     fixture_save(profile, &writer);
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < ROUNDS / 2; i++)
         run_changed(&writer.memory);
     dw_log_writer_release(&writer);
     dw_profile_free(profile);
+}
+
+static int run_seeds(void)
+{
+    struct dw_profile *profile = fixture_small();
+    fixture_add_lines(profile);
+    fixture_timing(profile, "first", 6, 20000000);
+    fixture_timing(profile, "second", 6, 30000000);
+    run_seed(profile);
+    run_seed(fixture_sampled());
     return 0;
 }
 
@@ -107,5 +113,5 @@ int main(int argc, char **argv)
         LLVMFuzzerTestOneInput(file.data, file.size);
         dw_file_close(&file);
     }
-    return argc > 1 ? 0 : run_seed();
+    return argc > 1 ? 0 : run_seeds();
 }

@@ -66,9 +66,8 @@ def log(tmp_path_factory):
 
     path = tmp_path_factory.mktemp("formats") / "four.dwell"
     program = Path(sysconfig.get_path("scripts")) / "dwell"
-    subprocess.run(
-        [program, "run", "--regions", "-q", "--timeline", "-o", path, "-c", PROGRAM], check=True
-    )
+    command = [program, "run", "--regions", "-q", "--timeline", "-o", path, "-c", PROGRAM]
+    subprocess.run(command, check=True)
     return path
 
 

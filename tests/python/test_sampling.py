@@ -2,6 +2,7 @@
 """Samples of the process itself: shares that are known, stacks that can be, and a program that
 goes on as it would."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -154,7 +155,7 @@ with dwell.sampling("x.dwell", rate=2000):
     )
     lines = {"one_part": 4, "two_parts": 4, "three_parts": 5}
     for row in samples.rows:
-        for above, frame in zip(row.stack, row.stack[1:], strict=False):
+        for above, frame in itertools.pairwise(row.stack):
             if frame.name in lines:
                 assert above.name == ("heavy" if frame.name == "three_parts" else "light")
         python = [frame for frame in row.stack if frame.name == "work"]

@@ -260,6 +260,112 @@ struct dw_profile *fixture_small(void)
     return profile;
 }
 
+static uint32_t module_of(struct dw_profile *profile, const char *path, uint64_t start)
+{
+    require(!DW_GROW(profile->modules, profile->module_count, profile->module_capacity), "module");
+    profile->modules[profile->module_count] = (struct dw_module){
+        .path = intern(profile, path, strlen(path)),
+        .start = start,
+        .end = start + 0x10000,
+        .file_offset = 0x1000,
+        .bias = start - 0x1000,
+        .build_id = {0xab, 0xcd, 0x01},
+        .build_id_size = 3,
+    };
+    return ++profile->module_count;
+}
+
+static dw_frame_id native_frame(struct dw_profile *profile, const char *file, uint32_t line,
+                                const char *name, uint32_t kind)
+{
+    struct dw_frame frame = {.kind = kind, .line = line};
+    dw_frame_id id = 0;
+    frame.name = intern(profile, name, strlen(name));
+    frame.file = intern(profile, file, strlen(file));
+    require(!dw_frame_intern(&profile->frames, &frame, &id), "frame");
+    return id;
+}
+
+static dw_place_id place_of(struct dw_profile *profile, struct dw_place place)
+{
+    dw_place_id id = 0;
+    require(!dw_place_intern(&profile->places, &place, &id), "place");
+    return id;
+}
+
+static dw_path_id stack_of(struct dw_profile *profile, dw_path_id parent, dw_place_id place)
+{
+    dw_path_id id = 0;
+    require(!dw_path_intern(&profile->stacks, parent, place, &id), "stack");
+    return id;
+}
+
+/* Each sample stands for 1 ms, and comes after those before it. */
+static void take_samples(struct dw_profile *profile, uint32_t index, dw_path_id stack,
+                         uint32_t state, uint32_t count)
+{
+    struct dw_thread *thread = &profile->threads[index];
+    struct dw_sample *sample = dw_sample_get(&thread->samples, stack, state);
+    require(sample != NULL, "sample");
+    sample->count += count;
+    sample->weight_ns += count * UINT64_C(1000000);
+    for (uint32_t i = 0; i < count; i++) {
+        require(!DW_GROW(thread->timed, thread->timed_count, thread->timed_capacity), "timed");
+        uint64_t time = FIXTURE_START_NS + (thread->timed_count + 1) * UINT64_C(1000000);
+        thread->timed[thread->timed_count++] =
+            (struct dw_timed_sample){time, 1000000, stack, state};
+    }
+}
+
+struct dw_profile *fixture_sampled(void)
+{
+    struct dw_profile *profile = fixture_new();
+    uint32_t process = fixture_process(profile, 41, 0);
+    fixture_property(profile, process, "argv", "/home/me/app.py");
+    profile->processes[process].is_sampled = true;
+    profile->processes[process].sampling = (struct dw_sampling){
+        .native = true, .period_ns = 1000000, .taken = 10, .missed = 3, .guessed = 2, .cut = 1};
+    uint32_t first = fixture_thread(profile, process, 41, "MainThread");
+    uint32_t second = fixture_thread(profile, process, 42, "worker");
+    uint32_t library = module_of(profile, "/lib/libwork.so", 0x7f0000000000);
+    uint32_t program = module_of(profile, "/usr/bin/python3", 0x400000);
+    dw_frame_id main = fixture_function(profile, "/home/me/app.py", 1, "main");
+    dw_frame_id work = fixture_function(profile, "/home/me/app.py", 5, "work");
+    dw_frame_id loop = native_frame(profile, "/src/scatter.c", 10, "loop", DW_FRAME_NATIVE);
+    dw_frame_id scatter = native_frame(profile, "/src/scatter.c", 28, "scatter", DW_FRAME_NATIVE);
+    dw_frame_id copy = native_frame(profile, "/usr/bin/python3", 0, "memcpy", DW_FRAME_NATIVE);
+    dw_frame_id gc = native_frame(profile, "", 0, "<gc>", DW_FRAME_MARK);
+    dw_place_id work_6 = place_of(profile, (struct dw_place){.frame = work, .line = 6});
+    dw_place_id work_7 =
+        place_of(profile, (struct dw_place){.frame = work, .line = 7, .column = 9});
+    dw_place_id loop_12 = place_of(
+        profile,
+        (struct dw_place){.frame = loop, .line = 12, .module = library, .address = 0x1234});
+    dw_place_id scatter_30 = place_of(
+        profile,
+        (struct dw_place){
+            .frame = scatter, .line = 30, .module = library, .address = 0x1234, .outer = loop_12});
+    dw_place_id copy_at =
+        place_of(profile, (struct dw_place){.frame = copy, .module = program, .address = 0x2000});
+    dw_path_id main_3 =
+        stack_of(profile, 0, place_of(profile, (struct dw_place){.frame = main, .line = 3}));
+    dw_path_id main_4 =
+        stack_of(profile, 0, place_of(profile, (struct dw_place){.frame = main, .line = 4}));
+    dw_path_id native = stack_of(profile, stack_of(profile, main_3, work_6), scatter_30);
+    dw_path_id python = stack_of(profile, main_3, work_7);
+    dw_path_id recursive =
+        stack_of(profile, stack_of(profile, stack_of(profile, main_4, work_6), work_7), copy_at);
+    dw_path_id collecting =
+        stack_of(profile, main_4, place_of(profile, (struct dw_place){.frame = gc}));
+    take_samples(profile, first, native, DW_SAMPLE_NATIVE, 4);
+    take_samples(profile, first, python, DW_SAMPLE_PYTHON | DW_SAMPLE_HOLDS_GIL, 2);
+    take_samples(profile, first, main_4, DW_SAMPLE_WAITING, 1);
+    take_samples(profile, first, recursive, DW_SAMPLE_NATIVE, 1);
+    take_samples(profile, first, collecting, DW_SAMPLE_PYTHON | DW_SAMPLE_HOLDS_GIL, 1);
+    take_samples(profile, second, python, DW_SAMPLE_GIL, 1);
+    return profile;
+}
+
 char *fixture_show(const struct dw_profile *profile, const char *name,
                    const struct dw_lens_options *options, size_t *size)
 {

@@ -58,6 +58,11 @@ void fixture_timing(struct dw_profile *profile, const char *name, uint32_t runs,
  *   worker: load 1 ms; a counter "bytes" and a timeline of the first thread. */
 struct dw_profile *fixture_small(void);
 
+/* One process, sampled by CPU time at 1 kHz: 10 samples in two threads, 10 ms.
+ *   app.py main (1), work (5); scatter.c scatter (28), inlined into loop (10); memcpy; <gc>
+ * Not folded. */
+struct dw_profile *fixture_sampled(void);
+
 /* The lens's output, to be freed; NUL-terminated. Fails the test when the lens fails. */
 char *fixture_show(const struct dw_profile *profile, const char *lens,
                    const struct dw_lens_options *options, size_t *size);

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KEPT __attribute__((noinline, noclone))
+#define KEPT __attribute__((noinline))
 #define HUGE_BYTES (300 * 1024)
 
 static volatile int sink;

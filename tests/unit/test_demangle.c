@@ -68,6 +68,8 @@ static const struct name names[] = {
      "<hashbrown::raw::RawTable as core::ops::drop::Drop>::drop"},
     {"_ZN4core3ptr7mut_ptr31_$LT$impl$u20$$BP$mut$u20$T$GT$7copy_to17ha3dc1f379a4ba7a3E",
      "core::ptr::mut_ptr::<impl *mut T>::copy_to", "core::ptr::mut_ptr::<impl *mut T>::copy_to"},
+    {"_ZN24_$LT$demo..cold..Ice$GT$4melt17h0123456789abcdefE", "<demo::cold::Ice>::melt",
+     "<demo::cold::Ice>::melt"},
     {"_ZN4demo4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "demo::main::{{closure}}",
      "demo::main::{{closure}}"},
 

@@ -67,6 +67,10 @@ static const char cpp_source[] =
     "    int operator()(int n) const { return n * 7 + 1; }\n"
     "};\n"
     "}\n"
+    "static int thirds(const std::vector<int> &cells)\n"
+    "{\n"
+    "    return std::count_if(cells.begin(), cells.end(), [](int n) { return n % 3 == 1; });\n"
+    "}\n"
     "int fill(int seed)\n"
     "{\n"
     "    Grid<int, 9> grid;\n"
@@ -76,7 +80,7 @@ static const char cpp_source[] =
     "            grid.at(i, j) = seed = step(seed);\n"
     "    std::sort(grid.cells.begin(), grid.cells.end(), [](int a, int b) { return a % 9 < b % 9; "
     "});\n"
-    "    return grid.total();\n"
+    "    return grid.total() + thirds(grid.cells);\n"
     "}\n"
     "}\n"
     "std::string words(const std::map<std::string, std::vector<int>> &lists)\n"
@@ -272,6 +276,36 @@ static void test_cpp(void **state)
     compare_with_addr2line("cpp.so", NULL, 1, 500, 400);
 }
 
+/* Whether a function of that short name is at one of the addresses. */
+static bool is_anywhere(const char *object, const char *name)
+{
+    static uint64_t addresses[MAX_ADDRESSES];
+    struct dw_source_line lines[DW_INLINED_MAX];
+    struct dw_dwarf *dwarf = open_lines(object, NULL);
+    bool is_found = false;
+    for (uint32_t i = list_addresses(object, 1, addresses); i-- > 0;) {
+        for (uint32_t j = dw_dwarf_find(dwarf, addresses[i], lines); j-- > 0;) {
+            char *brief =
+                dw_demangle(lines[j].function ? lines[j].function : "", DW_DEMANGLE_SHORT);
+            is_found |= brief && !strcmp(brief, name);
+            free(brief);
+        }
+    }
+    dw_dwarf_close(dwarf);
+    return is_found;
+}
+
+static void test_functions_without_a_name_for_the_linker(void **state)
+{
+    (void)state;
+    write_file("cpp.cc", cpp_source, strlen(cpp_source));
+    run("$CXX -std=c++17 -shared -fPIC -g -O2 cpp.cc -o cpp.so");
+    assert_true(is_anywhere("cpp.so", "shapes::fill::{lambda}::operator()"));
+    assert_true(is_anywhere("cpp.so", "shapes::thirds::{lambda}::operator()"));
+    assert_true(is_anywhere("cpp.so", "shapes::(anonymous namespace)::Hidden::operator()"));
+    assert_false(is_anywhere("cpp.so", "operator()"));
+}
+
 static void test_unit_ranges_without_a_table_of_them(void **state)
 {
     (void)state;
@@ -353,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_c),
         cmocka_unit_test(test_cpp),
+        cmocka_unit_test(test_functions_without_a_name_for_the_linker),
         cmocka_unit_test(test_unit_ranges_without_a_table_of_them),
         cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_separate_debug_file),

@@ -41,6 +41,27 @@ static void test_every_kind_of_entry(void **state)
         assert_int_equal(line_of(table, sizeof table, 100, cases[i].unit), cases[i].line);
 }
 
+static void test_columns(void **state)
+{
+    (void)state;
+    const uint8_t table[] = {
+        ENTRY(2, 1),  0x35,                   /* short: column 2 * 8 + 3, five long */
+        ENTRY(11, 1), 3,    40,               /* one line on, from 3 to 40 */
+        ENTRY(13, 1), 0x02,                   /* one more, no columns */
+        ENTRY(14, 1), 0x02, 0x02, 7, 0x41, 1, /* long: ends two lines later */
+    };
+    static const struct dw_location expected[] = {
+        {100, 100, 20, 25}, {101, 101, 4, 41}, {102, 102, 0, 0}, {103, 105, 7, 65}};
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        struct dw_location found = dw_location_find(table, sizeof table, 100, (int64_t)i);
+        assert_memory_equal(&found, &expected[i], sizeof found);
+    }
+    const uint8_t cut[] = {ENTRY(11, 1), 3};
+    struct dw_location found = dw_location_find(cut, sizeof cut, 100, 0);
+    assert_int_equal(found.line, 101);
+    assert_int_equal(found.column, 0);
+}
+
 static void test_tables_that_lie_give_no_line(void **state)
 {
     (void)state;
@@ -76,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_entry),
+        cmocka_unit_test(test_columns),
         cmocka_unit_test(test_tables_that_lie_give_no_line),
         cmocka_unit_test(test_any_bytes_are_survived),
     };

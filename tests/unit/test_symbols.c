@@ -166,6 +166,22 @@ static void test_stripped_keeps_dynamic_names_only(void **state)
     dw_symbols_close(symbols);
 }
 
+static void test_nothing_is_left_of_labels_when_stripped(void **state)
+{
+    (void)state;
+    static const char label[] = "__asm__(\".text\\n.globl bare\\nbare: nop\\nret\\n\");\n";
+    write_file("label.c", label, strlen(label));
+    run("$CC -shared -nostdlib label.c -o only.so");
+    uint64_t address = nm_address("only.so", "bare");
+    struct dw_symbols *symbols = must_open("only.so");
+    expect(symbols, address + 1, "bare");
+    dw_symbols_close(symbols);
+    run("strip only.so");
+    symbols = must_open("only.so");
+    expect(symbols, address + 1, NULL);
+    dw_symbols_close(symbols);
+}
+
 /* `place` is where the debug file goes. */
 static void check_debug_link(const char *place, const char *change, const char *name)
 {
@@ -352,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_labels_of_assembler_code),
         cmocka_unit_test(test_stubs_have_the_name_of_what_they_call),
         cmocka_unit_test(test_stripped_keeps_dynamic_names_only),
+        cmocka_unit_test(test_nothing_is_left_of_labels_when_stripped),
         cmocka_unit_test(test_debug_link_is_followed_when_its_checksum_is_right),
         cmocka_unit_test(test_debug_file_is_found_by_build_id),
         cmocka_unit_test(test_another_build_is_stale),

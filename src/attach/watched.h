@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * A thread that a sampler watches. What the files of the sampler share; nobody else's. */
+#ifndef DW_ATTACH_WATCHED_H
+#define DW_ATTACH_WATCHED_H
+
+#include "attach/activity.h"
+#include "attach/sampler.h"
+#include "base/error.h"
+
+#define DW_NO_STATE UINT32_MAX
+
+/* A sample that has its weight when the kernel has counted the CPU time. */
+struct dw_pending_sample {
+    uint32_t log_thread, state;
+    dw_path_id path;
+    uint64_t now_ns, elapsed_ns;
+};
+
+/* A frame of the last stack and where it is in the recording. */
+struct dw_known_frame {
+    struct dw_raw_frame frame;
+    dw_path_id path;
+    dw_place_id place; /* of it, or of the next frame outside that is shown */
+};
+
+struct dw_watched {
+    struct dw_live_thread live;
+    uint64_t ident;
+    pid_t id; /* the kernel's, here; 0: unknown */
+    struct dw_activity_files activity;
+    uint64_t ran_ns; /* when the kernel said that it runs */
+    uint32_t log_thread;
+    struct dw_known_frame *known; /* owned; outermost first */
+    uint32_t known_count, known_capacity;
+    uint64_t looked_up_ns;
+    bool has_stack, is_listed;
+    dw_path_id path, last_path;
+    uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
+    uint64_t last_ns;           /* its last sample */
+    uint64_t stopped_ns;        /* how long we have kept it from running since */
+};
+
+/* Memory that made no sense, since it changed while it was read. */
+static inline bool dw_is_foreign(int error)
+{
+    return error == DW_ERR_DAMAGED || error == DW_ERR_UNREADABLE;
+}
+
+/* watch_list.c: which threads there are. */
+int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns);
+void dw_watched_release(struct dw_watched *thread);
+
+/* watched_path.c: the stack that was read last as a path of the recording, into thread->path.
+ * DW_ERR_DAMAGED or DW_ERR_UNREADABLE when it cannot be right. */
+int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread, bool sure,
+                         uint64_t now_ns);
+int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *thread,
+                                uint64_t now_ns);
+
+/* watched_look.c: what the thread does now, into its path and state. */
+int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns);
+bool dw_watched_runs(const struct dw_watched *thread);
+
+/* sample_weight.c: what the looks at all threads stand for. */
+int dw_weights_add(struct dw_sampler *sampler, uint64_t now_ns);
+int dw_weights_count_cpu(struct dw_sampler *sampler);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/watched.h"
+
+#include "attach/native_look.h"
+#include "attach/stop.h"
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+#define SURE_WITHIN_NS 200000 /* a thread with the GIL that ran this recently runs */
+#define TRIES 30
+
+static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)
+{
+    uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    if (!thread->id || !dw_thread_stop(thread->id, signal))
+        return false;
+    thread->stopped_ns -= begun_ns;
+    sampler->stops++;
+    return true;
+}
+
+/* The time that a thread stood still for us is no time of the program. */
+static void let_go(struct dw_watched *thread, int signal)
+{
+    dw_thread_let_go(thread->id, signal);
+    thread->stopped_ns += dw_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* With the thread standing still. */
+static enum dw_live_result read_stopped(struct dw_sampler *sampler, struct dw_watched *thread,
+                                        uint64_t now_ns, struct dw_live_look *look, int *error)
+{
+    int signal;
+    if (!stop(sampler, thread, &signal))
+        return DW_LIVE_AGAIN;
+    enum dw_live_result result =
+        dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look);
+    if (result == DW_LIVE_GOOD)
+        *error = dw_watched_find_path(sampler, thread, true, now_ns);
+    let_go(thread, signal);
+    return result == DW_LIVE_GOOD && dw_is_foreign(*error) ? DW_LIVE_AGAIN : result;
+}
+
+static enum dw_live_result read_once(struct dw_sampler *sampler, struct dw_watched *thread,
+                                     bool sure, uint64_t now_ns, struct dw_live_look *look,
+                                     int *error)
+{
+    enum dw_live_result result =
+        dw_live_read(&sampler->reader, &thread->live, sure, &sampler->stack, look);
+    *error = result == DW_LIVE_GOOD ? dw_watched_find_path(sampler, thread, sure, now_ns) : 0;
+    return dw_is_foreign(*error) ? DW_LIVE_AGAIN : result;
+}
+
+/* One reading is enough for nearly all stacks. Those with calls that were never seen have to
+ * be read surely, and the thread stopped if they change too fast for that. */
+static enum dw_live_result read_stack(struct dw_sampler *sampler, struct dw_watched *thread,
+                                      uint64_t now_ns, struct dw_live_look *look, int *error)
+{
+    enum dw_live_result result = read_once(sampler, thread, false, now_ns, look, error);
+    sampler->log->sampling.retried += result == DW_LIVE_AGAIN;
+    for (int i = 0; i < TRIES && result == DW_LIVE_AGAIN; i++)
+        result = read_once(sampler, thread, true, now_ns, look, error);
+    if (result == DW_LIVE_AGAIN)
+        result = read_stopped(sampler, thread, now_ns, look, error);
+    if (dw_is_foreign(*error))
+        *error = 0;
+    return result;
+}
+
+/* A thread that waited for the GIL, has not got it and stands where it stood is on its way to
+ * try again. */
+static bool still_wants_gil(const struct dw_watched *thread, const struct dw_live_look *look)
+{
+    return thread->state == DW_SAMPLE_GIL && thread->path == thread->last_path &&
+           look->gil_holder && look->gil_holder != thread->live.state;
+}
+
+static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *look,
+                         uint64_t now_ns)
+{
+    bool holds_gil = look->gil_holder == thread->live.state;
+    uint32_t flag = holds_gil ? DW_SAMPLE_HOLDS_GIL : 0;
+    if (holds_gil && now_ns - thread->ran_ns < SURE_WITHIN_NS)
+        return DW_SAMPLE_RUNNING | flag;
+    enum dw_activity activity = dw_activity_read(&thread->activity, thread->live.gil);
+    if (activity == DW_ACTIVITY_RUNS && still_wants_gil(thread, look))
+        return DW_SAMPLE_GIL;
+    if (activity == DW_ACTIVITY_UNKNOWN)
+        activity = holds_gil ? DW_ACTIVITY_RUNS : DW_ACTIVITY_WAITS;
+    thread->ran_ns = activity == DW_ACTIVITY_RUNS ? now_ns : 0;
+    return activity == DW_ACTIVITY_RUNS            ? DW_SAMPLE_RUNNING | flag
+           : activity == DW_ACTIVITY_WAITS_FOR_GIL ? DW_SAMPLE_GIL
+                                                   : DW_SAMPLE_WAITING | flag;
+}
+
+bool dw_watched_runs(const struct dw_watched *thread)
+{
+    uint32_t state = thread->state & DW_SAMPLE_STATE_MASK;
+    return thread->has_stack && state != DW_SAMPLE_WAITING && state != DW_SAMPLE_GIL;
+}
+
+static int look_plainly(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_live_look look = {0};
+    int error = 0;
+    enum dw_live_result result = read_stack(sampler, thread, now_ns, &look, &error);
+    if (result == DW_LIVE_GONE)
+        thread->is_listed = thread->has_stack = false;
+    if (result != DW_LIVE_GOOD || error)
+        return error;
+    thread->has_stack = true;
+    thread->state = state_of(thread, &look, now_ns);
+    sampler->log->sampling.cut += sampler->stack.state == DW_STACK_CUT;
+    return 0;
+}
+
+/* What native frames need, made when the first sample is taken. */
+static int prepare_native(struct dw_sampler *sampler, uint64_t now_ns)
+{
+    int error = 0;
+    if (!sampler->merged) {
+        sampler->merged = malloc((DW_SAMPLER_DEPTH + DW_NATIVE_DEPTH) * sizeof *sampler->merged);
+        error = sampler->merged ? 0 : DW_ERR_MEMORY;
+    }
+    if (!error && !sampler->native.copy)
+        error = dw_native_code_init(&sampler->native, &sampler->python);
+    return error ? error : dw_native_code_refresh(&sampler->native, now_ns);
+}
+
+static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
+                       enum dw_activity activity, const struct dw_live_look *look, uint64_t now_ns)
+{
+    struct dw_native_stack *native = &sampler->native_stack;
+    uint32_t flag = look->gil_holder == thread->live.state ? DW_SAMPLE_HOLDS_GIL : 0;
+    dw_native_stack_unwind(&sampler->native, native);
+    int error = dw_watched_find_merged_path(sampler, thread, now_ns);
+    if (error)
+        return error;
+    bool in_python = dw_native_code_is_python(&sampler->native, native->registers.pc);
+    thread->has_stack = true;
+    thread->state = activity == DW_ACTIVITY_WAITS_FOR_GIL ? DW_SAMPLE_GIL
+                    : activity == DW_ACTIVITY_WAITS       ? DW_SAMPLE_WAITING | flag
+                    : in_python                           ? DW_SAMPLE_PYTHON | flag
+                                                          : DW_SAMPLE_NATIVE | flag;
+    sampler->log->sampling.guessed += native->is_guessed;
+    sampler->log->sampling.cut += sampler->stack.state == DW_STACK_CUT || !native->is_complete;
+    return 0;
+}
+
+/* Frames that cannot be had natively are had without. */
+static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    int error = prepare_native(sampler, now_ns);
+    if (error)
+        return error;
+    struct dw_native_look look = {.code = &sampler->native,
+                                  .reader = &sampler->reader,
+                                  .thread = &thread->live,
+                                  .files = &thread->activity,
+                                  .id = thread->id,
+                                  .python = &sampler->stack,
+                                  .native = &sampler->native_stack};
+    bool good = dw_native_look(&look);
+    thread->stopped_ns += look.stopped_ns;
+    sampler->stops += look.stopped_ns != 0;
+    if (good)
+        error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);
+    return good && !dw_is_foreign(error) ? error : look_plainly(sampler, thread, now_ns);
+}
+
+/* A thread that waited and did not run since is where it was. One that is gone is not sampled
+ * any more; one that cannot be read stays where it was seen last. */
+int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    bool waited = thread->has_stack && !dw_watched_runs(thread);
+    thread->last_path = thread->path;
+    thread->last_state = thread->has_stack ? thread->state : DW_NO_STATE;
+    if (waited && !dw_activity_has_run(&thread->activity))
+        return 0;
+    return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)
+                                         : look_plainly(sampler, thread, now_ns);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/watched.h"
+
+#include "base/grow.h"
+
+#define LOOK_UP_AFTER_NS 50000000 /* how long frames that did not change are believed */
+
+static bool is_known(const struct dw_watched *thread, uint32_t index,
+                     const struct dw_raw_frame *frame)
+{
+    const struct dw_raw_frame *known = &thread->known[index].frame;
+    return index < thread->known_count && known->address == frame->address &&
+           known->code == frame->code && known->instruction == frame->instruction &&
+           known->owner == frame->owner;
+}
+
+static bool is_call(const void *entries, uint32_t id, const void *key)
+{
+    return ((const uint64_t *)entries)[id] == *(const uint64_t *)key;
+}
+
+static uint64_t hash_call(const void *entries, uint32_t id)
+{
+    return dw_hash_mix(((const uint64_t *)entries)[id]);
+}
+
+/* A reading that was not sure may have put a function under one that does not call it. So
+ * calls count only once they were seen in a reading that is sure; DW_ERR_DAMAGED until then. */
+static int check_call(struct dw_sampler *sampler, dw_place_id caller, uint32_t callee, bool sure)
+{
+    uint64_t call = (uint64_t)caller << 32 | callee, hash = dw_hash_mix(call);
+    if (dw_map_find(&sampler->call_index, hash, is_call, sampler->calls, &call) != DW_MAP_NONE)
+        return 0;
+    if (!sure)
+        return DW_ERR_DAMAGED;
+    int error = DW_GROW(sampler->calls, sampler->call_count, sampler->call_capacity);
+    if (error)
+        return error;
+    sampler->calls[sampler->call_count] = call;
+    error = dw_map_add(&sampler->call_index, hash, sampler->call_count, hash_call, sampler->calls);
+    sampler->call_count += !error;
+    return error;
+}
+
+/* Finds the path of a frame under the one that is known last, and makes it known. */
+static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
+                     const struct dw_raw_frame *frame, bool is_innermost, bool sure,
+                     uint64_t now_ns)
+{
+    struct dw_known_frame outer = {.path = DW_PATH_ROOT};
+    struct dw_code_place code;
+    if (thread->known_count)
+        outer = thread->known[thread->known_count - 1];
+    struct dw_known_frame known = {*frame, outer.path, outer.place};
+    int error =
+        dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log, frame, now_ns, &code);
+    if (!error && !code.has_begun && !is_innermost)
+        error = DW_ERR_DAMAGED;
+    if (!error && code.place)
+        error = check_call(sampler, outer.place, code.identity, sure);
+    if (!error && code.place) {
+        known.place = code.place;
+        error = dw_sample_log_stack(sampler->log, outer.path, code.place, &known.path);
+    }
+    if (!error)
+        error = DW_GROW(thread->known, thread->known_count, thread->known_capacity);
+    if (!error)
+        thread->known[thread->known_count++] = known;
+    return error;
+}
+
+/* The path of a stack. Frames that are the same as the last time, from the outermost on, need
+ * no looking up. */
+int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread, bool sure,
+                         uint64_t now_ns)
+{
+    const struct dw_raw_stack *stack = &sampler->stack;
+    uint32_t index = 0;
+    int error = 0;
+    bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS;
+    while (!all && index < stack->count &&
+           is_known(thread, index, &stack->frames[stack->count - 1 - index]))
+        index++;
+    thread->known_count = index;
+    for (; !error && index < stack->count; index++)
+        error = add_known(sampler, thread, &stack->frames[stack->count - 1 - index],
+                          index + 1 == stack->count, sure, now_ns);
+    if (error)
+        return error;
+    if (all)
+        thread->looked_up_ns = now_ns;
+    thread->path = stack->count ? thread->known[stack->count - 1].path : DW_PATH_ROOT;
+    return 0;
+}
+
+/* The path of Python and native frames together. */
+int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *thread,
+                                uint64_t now_ns)
+{
+    struct dw_native_stack *native = &sampler->native_stack;
+    dw_path_id path = DW_PATH_ROOT;
+    int error = 0;
+    uint32_t count = dw_stacks_merge(&sampler->stack, native, sampler->merged);
+    for (uint32_t i = 0; !error && i < count; i++) {
+        uint32_t index = sampler->merged[i].index;
+        struct dw_code_place found = {0};
+        if (sampler->merged[i].is_native)
+            error = dw_native_code_place(&sampler->native, sampler->log, &native->frames[index],
+                                         &found.place);
+        else
+            error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log,
+                                        &sampler->stack.frames[index], now_ns, &found);
+        if (!error && found.place)
+            error = dw_sample_log_stack(sampler->log, path, found.place, &path);
+    }
+    if (!error)
+        thread->path = path;
+    return error;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Numbers of processes and threads for viewers of timelines: two of the same number, from two
+ * hosts or one after the other, get different ones. */
+#ifndef DW_LENS_TRACK_NUMBERS_H
+#define DW_LENS_TRACK_NUMBERS_H
+
+#include "model/profile.h"
+
+struct dw_track_numbers {
+    uint64_t *pids, *tids; /* of each process and thread */
+};
+
+/* Release it in any case. */
+int dw_track_numbers_make(const struct dw_profile *profile, struct dw_track_numbers *numbers);
+void dw_track_numbers_release(struct dw_track_numbers *numbers);
+
+#endif

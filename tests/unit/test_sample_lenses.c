@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT
+ * Exact output of samples for a small profile: shares, lines, inlined functions, recursion. */
+#include "check.h"
+#include "fixture.h"
+#include "json_check.h"
+
+#include "lens/sample_list.h"
+#include "model/sample_fold.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct dw_profile *folded(void)
+{
+    struct dw_profile *profile = fixture_sampled();
+    assert_int_equal(dw_samples_fold(profile), 0);
+    return profile;
+}
+
+static char *report(const struct dw_profile *profile, const struct dw_lens *lens,
+                    const struct dw_sample_options *samples)
+{
+    struct dw_out out;
+    dw_out_init_memory(&out);
+    assert_int_equal(lens->write(profile, &(struct dw_lens_options){.samples = samples}, &out), 0);
+    dw_out_char(&out, '\0');
+    assert_false(out.buffer.failed);
+    return (char *)out.buffer.data;
+}
+
+static void check_report(const struct dw_lens *lens, struct dw_sample_options samples,
+                         const char *expected)
+{
+    struct dw_profile *profile = folded();
+    char *text = report(profile, lens, &samples);
+    assert_string_equal(text, expected);
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void check_lens(const char *lens, const struct dw_lens_options *options,
+                       const char *expected)
+{
+    struct dw_profile *profile = folded();
+    char *text = fixture_show(profile, lens, options, NULL);
+    assert_string_equal(text, expected);
+    free(text);
+    dw_profile_free(profile);
+}
+
+#define HEADER_RATE                                                                                \
+    "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut, "          \
+    "0 retried\n"
+#define HEADER_GIL "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %\n"
+#define HEADER HEADER_RATE HEADER_GIL
+
+static void test_functions(void **state)
+{
+    (void)state;
+    check_report(&dw_sample_table, (struct dw_sample_options){0},
+                 HEADER "total %  self %   total s    self s   samples  function\n"
+                        "  40.00   40.00     0.004     0.004         4  scatter (scatter.c:28)\n"
+                        "  80.00   30.00     0.008     0.003         8  work (app.py:5)\n"
+                        " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
+                        "  10.00   10.00     0.001     0.001         1  <gc>\n"
+                        "  10.00   10.00     0.001     0.001         1  memcpy (python3)\n"
+                        "  40.00    0.00     0.004     0.000         4  loop (scatter.c:10)\n");
+}
+
+static void test_lines_are_split_by_what_was_done(void **state)
+{
+    (void)state;
+    check_report(
+        &dw_sample_table,
+        (struct dw_sample_options){.by = DW_SPOT_LINE, .sort = DW_SAMPLES_SORT_TOTAL},
+        HEADER "total %  self %   total s    self s   samples  python s  native s waiting s  line\n"
+               "  70.00    0.00     0.007     0.000         7     0.000     0.000     0.000  "
+               "app.py:3 (main)\n"
+               "  50.00    0.00     0.005     0.000         5     0.000     0.004     0.000  "
+               "app.py:6 (work)\n"
+               "  40.00   30.00     0.004     0.003         4     0.002     0.001     0.001  "
+               "app.py:7 (work)\n"
+               "  40.00    0.00     0.004     0.000         4     0.000     0.000     0.000  "
+               "scatter.c:12 (loop)\n"
+               "  40.00   40.00     0.004     0.004         4     0.000     0.004     0.000  "
+               "scatter.c:30 (scatter)\n"
+               "  30.00   10.00     0.003     0.001         3     0.001     0.000     0.001  "
+               "app.py:4 (main)\n"
+               "  10.00   10.00     0.001     0.001         1     0.001     0.000     0.000  <gc>\n"
+               "  10.00   10.00     0.001     0.001         1     0.000     0.001     0.000  "
+               "python3 (memcpy)\n");
+}
+
+static void test_modules_as_csv(void **state)
+{
+    (void)state;
+    check_report(
+        &dw_sample_csv, (struct dw_sample_options){.by = DW_SPOT_MODULE, .full_paths = true},
+        "total_percent,self_percent,total,self,samples,self_samples,python,native,waiting,"
+        "function,file,line,module\n"
+        "100.0000,40.0000,0.010000000,0.004000000,10,4,0.003000000,0.005000000,0.002000000,,"
+        "/home/me/app.py,0,\n"
+        "40.0000,40.0000,0.004000000,0.004000000,4,4,0.000000000,0.004000000,0.000000000,,,0,"
+        "/lib/libwork.so\n"
+        "10.0000,10.0000,0.001000000,0.001000000,1,1,0.000000000,0.001000000,0.000000000,,,0,"
+        "/usr/bin/python3\n"
+        "10.0000,10.0000,0.001000000,0.001000000,1,1,0.001000000,0.000000000,0.000000000,"
+        "<gc>,,0,\n");
+}
+
+static void test_own_times_add_up(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = folded();
+    for (enum dw_spot by = DW_SPOT_FUNCTION; by <= DW_SPOT_MODULE; by++) {
+        struct dw_sample_list list;
+        uint64_t self = 0;
+        assert_int_equal(dw_sample_list_make(profile, &(struct dw_sample_options){.by = by}, &list),
+                         0);
+        for (uint32_t i = 0; i < list.count; i++) {
+            self += list.rows[i].self.weight;
+            assert_true(list.rows[i].total.weight <= list.all.weight);
+        }
+        assert_int_equal(self, list.all.weight);
+        dw_sample_list_release(&list);
+    }
+    dw_profile_free(profile);
+}
+
+static void test_match_limit_and_names(void **state)
+{
+    (void)state;
+    regex_t pattern;
+    assert_int_equal(regcomp(&pattern, "app[.]py", REG_EXTENDED | REG_NOSUB), 0);
+    check_report(
+        &dw_sample_table,
+        (struct dw_sample_options){.sort = DW_SAMPLES_SORT_NAME, .limit = 1, .match = &pattern},
+        HEADER "total %  self %   total s    self s   samples  function\n"
+               " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
+               "(5 more)\n");
+    regfree(&pattern);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = folded();
+    char *text = report(profile, &dw_sample_json, &(struct dw_sample_options){.by = DW_SPOT_LINE});
+    assert_true(json_is_valid(text));
+    assert_non_null(strstr(text, "\"taken\": 10, \"missed\": 3, \"guessed\": 2, \"cut\": 1"));
+    assert_non_null(strstr(text, "\"function\": \"scatter\", \"file\": \"/src/scatter.c\", "
+                                 "\"line\": 30, \"module\": \"/lib/libwork.so\"}"));
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    check_lens("table", NULL,
+               HEADER "name                total  % of total      self  samples\n"
+                      "---------------  --------  ----------  --------  -------\n"
+                      "<main>           10.00 ms     100.00%      0 ns       10\n"
+                      ". main           10.00 ms     100.00%  1.000 ms       10\n"
+                      ". . work         8.000 ms      80.00%  3.000 ms        8\n"
+                      ". . . loop       4.000 ms      40.00%      0 ns        4\n"
+                      ". . . . scatter  4.000 ms      40.00%  4.000 ms        4\n"
+                      ". . . work       1.000 ms      10.00%      0 ns        1\n"
+                      ". . . . memcpy   1.000 ms      10.00%  1.000 ms        1\n"
+                      ". . <gc>         1.000 ms      10.00%  1.000 ms        1\n");
+}
+
+static void test_tree_of_threads(void **state)
+{
+    (void)state;
+    check_lens("tree", &(struct dw_lens_options){.by = DW_BY_THREAD},
+               HEADER "   total   share              samples      self  name\n"
+                      "9.000 ms  100.0%  ██████████        9      0 ns  MainThread\n"
+                      "9.000 ms  100.0%  ██████████        9  1.000 ms  └─ main\n"
+                      "7.000 ms   77.8%  ███████▊          7  2.000 ms     ├─ work\n"
+                      "4.000 ms   44.4%  ████▌             4      0 ns     │  ├─ loop\n"
+                      "4.000 ms   44.4%  ████▌             4  4.000 ms     │  │  └─ scatter\n"
+                      "1.000 ms   11.1%  █▏                1      0 ns     │  └─ work\n"
+                      "1.000 ms   11.1%  █▏                1  1.000 ms     │     └─ memcpy\n"
+                      "1.000 ms   11.1%  █▏                1  1.000 ms     └─ <gc>\n"
+                      "1.000 ms  100.0%  ██████████        1      0 ns  worker\n"
+                      "1.000 ms  100.0%  ██████████        1      0 ns  └─ main\n"
+                      "1.000 ms  100.0%  ██████████        1  1.000 ms     └─ work\n");
+}
+
+static void test_csv(void **state)
+{
+    (void)state;
+    check_lens("csv", NULL,
+               "id,name,parent_id,parent_name,total_us,self_us,samples\n"
+               "0,<main>,,,10000,0,10\n"
+               "1,main,0,<main>,10000,1000,10\n"
+               "2,work,1,main,8000,3000,8\n"
+               "3,loop,2,work,4000,0,4\n"
+               "4,scatter,3,loop,4000,4000,4\n"
+               "5,work,2,work,1000,0,1\n"
+               "6,memcpy,5,work,1000,1000,1\n"
+               "7,<gc>,1,main,1000,1000,1\n");
+}
+
+static void test_collapsed(void **state)
+{
+    (void)state;
+    check_lens("collapsed", NULL,
+               "<main>;main 1000\n"
+               "<main>;main;work 3000\n"
+               "<main>;main;work;loop;scatter 4000\n"
+               "<main>;main;work;work;memcpy 1000\n"
+               "<main>;main;<gc> 1000\n");
+    check_lens("collapsed", &(struct dw_lens_options){.with_lines = true},
+               "<main>;main (app.py:4) 1000\n"
+               "<main>;main (app.py:3);work (app.py:6);loop (scatter.c:12);scatter (scatter.c:30) "
+               "4000\n"
+               "<main>;main (app.py:3);work (app.py:7) 3000\n"
+               "<main>;main (app.py:4);work (app.py:6);work (app.py:7);memcpy (python3) 1000\n"
+               "<main>;main (app.py:4);<gc> 1000\n");
+}
+
+static void test_callgrind(void **state)
+{
+    (void)state;
+    check_lens("callgrind", NULL,
+               "# callgrind format\n"
+               "version: 1\n"
+               "creator: dwell " DW_VERSION "\n"
+               "pid: 41\n"
+               "cmd: /home/me/app.py\n"
+               "# " HEADER_RATE "# " HEADER_GIL "positions: line\n"
+               "events: ns\n"
+               "summary: 10000000\n"
+               "\n"
+               "ob=(1) ?\?\?\n"
+               "fl=(4) /home/me/app.py\n"
+               "fn=(2) app:1:main\n"
+               "3 0\n"
+               "cob=(1)\n"
+               "cfi=(4)\n"
+               "cfn=(3) app:5:work\n"
+               "calls=7 5\n"
+               "3 7000000\n"
+               "\n"
+               "ob=(1)\n"
+               "fl=(4)\n"
+               "fn=(2)\n"
+               "4 1000000\n"
+               "cob=(1)\n"
+               "cfi=(4)\n"
+               "cfn=(3)\n"
+               "calls=1 5\n"
+               "4 1000000\n"
+               "cob=(1)\n"
+               "cfi=(1) ?\?\?\n"
+               "cfn=(7) <gc>\n"
+               "calls=1 0\n"
+               "4 1000000\n"
+               "\n"
+               "ob=(1)\n"
+               "fl=(4)\n"
+               "fn=(3)\n"
+               "6 0\n"
+               "cob=(1)\n"
+               "cfi=(4)\n"
+               "cfn=(3)\n"
+               "calls=1 5\n"
+               "6 1000000\n"
+               "cob=(7) /lib/libwork.so\n"
+               "cfi=(12) /src/scatter.c\n"
+               "cfn=(4) loop\n"
+               "calls=4 10\n"
+               "6 4000000\n"
+               "\n"
+               "ob=(1)\n"
+               "fl=(4)\n"
+               "fn=(3)\n"
+               "7 3000000\n"
+               "cob=(8) /usr/bin/python3\n"
+               "cfi=(1)\n"
+               "cfn=(6) memcpy\n"
+               "calls=1 0\n"
+               "7 1000000\n"
+               "\n"
+               "ob=(7)\n"
+               "fl=(12)\n"
+               "fn=(4)\n"
+               "12 0\n"
+               "cob=(7)\n"
+               "cfi=(12)\n"
+               "cfn=(5) scatter\n"
+               "calls=4 28\n"
+               "12 4000000\n"
+               "\n"
+               "ob=(7)\n"
+               "fl=(12)\n"
+               "fn=(5)\n"
+               "30 4000000\n"
+               "\n"
+               "ob=(8)\n"
+               "fl=(1)\n"
+               "fn=(6)\n"
+               "0 1000000\n"
+               "\n"
+               "ob=(1)\n"
+               "fl=(1)\n"
+               "fn=(7)\n"
+               "0 1000000\n"
+               "\n"
+               "totals: 10000000\n");
+}
+
+static void test_speedscope(void **state)
+{
+    (void)state;
+    check_lens("speedscope", NULL,
+               "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+               "\"exporter\":\"dwell@" DW_VERSION "\",\"shared\":{\"frames\":[\n"
+               "{\"name\":\"[…]\"},\n"
+               "{\"name\":\"main\",\"file\":\"/home/me/app.py\",\"line\":3},\n"
+               "{\"name\":\"main\",\"file\":\"/home/me/app.py\",\"line\":4},\n"
+               "{\"name\":\"work\",\"file\":\"/home/me/app.py\",\"line\":6},\n"
+               "{\"name\":\"work\",\"file\":\"/home/me/app.py\",\"line\":7},\n"
+               "{\"name\":\"loop\",\"file\":\"/src/scatter.c\",\"line\":12},\n"
+               "{\"name\":\"scatter\",\"file\":\"/src/scatter.c\",\"line\":30},\n"
+               "{\"name\":\"memcpy\",\"file\":\"/usr/bin/python3\"},\n"
+               "{\"name\":\"<gc>\"}]},\"profiles\":[\n"
+               "{\"type\":\"sampled\",\"unit\":\"nanoseconds\",\"name\":\"MainThread\","
+               "\"samples\":[\n"
+               "[1,3,5,6],\n"
+               "[1,3,5,6],\n"
+               "[1,3,5,6],\n"
+               "[1,3,5,6],\n"
+               "[1,4],\n"
+               "[1,4],\n"
+               "[2],\n"
+               "[2,3,4,7],\n"
+               "[2,8]],\n"
+               "\"weights\":[1000000,1000000,1000000,1000000,1000000,1000000,1000000,1000000,"
+               "1000000],\"startValue\":0,\"endValue\":9000000},\n"
+               "{\"type\":\"sampled\",\"unit\":\"nanoseconds\",\"name\":\"worker\",\"samples\":[\n"
+               "[1,4]],\n"
+               "\"weights\":[1000000],\"startValue\":0,\"endValue\":1000000}]}\n");
+}
+
+static void test_chrome_nests_what_stayed(void **state)
+{
+    (void)state;
+    check_lens("chrome", NULL,
+               "{\"traceEvents\":[\n"
+               "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":41,\"tid\":0,"
+               "\"args\":{\"name\":\"app.py 41\"}},\n"
+               "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":41,\"tid\":41,"
+               "\"args\":{\"name\":\"MainThread\"}},\n"
+               "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":41,\"tid\":42,"
+               "\"args\":{\"name\":\"worker\"}},\n"
+               "{\"name\":\"main\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":0.000},\n"
+               "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":0.000},\n"
+               "{\"name\":\"loop\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":0.000},\n"
+               "{\"name\":\"scatter\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":0.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":4000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":4000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":6000.000},\n"
+               "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":7000.000},\n"
+               "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":7000.000},\n"
+               "{\"name\":\"memcpy\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":7000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
+               "{\"name\":\"<gc>\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":9000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":9000.000},\n"
+               "{\"name\":\"main\",\"ph\":\"B\",\"pid\":41,\"tid\":42,\"ts\":0.000},\n"
+               "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":42,\"ts\":0.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":1000.000},\n"
+               "{\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":1000.000}\n"
+               "],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@" DW_VERSION "\","
+               "\"start_ns\":1700000000000000000,\"damaged_parts\":0,\"cut_processes\":0,"
+               "\"dropped_events\":0}}\n");
+}
+
+/* The listing shows the text beside the columns that samples fill. */
+static void test_listing(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = folded();
+    fixture_source(profile, "/home/me/app.py",
+                   "def main():\n    # all of it\n    work(0)\n    work(1)\n"
+                   "def work(n):\n    scatter()\n    return n\n");
+    char *text = fixture_show(profile, "lines", NULL, NULL);
+    assert_non_null(strstr(text, HEADER "Timer unit: 1e-06 s\n\nTotal time: 0.01 s\n"
+                                        "File: /home/me/app.py\nFunction: main at line 1\n"));
+    assert_non_null(
+        strstr(text, "Line #   Samples        Total  % Total       Python       Native      Waiting"
+                     "         Self  Line Contents\n"));
+    assert_non_null(
+        strstr(text, "     4         3       3000.0     30.0       1000.0                    1000.0"
+                     "       1000.0      work(1)\n"));
+    free(text);
+    dw_profile_free(profile);
+}
+
+/* Numbers that stand for no known time are never told as times. */
+static void test_counts_are_no_times(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_sampled();
+    profile->processes[0].sampling.mode = DW_SAMPLE_COUNTS;
+    for (uint32_t t = 0; t < profile->thread_count; t++)
+        for (uint32_t i = 0; i < profile->threads[t].samples.count; i++)
+            profile->threads[t].samples.samples[i].weight_ns =
+                profile->threads[t].samples.samples[i].count;
+    assert_int_equal(dw_samples_fold(profile), 0);
+    static const char *const lenses[] = {"table", "tree",      "lines",     "csv",
+                                         "svg",   "collapsed", "callgrind", "speedscope"};
+    for (size_t i = 0; i < COUNT_OF(lenses); i++) {
+        char *text = fixture_show(profile, lenses[i], NULL, NULL);
+        assert_null(strstr(text, " ns"));
+        assert_null(strstr(text, "nanoseconds"));
+        assert_null(strstr(text, "Timer unit"));
+        assert_null(strstr(text, "_us"));
+        free(text);
+    }
+    char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){.limit = 1});
+    assert_string_equal(
+        text, "counts: 10 samples, of which it is not known how long they stand for\n" HEADER_GIL
+              "total %  self %   samples      self  function\n"
+              "  40.00   40.00         4         4  scatter (scatter.c:28)\n"
+              "(5 more)\n");
+    free(text);
+    dw_profile_free(profile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_lines_are_split_by_what_was_done),
+        cmocka_unit_test(test_modules_as_csv),
+        cmocka_unit_test(test_own_times_add_up),
+        cmocka_unit_test(test_match_limit_and_names),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_tree_of_threads),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_collapsed),
+        cmocka_unit_test(test_callgrind),
+        cmocka_unit_test(test_speedscope),
+        cmocka_unit_test(test_chrome_nests_what_stayed),
+        cmocka_unit_test(test_listing),
+        cmocka_unit_test(test_counts_are_no_times),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * Parts of sampling from outside: what the kernel says of a thread, stacks put together. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include "attach/activity.h"
+#include "attach/merged_stack.h"
+#include "attach/stop.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GIL 0x7f0000001000u
+
+static void test_what_a_system_call_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum dw_activity activity;
+    } cases[] = {
+        {"running\n", DW_ACTIVITY_RUNS},
+        {"202 0x7f0000001048 0x189 0x0 0x0 0x0 0x0 0x7ffc 0x7f12\n", DW_ACTIVITY_WAITS_FOR_GIL},
+        {"202 0x7f0000002048 0x189 0x0 0x0 0x0 0x0 0x7ffc 0x7f12\n", DW_ACTIVITY_WAITS},
+        {"7 0x7f0000001048 0x1 0x0 0x0 0x0 0x0 0x7ffc 0x7f12\n", DW_ACTIVITY_WAITS},
+        {"-1 0x7ffc 0x7f12\n", DW_ACTIVITY_WAITS},
+        {"", DW_ACTIVITY_UNKNOWN},
+        {"nonsense\n", DW_ACTIVITY_UNKNOWN},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(dw_activity_parse(cases[i].text, GIL), cases[i].activity);
+    assert_int_equal(dw_activity_parse(cases[1].text, 0), DW_ACTIVITY_WAITS);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+static pid_t start_child(void)
+{
+    pid_t child = fork();
+    if (child)
+        return child;
+    alarm(60);
+    signal(SIGUSR1, on_signal);
+    for (;;)
+        pause();
+}
+
+static void test_thread_that_waits_and_runs(void **state)
+{
+    (void)state;
+    struct dw_activity_files files;
+    uint64_t sp = 0, pc = 0;
+    pid_t child = start_child();
+    assert_true(child > 0);
+    dw_activity_open(child, child, &files);
+    while (dw_activity_find(&files, 0, &sp, &pc) != DW_ACTIVITY_WAITS)
+        usleep(1000);
+    assert_true(sp != 0 && pc != 0);
+    dw_activity_has_run(&files);
+    assert_false(dw_activity_has_run(&files));
+    kill(child, SIGUSR1);
+    usleep(20000);
+    assert_true(dw_activity_has_run(&files));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(dw_activity_read(&files, 0), DW_ACTIVITY_UNKNOWN);
+    dw_activity_close(&files);
+}
+
+static void test_stopping_a_thread(void **state)
+{
+    (void)state;
+    struct dw_registers registers = {0};
+    int signal = 0, status;
+    pid_t child = start_child();
+    for (int i = 0; i < 100; i++) {
+        assert_true(dw_thread_stop(child, &signal));
+        assert_true(dw_thread_registers(child, &registers));
+        dw_thread_let_go(child, signal);
+    }
+    assert_true(registers.sp != 0 && registers.pc != 0);
+    kill(child, SIGTERM);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    assert_false(dw_thread_stop(child, &signal));
+}
+
+/* Native frames at 0x1000, 0x2000 and so on; the entries of two runs of the interpreter's loop
+ * are in the third and the fifth. */
+static struct dw_native_stack *make_native(uint32_t count)
+{
+    struct dw_native_stack *native = calloc(1, sizeof *native);
+    assert_non_null(native);
+    for (uint32_t i = 0; i < count; i++)
+        native->frames[i].sp = 0x1000u * (i + 1);
+    native->count = count;
+    native->end = 0x1000u * (count + 1);
+    return native;
+}
+
+static void check_merged(uint32_t native_count, const char *expected)
+{
+    struct dw_raw_frame frames[] = {{.code = 1},
+                                    {.code = 1, .is_entry = true, .entry = 0x3800},
+                                    {.code = 1, .is_entry = true, .entry = 0x5008}};
+    struct dw_raw_stack python = {.frames = frames, .count = 3, .capacity = 3};
+    struct dw_native_stack *native = make_native(native_count);
+    struct dw_merged_frame merged[16];
+    char found[64] = "";
+    uint32_t count = dw_stacks_merge(&python, native, merged);
+    for (uint32_t i = 0; i < count; i++)
+        snprintf(found + strlen(found), 8, "%s%u ", merged[i].is_native ? "n" : "p",
+                 merged[i].index);
+    assert_string_equal(found, expected);
+    free(native);
+}
+
+static void test_python_frames_stand_where_their_loop_ran(void **state)
+{
+    (void)state;
+    check_merged(6, "n5 p2 n3 p1 p0 n1 n0 ");
+    check_merged(4, "p2 n3 p1 p0 n1 n0 "); /* cut: the outer loop was not reached */
+    check_merged(0, "p2 p1 p0 ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_system_call_says),
+        cmocka_unit_test(test_thread_that_waits_and_runs),
+        cmocka_unit_test(test_stopping_a_thread),
+        cmocka_unit_test(test_python_frames_stand_where_their_loop_ran),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

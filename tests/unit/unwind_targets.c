@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind_targets.h"
+
+#include <alloca.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef FRAME_POINTERS
+#define NAME(name) name##_fp
+#else
+#define NAME(name) name
+#endif
+#define KEPT __attribute__((noinline))
+#define HUGE_BYTES (200 * 1024)
+
+static volatile int sink;
+
+KEPT static int aligned(dw_then then, size_t size)
+{
+    _Alignas(64) volatile char block[64];
+    char *more = alloca(size);
+    memset(more, 1, size);
+    block[0] = more[size - 1];
+    then();
+    return block[0];
+}
+
+KEPT static int huge(dw_then then)
+{
+    volatile char block[HUGE_BYTES];
+    block[sink] = 1;
+    int result = aligned(then, 100 + (size_t)sink);
+    return result + block[sink];
+}
+
+KEPT int NAME(dw_chain_outer)(dw_then then)
+{
+    int result = huge(then);
+    sink += result - result;
+    return result;
+}
+
+#ifndef FRAME_POINTERS
+static dw_then pending;
+
+KEPT static int compare(const void *left, const void *right)
+{
+    dw_then then = pending;
+    pending = NULL;
+    if (then)
+        then();
+    return *(const int *)left - *(const int *)right;
+}
+
+void dw_chain_sort(dw_then then)
+{
+    int numbers[] = {3, 1, 2};
+    pending = then;
+    qsort(numbers, 3, sizeof *numbers, compare);
+    sink += numbers[0];
+}
+
+void dw_chain_assembler(dw_then then)
+{
+    dw_chain_undescribed(then);
+    sink++;
+}
+
+void dw_chain_call(dw_then then)
+{
+    then();
+    sink++;
+}
+
+/* void f(then): room for 40 words, some of them looking like addresses, then the call. */
+__asm__(".text\n"
+        ".globl dw_chain_undescribed\n"
+        ".type dw_chain_undescribed, @function\n"
+        "dw_chain_undescribed:\n"
+        "0:\n"
+        "  push %rbx\n"
+        "  push %rbp\n"
+        "  sub $328, %rsp\n"
+        "  lea 8(%rsp), %rbp\n"
+        "  mov %rbp, 16(%rsp)\n"
+        "  movq $12345, 24(%rsp)\n"
+        "  lea 0b(%rip), %rax\n"
+        "  mov %rax, 32(%rsp)\n"
+        "  call *%rdi\n"
+        "  add $328, %rsp\n"
+        "  pop %rbp\n"
+        "  pop %rbx\n"
+        "  ret\n"
+        ".size dw_chain_undescribed, . - dw_chain_undescribed\n");
+#endif
