@@ -11,6 +11,7 @@ import pytest
 
 import dwell
 from dwell import _core
+
 from ..sampled import Samples
 
 SHARES = """
