@@ -2,6 +2,7 @@
 """Samples of a recording, for tests to ask about."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,4 +61,4 @@ class Samples:
 
 def _pairs(row: Row, file: str) -> Iterator[tuple[str, str]]:
     names = [f.name for f in row.stack if f.kind == "python" and f.file.endswith(file)]
-    return zip(names, names[1:], strict=False)
+    return pairwise(names)

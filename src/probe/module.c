@@ -9,9 +9,9 @@
 #include "probe/iter_proxy.h"
 #include "probe/line_rows.h"
 #include "probe/line_tracer.h"
+#include "probe/probe_sampler.h"
 #include "probe/render.h"
 #include "probe/sample_rows.h"
-#include "probe/probe_sampler.h"
 #include "probe/timing_module.h"
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)

@@ -28,9 +28,9 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wakes;
     bool is_on;
-    bool runs, stops;    /* the thread */
-    bool is_paused;      /* the thread makes way for a fork */
-    bool was_on;         /* in a forked child: the parent was recording */
+    bool runs, stops; /* the thread */
+    bool is_paused;   /* the thread makes way for a fork */
+    bool was_on;      /* in a forked child: the parent was recording */
     pthread_t thread;
     struct dw_probe_sampler_options options;
     char log_file[PATH_MAX];
@@ -68,7 +68,7 @@ static void drain_all(void)
 static void flush(bool last)
 {
     bool was_good = !sampler.log.writer.error;
-    dw_sleep_name_threads(&sampler.sleep, &sampler.threads);
+    dw_sleep_name_threads(&sampler.sleep, &sampler.threads, true);
     dw_sample_log_flush(&sampler.log, last);
     if (was_good && sampler.log.writer.error) {
         errno = sampler.log.writer.saved_errno;
@@ -144,6 +144,7 @@ static void work(uint64_t now_ns)
         refresh_natives();
         drain_all();
         look_at_kernel(now_ns);
+        dw_sleep_name_threads(&sampler.sleep, &sampler.threads, false);
     }
     if (sampler.threads.is_refused)
         send_signals();
@@ -389,8 +390,8 @@ static bool name_child_log(void)
     memcpy(stem, sampler.log_file, size + 1);
     if (size > 6 && !strcmp(stem + size - 6, ".dwell"))
         stem[size - 6] = 0;
-    return snprintf(sampler.log_file, sizeof sampler.log_file, "%s.%d.dwell", stem,
-                    (int)getpid()) < (int)sizeof sampler.log_file;
+    return snprintf(sampler.log_file, sizeof sampler.log_file, "%s.%d.dwell", stem, (int)getpid()) <
+           (int)sizeof sampler.log_file;
 }
 
 void dw_probe_sampler_continue(void)

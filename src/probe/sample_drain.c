@@ -43,8 +43,7 @@ static int add_kernel(struct dw_sample_places *places, const struct dw_slot *slo
 {
     dw_path_id inside;
     uint32_t state = DW_SAMPLE_KERNEL | (record->state & DW_SAMPLE_HOLDS_GIL);
-    int error =
-        dw_sample_log_stack(places->log, path, places->marks[DW_MARK_KERNEL], &inside);
+    int error = dw_sample_log_stack(places->log, path, places->marks[DW_MARK_KERNEL], &inside);
     return error ? error
                  : dw_sample_log_add(places->log, slot->thread - 1, inside, state, record->now_ns,
                                      weight_ns);
@@ -71,8 +70,8 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     if (!error && in_kernel)
         error = add_kernel(places, slot, path, record, in_kernel);
     if (!error)
-        error = dw_sample_log_add(places->log, slot->thread - 1, path, record->state, record->now_ns,
-                                  record->cpu_ns - in_kernel);
+        error = dw_sample_log_add(places->log, slot->thread - 1, path, record->state,
+                                  record->now_ns, record->cpu_ns - in_kernel);
     if (error) {
         sampling->missed++;
         return;

@@ -62,8 +62,7 @@ static uint64_t python_token(struct sample *sample, const struct dw_py_step *ste
     }
     if (!sample->last_id)
         return DW_TOKEN(DW_TOKEN_MARK, (uint64_t)DW_MARK_UNKNOWN);
-    return DW_TOKEN(DW_TOKEN_PYTHON,
-                    (uint64_t)sample->last_id << 32 | (uint32_t)(step->unit + 1));
+    return DW_TOKEN(DW_TOKEN_PYTHON, (uint64_t)sample->last_id << 32 | (uint32_t)(step->unit + 1));
 }
 
 static void end_segment(struct sample *sample, uintptr_t boundary)
@@ -135,8 +134,8 @@ static void merge(struct sample *sample)
         dw_merge_put(&merged, DW_TOKEN(DW_TOKEN_MARK, (uint64_t)DW_MARK_KERNEL));
     dw_merge_run(&merged);
     sample->count = merged.count;
-    sample->flags |= (merged.is_cut ? DW_SAMPLE_CUT : 0) |
-                     (merged.is_guessed ? DW_SAMPLE_GUESSED : 0);
+    sample->flags |=
+        (merged.is_cut ? DW_SAMPLE_CUT : 0) | (merged.is_guessed ? DW_SAMPLE_GUESSED : 0);
 }
 
 static bool is_in(const struct dw_code_range *range, uint64_t pc)
@@ -241,8 +240,8 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
         walk_python(sample, thread);
     if (sample->view && sample->view->cache)
         walk_native(sample, context);
-    sample->state = activity(sample, pc, sample->python_count > 0) |
-                    (holds_gil ? DW_SAMPLE_HOLDS_GIL : 0);
+    sample->state =
+        activity(sample, pc, sample->python_count > 0) | (holds_gil ? DW_SAMPLE_HOLDS_GIL : 0);
     merge(sample);
 }
 
@@ -250,6 +249,17 @@ static void forget_pending(const struct sample *sample)
 {
     for (uint32_t i = 0; i < sample->pending_count; i++)
         sample->memory->pending_set[sample->memory->pending[i].id % DW_PENDING_SET] = 0;
+}
+
+/* The CPU time until now that nobody has accounted for. The sampler's thread may have looked at
+ * the clock after we did. */
+static uint64_t claim(struct dw_slot *slot, uint64_t cpu_ns)
+{
+    uint64_t done_ns = atomic_exchange(&slot->cpu_done_ns, cpu_ns);
+    if (done_ns <= cpu_ns)
+        return cpu_ns - done_ns;
+    atomic_store(&slot->cpu_done_ns, done_ns);
+    return 0;
 }
 
 static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool was_sent)
@@ -266,7 +276,7 @@ static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool wa
         .tokens = slot->memory->tokens[slot->current],
     };
     collect(&sample, context, was_sent);
-    uint64_t elapsed_ns = cpu_ns - atomic_exchange(&slot->cpu_done_ns, cpu_ns);
+    uint64_t elapsed_ns = claim(slot, cpu_ns);
     bool is_recorded = record(&sample, elapsed_ns);
     forget_pending(&sample);
     slot->walked_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -64,8 +64,8 @@ bool dw_sample_natives_changed(const struct dw_sample_natives *natives)
 
 static bool is_system(const struct dw_native_module *module)
 {
-    static const char *const names[] = {"libc.so.", "libm.so.", "libpthread.so.", "ld-linux", "ld-musl",
-                                        "[vdso]"};
+    static const char *const names[] = {"libc.so.", "libm.so.", "libpthread.so.",
+                                        "ld-linux", "ld-musl",  "[vdso]"};
     const char *slash = strrchr(module->path, '/');
     const char *base = slash ? slash + 1 : module->path;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -104,8 +104,7 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
     };
     for (uint32_t i = 0; i < count && view->system_count < DW_VIEW_SYSTEM_MAX; i++)
         if (is_system(&natives->modules.modules[i]))
-            view->system[view->system_count++] =
-                (struct dw_code_range){list[i].start, list[i].end};
+            view->system[view->system_count++] = (struct dw_code_range){list[i].start, list[i].end};
     *made = view;
     return 0;
 }

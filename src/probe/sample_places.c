@@ -110,8 +110,7 @@ static dw_place_id python_place(struct dw_sample_places *places, uint64_t rest)
     dw_place_id id = 0;
     if (!code->frame)
         return places->marks[DW_MARK_UNKNOWN];
-    struct dw_location at =
-        dw_location_find(code->table, code->table_size, code->first_line, unit);
+    struct dw_location at = dw_location_find(code->table, code->table_size, code->first_line, unit);
     struct dw_place place = {
         .frame = code->frame,
         .line = at.line,
@@ -126,12 +125,9 @@ static dw_place_id find_place(struct dw_sample_places *places, uint64_t token)
 {
     uint64_t rest = DW_TOKEN_REST(token);
     switch (DW_TOKEN_KIND(token)) {
-    case DW_TOKEN_PYTHON:
-        return python_place(places, rest);
-    case DW_TOKEN_NATIVE:
-        return dw_sample_natives_place(&places->natives, places->log, rest);
-    default:
-        return places->marks[rest < DW_MARKS ? rest : DW_MARK_UNKNOWN];
+    case DW_TOKEN_PYTHON: return python_place(places, rest);
+    case DW_TOKEN_NATIVE: return dw_sample_natives_place(&places->natives, places->log, rest);
+    default: return places->marks[rest < DW_MARKS ? rest : DW_MARK_UNKNOWN];
     }
 }
 

@@ -6,9 +6,9 @@
 #include "probe/render.h"
 
 static const char *const state_names[DW_SAMPLE_STATES] = {
-    [DW_SAMPLE_PYTHON] = "python",   [DW_SAMPLE_NATIVE] = "native",
-    [DW_SAMPLE_KERNEL] = "kernel",   [DW_SAMPLE_WAITING] = "waiting",
-    [DW_SAMPLE_GIL] = "gil",         [DW_SAMPLE_RUNNING] = "running"};
+    [DW_SAMPLE_PYTHON] = "python", [DW_SAMPLE_NATIVE] = "native",
+    [DW_SAMPLE_KERNEL] = "kernel", [DW_SAMPLE_WAITING] = "waiting",
+    [DW_SAMPLE_GIL] = "gil",       [DW_SAMPLE_RUNNING] = "running"};
 
 static PyObject *text(const struct dw_profile *profile, dw_string_id id)
 {
@@ -56,12 +56,11 @@ static PyObject *sample_row(const struct dw_profile *profile, const struct dw_th
                             const struct dw_sample *sample)
 {
     uint32_t state = sample->state & DW_SAMPLE_STATE_MASK;
-    return Py_BuildValue("(KNsNKKN)", (unsigned long long)thread->tid,
-                         text(profile, thread->name),
+    return Py_BuildValue("(KNsNKKN)", (unsigned long long)thread->tid, text(profile, thread->name),
                          state < DW_SAMPLE_STATES ? state_names[state] : "?",
                          PyBool_FromLong(sample->state & DW_SAMPLE_HOLDS_GIL),
-                         (unsigned long long)sample->count,
-                         (unsigned long long)sample->weight_ns, stack_row(profile, sample->stack));
+                         (unsigned long long)sample->count, (unsigned long long)sample->weight_ns,
+                         stack_row(profile, sample->stack));
 }
 
 static int add_thread(PyObject *rows, const struct dw_profile *profile,
@@ -96,8 +95,7 @@ static PyObject *summary(const struct dw_profile *profile)
         "{sK sK sK sK sK sK sN}", "period_ns", (unsigned long long)sampling->period_ns, "taken",
         (unsigned long long)sampling->taken, "missed", (unsigned long long)sampling->missed,
         "guessed", (unsigned long long)sampling->guessed, "cut", (unsigned long long)sampling->cut,
-        "retried", (unsigned long long)sampling->retried, "ended",
-        PyBool_FromLong(process->ended));
+        "retried", (unsigned long long)sampling->retried, "ended", PyBool_FromLong(process->ended));
 }
 
 PyObject *dw_sample_rows(PyObject *module, PyObject *argument)

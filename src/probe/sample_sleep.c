@@ -116,12 +116,12 @@ static bool put_function(struct dw_sleep_reader *reader, struct dw_merge *merge,
         .instruction = step->instruction,
         .owner = step->owner,
     };
-    dw_place_id place = 0;
+    struct dw_code_place found;
     if (dw_code_cache_place(&reader->cache, &reader->python, reader->places->log, &frame, now_ns,
-                            &place))
+                            &found))
         return false;
-    if (place && *count < DW_TOKENS_MAX)
-        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)place);
+    if (found.place && *count < DW_TOKENS_MAX)
+        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)found.place);
     merge->is_cut |= *count == DW_TOKENS_MAX;
     return true;
 }
@@ -296,8 +296,8 @@ void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slo
     bool had_sample = samples != slot->samples_looked;
     slot->samples_looked = samples;
     uint64_t done_ns = atomic_load(&slot->cpu_done_ns), cpu_ns = dw_thread_cpu_ns(slot->tid);
-    if (had_sample || cpu_ns < done_ns + SILENT_PERIODS * period_ns ||
-        !read_settled(reader, slot, now_ns, &path))
+    if (had_sample || atomic_load(&slot->is_busy) ||
+        cpu_ns < done_ns + SILENT_PERIODS * period_ns || !read_settled(reader, slot, now_ns, &path))
         return;
     if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         return;
@@ -321,16 +321,25 @@ static bool name_by_python(struct dw_sleep_reader *reader, const struct dw_slot 
                                       (const char *)text->data, text->size);
 }
 
-void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads)
+static void name_thread(struct dw_sleep_reader *reader, struct dw_slot *slot)
 {
     struct dw_task task;
-    if (reader->can_read)
-        dw_py_threads_read(&reader->python, &reader->listed);
+    slot->is_named = name_by_python(reader, slot);
+    if (!slot->is_named && dw_task_read(getpid(), slot->tid, &task))
+        dw_sample_log_name_thread(reader->places->log, slot->thread - 1, task.name,
+                                  strlen(task.name));
+}
+
+void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads,
+                           bool again)
+{
+    bool is_listed = false;
     for (uint32_t i = 0; i < threads->count; i++) {
-        const struct dw_slot *slot = threads->slots[i];
-        if (slot->thread && !name_by_python(reader, slot) &&
-            dw_task_read(getpid(), slot->tid, &task))
-            dw_sample_log_name_thread(reader->places->log, slot->thread - 1, task.name,
-                                      strlen(task.name));
+        struct dw_slot *slot = threads->slots[i];
+        if (!slot->thread || (slot->is_named && !again))
+            continue;
+        if (reader->can_read && !is_listed)
+            is_listed = !dw_py_threads_read(&reader->python, &reader->listed);
+        name_thread(reader, slot);
     }
 }

@@ -32,7 +32,9 @@ void dw_sleep_finish(struct dw_sleep_reader *reader, struct dw_slot *slot, uint6
 /* Accounts for CPU time in which the thread's timer was silent. */
 void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, int signal,
                              uint64_t now_ns, uint64_t period_ns);
-/* The names that `threading` has for the threads, or else the kernel's. */
-void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads);
+/* The names that `threading` has for the threads, or else the kernel's: for those without one,
+ * or again for all, since a name may be given late. */
+void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads,
+                           bool again);
 
 #endif

