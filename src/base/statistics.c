@@ -183,7 +183,8 @@ static double mann_kendall(double *values, size_t count)
         for (size_t j = i + 1; j < count; j++)
             rises += (values[j] > values[i]) - (values[j] < values[i]);
     dw_stat_sort(values, count);
-    double variance = (n * (n - 1) * (2 * n + 5) - dw_sum_over_ties(values, count, trend_term)) / 18;
+    double variance =
+        (n * (n - 1) * (2 * n + 5) - dw_sum_over_ties(values, count, trend_term)) / 18;
     double steps = fabs(rises) - 1; /* continuity: the sum moves in steps of two */
     return variance > 0 && steps > 0 ? dw_stat_normal_tails(steps / sqrt(variance)) : 1;
 }
