@@ -42,7 +42,7 @@ def _program_name(arguments: list[str]) -> str:
     return "python"
 
 
-def stop_at_end(stop: "Callable[[], None]", flush: "Callable[[], None]") -> None:
+def stop_at_end(stop: "Callable[[], object]", flush: "Callable[[], None]") -> None:
     """Calls `stop` when the program ends, and `flush` before it leaves without atexit."""
     atexit.register(stop)
     for name in _WAYS_OUT:
