@@ -15,7 +15,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
-TURNS = 5
+TURNS = 3
 ROUNDS = {"python": 1500, "numpy": 600}
 RATES = (100, 1000, 10000)
 BIN = pathlib.Path(sys.executable).parent
@@ -197,7 +197,7 @@ class Tachyon(Attached):
 
 def watch(tool, rate):
     """One run of the program with the tool attached from its start to its end."""
-    command = [sys.executable, HERE / "shares.py", "python", str(2 * ROUNDS["python"])]
+    command = [sys.executable, HERE / "shares.py", "python", str(ROUNDS["python"])]
     target = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     time.sleep(0.2)
     watching = tool.command(target.pid, rate)
@@ -231,7 +231,7 @@ def attached(folder):
     if not shutil.which("py-spy", path=str(BIN)):
         tools = {name: tool for name, tool in tools.items() if "py-spy" not in name}
     best: dict = {}
-    for _ in range(3):
+    for _ in range(2):
         for rate in (*RATES, "max"):
             for name, tool in tools.items():
                 result = watch(tool, rate)
