@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What the thread itself wrote before the signal is there in order, so a chain of frames holds
- * together with one exception: 3.11 and 3.12 announce a cframe a few instructions before it is
- * filled. */
+ * together with one exception: 3.11 and 3.12 announce a cframe some instructions before it is
+ * filled. Both of its fields are then whatever was on the C stack. */
 #define _GNU_SOURCE
 #include "cpython/sample_walk.h"
 
@@ -41,41 +41,61 @@ static bool is_code(const PyCodeObject *code)
 
 #if DW_PY_HAS_CFRAMES
 
-static bool is_readable(PyThreadState *thread, const dw_py_frame *frame)
+/* No further than this into the interpreter's loop a cframe may not be filled yet. */
+#define ENTRY_BYTES 1024u
+
+static bool is_entering(uintptr_t pc)
 {
-    if (!is_aligned(frame))
-        return false;
-    const _PyStackChunk *chunk = thread->datastack_chunk;
-    if (chunk && (uintptr_t)frame >= (uintptr_t)chunk->data &&
-        (uintptr_t)(frame + 1) <= (uintptr_t)thread->datastack_top)
-        return true;
-    dw_py_frame copy;
-    return dw_py_read(&copy, frame, sizeof copy);
+    return pc - (uintptr_t)_PyEval_EvalFrameDefault < ENTRY_BYTES;
+}
+
+static bool is_code_there(const PyCodeObject *code)
+{
+    PyObject head;
+    return is_aligned(code) && dw_py_read(&head, code, sizeof head) && head.ob_type == &PyCode_Type;
+}
+
+/* Whether the calls lead back to the thread's first one, by older and older ones. */
+static bool has_callers(const PyThreadState *thread, const _PyCFrame *call)
+{
+    _PyCFrame copy;
+    for (; call != &thread->root_cframe; call = copy.previous)
+        if (!is_aligned(call) || !dw_py_read(&copy, call, sizeof copy) ||
+            (copy.previous != &thread->root_cframe && copy.previous <= call))
+            return false;
+    return true;
 }
 
 /* Whether the frames of a call lead back to the frame that the call before it runs. */
-static bool is_filled(PyThreadState *thread, const _PyCFrame *call)
+static bool is_filled(const _PyCFrame *call)
 {
-    dw_py_frame *frame = call->current_frame;
     const dw_py_frame *caller = call->previous->current_frame;
-    if (!frame || frame == caller)
+    dw_py_frame copy = {.previous = call->current_frame};
+    if (call->current_frame == caller)
         return true;
-    if (!is_readable(thread, frame))
-        return false;
-    while (frame && !DW_PY_FRAME_IS_ENTRY(frame) && !DW_PY_FRAME_IS_SHIM(frame)) {
-        if (frame == caller || !is_code(frame->f_code))
+    do {
+        const dw_py_frame *frame = copy.previous;
+        if (frame == caller || !is_aligned(frame) || !dw_py_read(&copy, frame, sizeof copy))
             return false;
-        frame = frame->previous;
-    }
-    return frame && frame->previous == caller;
+        if (!DW_PY_FRAME_IS_SHIM(&copy) && !is_code_there(copy.f_code))
+            return false;
+    } while (!DW_PY_FRAME_IS_ENTRY(&copy) && !DW_PY_FRAME_IS_SHIM(&copy));
+    return copy.previous == caller;
 }
 
-void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
+void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread, uintptr_t pc)
 {
     const _PyCFrame *call = thread->cframe;
-    if (call && call->previous && !is_filled(thread, call))
-        call = call->previous;
-    *walk = (struct dw_py_walk){.frame = call ? call->current_frame : NULL, .call = call};
+    *walk = (struct dw_py_walk){0};
+    if (call && call != &thread->root_cframe && is_entering(pc)) {
+        walk->broken = !has_callers(thread, call);
+        if (walk->broken)
+            return;
+        if (!is_filled(call))
+            call = call->previous;
+    }
+    walk->frame = call ? call->current_frame : NULL;
+    walk->call = call;
 }
 
 /* The call is over; where it was on the C stack. */
@@ -121,8 +141,9 @@ static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
     return 0;
 }
 
-void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
+void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread, uintptr_t pc)
 {
+    (void)pc;
     *walk = (struct dw_py_walk){.frame = DW_PY_CURRENT_FRAME(thread)};
 }
 
@@ -151,7 +172,7 @@ static bool skip_incomplete(struct dw_py_walk *walk)
 
 bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step)
 {
-    walk->broken = !skip_incomplete(walk);
+    walk->broken = walk->broken || !skip_incomplete(walk);
     dw_py_frame *frame = walk->frame;
     if (walk->entered) {
         walk->entered = false;

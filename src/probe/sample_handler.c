@@ -72,11 +72,11 @@ static void end_segment(struct sample *sample, uintptr_t boundary)
             (struct dw_segment){boundary, sample->python_count};
 }
 
-static void walk_python(struct sample *sample, PyThreadState *thread)
+static void walk_python(struct sample *sample, PyThreadState *thread, uintptr_t pc)
 {
     struct dw_py_walk walk;
     struct dw_py_step step;
-    dw_py_walk_begin(&walk, thread);
+    dw_py_walk_begin(&walk, thread, pc);
     while (dw_py_walk_next(&walk, &step)) {
         if (!step.code) {
             end_segment(sample, step.boundary);
@@ -237,7 +237,7 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
     sample->in_kernel = was_sent && is_behind_syscall(pc);
     sample->collects = holds_gil && dw_py_collects_garbage(thread);
     if (thread)
-        walk_python(sample, thread);
+        walk_python(sample, thread, (uintptr_t)pc);
     if (sample->view && sample->view->cache)
         walk_native(sample, context);
     sample->state =

@@ -299,6 +299,28 @@ with dwell.sampling("x.dwell"):
     assert samples.inside("reads") > 95
 
 
+def test_samples_while_c_code_enters_the_interpreter(tmp_path, python_program):
+    done = python_program("""
+import dwell, time
+def key(number):
+    return -number
+def items():
+    yield from range(50)
+def many(numbers):
+    sorted(numbers, key=key)
+    return list(map(lambda _: sum(items()), range(5)))
+numbers = list(range(300))
+with dwell.sampling("x.dwell", rate=10_000):
+    end = time.thread_time() + 3
+    while time.thread_time() < end:
+        many(numbers)
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.inside("many") > 95
+    assert samples.inside("key") > 5
+
+
 def test_ten_thousand_deep(tmp_path, python_program):
     done = python_program("""
 import sys, time
