@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "lens/diff.h"
 #include "lens/functions.h"
+#include "lens/stack_tree.h"
 #include "lens/timings.h"
 
 #include <math.h>
@@ -179,9 +180,19 @@ static int parse_words(struct request *request)
     return status;
 }
 
+static const char *samples_of(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (profile->processes[i].is_sampled &&
+            profile->processes[i].sampling.mode == DW_SAMPLE_WALL)
+            return "samples of wall time";
+    return "samples of CPU time";
+}
+
 static const char *contents_of(const struct dw_profile *profile)
 {
-    return dw_functions_are_in(profile)         ? "calls"
+    return dw_samples_are_in(profile)           ? samples_of(profile)
+           : dw_functions_are_in(profile)       ? "calls"
            : dw_diff_has(profile, DW_DIFF_LINE) ? "lines"
            : dw_diff_has(profile, DW_DIFF_PATH) ? "regions"
            : dw_timings_are_all(profile)        ? "timings"
@@ -203,9 +214,9 @@ static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **f
                             files[DW_OLD], files[DW_NEW]);
     if (!strcmp(old, "nothing"))
         return dw_cli_usage("%s and %s hold nothing to compare", files[DW_OLD], files[DW_NEW]);
-    *by = !strcmp(old, "calls")   ? DW_DIFF_FUNCTION
-          : !strcmp(old, "lines") ? DW_DIFF_LINE
-                                  : DW_DIFF_REGION;
+    *by = !strcmp(old, "lines")     ? DW_DIFF_LINE
+          : !strcmp(old, "regions") ? DW_DIFF_REGION
+                                    : DW_DIFF_FUNCTION;
     return 0;
 }
 
@@ -223,6 +234,11 @@ static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **fi
                                 files[side]);
     bool calls[DW_SIDES] = {dw_functions_are_in(profiles[DW_OLD]),
                             dw_functions_are_in(profiles[DW_NEW])};
+    const char *old = contents_of(profiles[DW_OLD]), *new = contents_of(profiles[DW_NEW]);
+    bool any_samples = dw_samples_are_in(profiles[DW_OLD]) || dw_samples_are_in(profiles[DW_NEW]);
+    if (any_samples && strcmp(old, new) != 0)
+        return dw_cli_usage("%s holds %s and %s holds %s: record both in the same way",
+                            files[DW_OLD], old, files[DW_NEW], new);
     if ((*by == DW_DIFF_FUNCTION || *by == DW_DIFF_PATH) && calls[DW_OLD] != calls[DW_NEW])
         return dw_cli_usage("%s holds calls and %s holds none: record both in the same way",
                             files[calls[DW_NEW]], files[calls[DW_OLD]]);

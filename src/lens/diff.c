@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 #include "lens/functions.h"
+#include "lens/stack_tree.h"
 
 #include <math.h>
 
@@ -40,7 +41,8 @@ struct dw_diff_row *dw_diff_add_row(struct dw_diff *diff, uint32_t place, uint32
 
 static unsigned kinds_of(const struct dw_diff *diff)
 {
-    const unsigned calls = dw_diff_kind(DW_FRAME_FUNCTION) | dw_diff_kind(DW_FRAME_BUILTIN);
+    const unsigned calls = dw_diff_kind(DW_FRAME_FUNCTION) | dw_diff_kind(DW_FRAME_BUILTIN) |
+                           dw_diff_kind(DW_FRAME_NATIVE) | dw_diff_kind(DW_FRAME_MARK);
     const unsigned regions = dw_diff_kind(DW_FRAME_REGION);
     switch (diff->options.by) {
     case DW_DIFF_FUNCTION:
@@ -116,7 +118,8 @@ static int add_places(struct dw_diff *diff, const struct dw_call_graph graphs[DW
         struct dw_diff_row *row = &diff->rows[row_of[node->place]];
         for (enum dw_side side = 0; side < DW_SIDES; side++) {
             const struct dw_call_sums *sums = &graphs[side].functions[node->place];
-            row->at[side] = (struct dw_diff_sums){sums->count, sums->total, sums->self};
+            uint64_t count = diff->are_samples ? sums->primitive : sums->count;
+            row->at[side] = (struct dw_diff_sums){count, sums->total, sums->self};
             row->is_in[side] |= node->is_in[side];
         }
     }
@@ -262,7 +265,12 @@ static int add_tree_rows(struct dw_diff *diff)
 int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
                  const struct dw_diff_options *options, struct dw_diff *diff)
 {
-    struct dw_diff made = {.profiles = {old, new}, .options = *options, .scale = 1};
+    struct dw_diff made = {
+        .profiles = {old, new},
+        .options = *options,
+        .scale = 1,
+        .are_samples = dw_samples_are_in(old) || dw_samples_are_in(new),
+    };
     int error = dw_diff_places_make(made.profiles, &made.places);
     if (!error && options->by == DW_DIFF_LINE) {
         error = dw_diff_add_lines(&made);

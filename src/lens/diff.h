@@ -53,7 +53,8 @@ struct dw_diff {
     uint32_t count, capacity;
     uint32_t shown; /* rows to list; those behind are under the threshold or over the limit */
     uint64_t totals[DW_SIDES];
-    double scale; /* of the old numbers: 1, or what makes the totals equal */
+    double scale;     /* of the old numbers: 1, or what makes the totals equal */
+    bool are_samples; /* counts are of samples: how often something was called is not known */
 };
 
 /* "function" and so on; NULL ends the list. */

@@ -66,6 +66,8 @@ struct verbs {
 static struct verbs verbs_of(const struct dw_diff *diff, const struct dw_diff_row *row)
 {
     uint32_t kind = diff->places.places[row->place].kind;
+    if (diff->are_samples)
+        return (struct verbs){"seen ", ""};
     if (diff->options.by == DW_DIFF_LINE)
         return (struct verbs){"run ", "each time "};
     if (kind == DW_FRAME_REGION)
@@ -141,6 +143,14 @@ static struct dw_diff_row what_changed(const struct dw_diff *diff, const struct 
     return is_most && !has_moved ? path : *row;
 }
 
+static void put_changed_samples(struct dw_out *out, const struct dw_diff *diff,
+                                const struct dw_diff_row *row)
+{
+    double old = fmax(dw_diff_self(diff, row, DW_OLD), 1);
+    double new = fmax(dw_diff_self(diff, row, DW_NEW), 1);
+    put_ratio(out, new / old, "longer", "shorter");
+}
+
 static void put_changed(struct dw_out *out, const struct dw_diff *diff,
                         const struct dw_diff_row *row)
 {
@@ -181,6 +191,8 @@ void dw_diff_put_reason(struct dw_out *out, const struct dw_diff *diff,
     bool is = of.is_in[DW_NEW] && of.at[DW_NEW].count;
     if (was && is && diff->options.normalise) {
         put_shares(out, diff, row);
+    } else if (was && is && diff->are_samples) {
+        put_changed_samples(out, diff, &of);
     } else if (was && is) {
         put_changed(out, diff, &of);
     } else {

@@ -151,8 +151,8 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
     dw_diff_put_change(out, diff, change_of(drawing, index));
     dw_out_text(out, ", own time ");
     dw_diff_put_change(out, diff, self);
-    dw_out_printf(out, "\ncalls %" PRIu64 " → %" PRIu64, node->at[DW_OLD].count,
-                  node->at[DW_NEW].count);
+    dw_out_printf(out, "\n%s %" PRIu64 " → %" PRIu64, diff->are_samples ? "samples" : "calls",
+                  node->at[DW_OLD].count, node->at[DW_NEW].count);
 }
 
 static int draw(struct drawing *drawing, struct dw_out *out)

@@ -20,16 +20,17 @@ static void put_change(struct dw_out *out, const char *key, double ns)
     dw_out_printf(out, ", \"%s\": %.0f", key, ns == 0 ? 0 : ns);
 }
 
-static void put_sums(struct dw_out *out, const char *key, const struct dw_diff_sums *sums,
-                     bool is_in)
+static void put_sums(struct dw_out *out, const struct dw_diff *diff, const char *key,
+                     const struct dw_diff_row *row, enum dw_side side)
 {
-    if (!is_in)
+    const struct dw_diff_sums *sums = &row->at[side];
+    if (!row->is_in[side])
         dw_out_printf(out, ", \"%s\": null", key);
     else
-        dw_out_printf(out,
-                      ", \"%s\": {\"calls\": %" PRIu64 ", \"self_ns\": %" PRIu64
-                      ", \"total_ns\": %" PRIu64 "}",
-                      key, sums->count, sums->self, sums->total);
+        dw_out_printf(
+            out,
+            ", \"%s\": {\"%s\": %" PRIu64 ", \"self_ns\": %" PRIu64 ", \"total_ns\": %" PRIu64 "}",
+            key, diff->are_samples ? "samples" : "calls", sums->count, sums->self, sums->total);
 }
 
 static const char *status_of(const struct dw_diff_row *row)
@@ -86,12 +87,14 @@ static void put_row(struct dw_out *out, const struct dw_diff *diff, const struct
         put_lines(out, row);
     else
         put_path(out, diff, row->node);
-    put_sums(out, "old", &row->at[DW_OLD], row->is_in[DW_OLD]);
-    put_sums(out, "new", &row->at[DW_NEW], row->is_in[DW_NEW]);
+    put_sums(out, diff, "old", row, DW_OLD);
+    put_sums(out, diff, "new", row, DW_NEW);
     put_ratio(out, dw_diff_self(diff, row, DW_OLD), dw_diff_self(diff, row, DW_NEW));
     put_change(out, "change_ns", row->change);
-    put_change(out, "from_calls_ns", row->from_calls);
-    put_change(out, "from_speed_ns", row->from_speed);
+    if (!diff->are_samples) {
+        put_change(out, "from_calls_ns", row->from_calls);
+        put_change(out, "from_speed_ns", row->from_speed);
+    }
     put_change(out, "change_total_ns", row->change_total);
     dw_out_char(out, '}');
 }

@@ -92,8 +92,17 @@ struct table {
 
 static const char *header_of(const struct dw_diff *diff, size_t column)
 {
-    bool is_hits = diff->options.by == DW_DIFF_LINE && columns[column].put == put_calls;
-    return is_hits ? "hits" : columns[column].header;
+    if (columns[column].put != put_calls)
+        return columns[column].header;
+    return diff->are_samples                  ? "samples"
+           : diff->options.by == DW_DIFF_LINE ? "hits"
+                                              : columns[column].header;
+}
+
+static bool is_shown(const struct dw_diff *diff, size_t column)
+{
+    return !diff->are_samples ||
+           (columns[column].put != put_from_calls && columns[column].put != put_from_speed);
 }
 
 static size_t cell_width(struct table *table, size_t column, const struct dw_diff_row *row)
@@ -118,6 +127,8 @@ static void measure(struct table *table)
 static void put_row(struct table *table, const struct dw_diff_row *row)
 {
     for (size_t c = 0; c < COLUMNS; c++) {
+        if (!is_shown(table->diff, c))
+            continue;
         dw_out_repeat(table->out, ' ', table->widths[c] - cell_width(table, c, row));
         dw_out_write(table->out, table->cell.buffer.data, table->cell.buffer.size);
         dw_out_text(table->out, "  ");
@@ -130,7 +141,8 @@ static void put_rows(struct table *table)
 {
     measure(table);
     for (size_t c = 0; c < COLUMNS; c++)
-        dw_out_printf(table->out, "%*s  ", (int)table->widths[c], header_of(table->diff, c));
+        if (is_shown(table->diff, c))
+            dw_out_printf(table->out, "%*s  ", (int)table->widths[c], header_of(table->diff, c));
     dw_out_printf(table->out, "%s\n", dw_diff_by_names[table->diff->options.by]);
     for (uint32_t i = 0; i < table->diff->shown && !table->out->error; i++)
         put_row(table, &table->diff->rows[i]);

@@ -311,6 +311,41 @@ def test_calls_and_regions_do_not_compare(record, run_dwell):
     assert run_dwell("diff", regions, regions, "--by", "function").returncode == 0
 
 
+def test_samples_tell_how_long_and_not_how_often(tmp_path, run_dwell, diff, data):
+    source = """
+import sys, zlib
+def spin(times, depth=3):
+    if depth:
+        return spin(times, depth - 1)
+    for i in range(times):
+        i * i
+def pack(data):
+    for _ in range(300):
+        zlib.crc32(data)
+spin(int(sys.argv[1]))
+pack(bytes(1 << 20))
+"""
+    (tmp_path / "program.py").write_text(source)
+    for name, times in (("old", "3_000_000"), ("new", "12_000_000")):
+        run_dwell("run", "-q", "-o", f"{name}.dwell", "program.py", times)
+    document = data("old.dwell", "new.dwell")
+    cause = document["causes"][0]
+    assert cause["where"].endswith("spin")
+    assert cause["reason"].endswith("x longer")
+    spin = row_of(document, "spin")
+    assert spin["new"]["samples"] * 1e6 < 2 * spin["new"]["total_ns"]  # once in recursion
+    assert "from_calls_ns" not in spin
+    pack = row_of(document, "pack")["new"]
+    assert pack["self_ns"] < pack["total_ns"] / 2  # the rest is in zlib
+    table = diff("old.dwell", "new.dwell")
+    assert "samples" in table and "calls" not in table.replace("with callees", "")
+    run_dwell("run", "-q", "--calls", "-o", "calls.dwell", "program.py", "3_000_000")
+    for options in ([], ["--by", "function"]):
+        refused = run_dwell("diff", "old.dwell", "calls.dwell", *options)
+        assert refused.returncode == 2
+        assert "old.dwell holds samples of CPU time and calls.dwell holds calls" in refused.stderr
+
+
 def test_regions_are_not_in_a_recording_of_calls(record, run_dwell, diff):
     calls, none = record("calls", PROGRAM), record("none", PROGRAM, calls=False)
     done = run_dwell("diff", calls, calls, "--by", "region")
