@@ -108,7 +108,7 @@ static int parse_by(const char *word, enum dw_by *by)
         }
     }
     return dw_cli_usage("no grouping '%s'; there are: region, path, thread, process, function and, "
-                        "for reports, line",
+                        "for reports, line and, of samples, module",
                         word);
 }
 

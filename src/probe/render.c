@@ -6,6 +6,8 @@
 #include "lens/lens.h"
 #include "lens/line_list.h"
 #include "log/reader.h"
+#include "model/plumbing.h"
+#include "model/sample_fold.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +55,10 @@ static int run_lens(struct rendering *rendering, const Py_buffer *log)
     if (error)
         return error;
     error = dw_log_read(log->buf, (size_t)log->len, flags, rendering->profile);
+    if (!error)
+        error = dw_samples_hide_plumbing(rendering->profile);
+    if (!error)
+        error = dw_samples_fold(rendering->profile);
     if (!error)
         error = rendering->lens->write(rendering->profile, &rendering->options, &rendering->out);
     dw_profile_free(rendering->profile);

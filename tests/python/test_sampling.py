@@ -556,6 +556,8 @@ def test_a_recording_in_memory():
     name = "test_a_recording_in_memory"
     assert samples.inside(name) > 50
     assert all(row.holds_gil for row in samples.rows if row.stack[-1].name == name)
+    assert block.result[name]["total_ns"] > samples.weight_ns / 2
+    assert name in str(block.result)
 
 
 def test_errors_say_what_to_do(tmp_path):
