@@ -8,11 +8,12 @@
 
 #define LOOKED_AT 20 /* lines that must be such for a file to be one */
 
-/* Cuts the number off the end of the line. */
+/* Cuts the number off the end of the line. Before it may be nothing: py-spy counts what it could
+ * not read. */
 static bool split_line(struct dw_string line, struct dw_string *stack, uint64_t *count)
 {
     const char *space = dw_text_last(line, ' ');
-    if (!space || space == line.bytes)
+    if (!space)
         return false;
     struct dw_string number = {space + 1, line.size - (size_t)(space + 1 - line.bytes)};
     *stack = (struct dw_string){line.bytes, (size_t)(space - line.bytes)};
@@ -29,14 +30,16 @@ bool dw_collapsed_is(struct dw_string text)
     struct dw_string line, stack;
     uint64_t count;
     uint32_t seen = 0;
+    bool has_stacks = false;
     while (seen < LOOKED_AT && dw_text_line(&text, &line)) {
         if (is_comment(line))
             continue;
         if (!split_line(line, &stack, &count))
             return false;
+        has_stacks = has_stacks || stack.size;
         seen++;
     }
-    return seen > 0;
+    return has_stacks;
 }
 
 /* "f (x.py:12)" into its parts; what is not so is a name. */

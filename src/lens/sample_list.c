@@ -229,7 +229,7 @@ static void choose_rows(struct dw_sample_list *list, const struct dw_sample_opti
             list->rows[kept++] = list->rows[i];
     qsort_r(list->rows, kept, sizeof *list->rows, compare_rows, &sort);
     list->count = options->limit && options->limit < kept ? (uint32_t)options->limit : kept;
-    list->left_out = all - list->count;
+    list->left_out = kept - list->count;
 }
 
 static int make(struct grouping *grouping, const struct dw_sample_options *options)

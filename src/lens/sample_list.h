@@ -41,7 +41,7 @@ struct dw_sample_list {
     struct dw_stack_sums all;
     struct dw_sample_row *rows;
     uint32_t count;
-    uint32_t left_out;    /* rows beyond the limit, or that do not match */
+    uint32_t left_out;    /* rows beyond the limit */
     struct dw_out labels; /* of all rows, each with a NUL behind it */
 };
 

@@ -204,3 +204,18 @@ def test_a_file_of_no_kind_is_refused(run_dwell, tmp_path):
     result = run_dwell("report", "x.txt")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "dwell: x.txt: not a dwell file\n"
+
+
+def test_stacks_that_py_spy_could_not_read(run_dwell, tmp_path):
+    (tmp_path / "x.folded").write_text("<module> (x.py:3);f (x.py:2) 5\n 2\n")
+    report = done(run_dwell("report", "x.folded"))
+    assert report.startswith("counts: 7 samples")
+    assert "[no frames]" in report
+    (tmp_path / "numbers.txt").write_text(" 2\n 3\n")
+    assert run_dwell("report", "numbers.txt").returncode == 1
+
+
+def test_rows_that_do_not_match_are_not_more_of_the_same(run_dwell, tmp_path):
+    (tmp_path / "x.folded").write_text("a;bb 1\na;bc 2\na;d 3\n")
+    assert "more)" not in done(run_dwell("report", "x.folded", "--match", "b"))
+    assert "(1 more)" in done(run_dwell("report", "x.folded", "--match", "b", "--limit", "1"))
