@@ -31,7 +31,7 @@ static int add_callee_row(struct dw_probe_log *log, struct dw_line_table *rows, 
 static int add_line_row(struct dw_probe_log *log, struct dw_line_table *rows, dw_frame_id function,
                         PyObject *tuple)
 {
-    unsigned long long values[DW_LINE_METRICS];
+    unsigned long long values[DW_LINE_METRICS] = {0}; /* those of samples stay so */
     struct dw_line row = {.function = function}, key;
     PyObject *callees;
     if (!PyArg_ParseTuple(tuple, "IKKKKKO!", &row.line, &values[DW_LINE_HITS],
