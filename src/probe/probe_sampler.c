@@ -25,6 +25,7 @@
 #define FLUSH_NS 500000000u /* a kill costs no more than this */
 
 static struct {
+    pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
     pthread_mutex_t lock;
     pthread_cond_t wakes;
     bool is_on;
@@ -39,7 +40,19 @@ static struct {
     struct dw_sample_threads threads;
     struct dw_sleep_reader sleep;
     uint64_t looked_ns, flushed_ns;
-} sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void begin_turn(void)
+{
+    pthread_mutex_lock(&sampler.turn);
+    pthread_mutex_lock(&sampler.lock);
+}
+
+static void end_turn(void)
+{
+    pthread_mutex_unlock(&sampler.lock);
+    pthread_mutex_unlock(&sampler.turn);
+}
 
 bool dw_probe_sampler_is_on(void)
 {
@@ -200,7 +213,7 @@ static void start_thread(void)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* With the lock, which is given up meanwhile. */
+/* In a turn. The lock is given up meanwhile. */
 static void stop_thread(void)
 {
     if (!sampler.runs)
@@ -282,7 +295,7 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
 {
     static bool watches_forks;
     int error = DW_ERR_ARGUMENT;
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (!watches_forks)
         watches_forks = !pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     if (!sampler.is_on) {
@@ -298,16 +311,16 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
             errno = saved_errno;
         }
     }
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     return error;
 }
 
 int dw_probe_sampler_stop(struct dw_buffer *memory)
 {
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     sampler.was_on = false;
     if (!sampler.is_on) {
-        pthread_mutex_unlock(&sampler.lock);
+        end_turn();
         return 0;
     }
     stop_thread();
@@ -325,7 +338,7 @@ int dw_probe_sampler_stop(struct dw_buffer *memory)
         dw_buffer_append(memory, sampler.log.writer.memory.data, sampler.log.writer.memory.size);
     release();
     sampler.is_on = false;
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     return error;
 }
 
@@ -342,7 +355,7 @@ void dw_probe_sampler_flush_last(void)
 /* A process with one thread stays one while it forks: Python warns about others. */
 static void before_fork(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (sampler.runs && dw_threads_of_program() == 1) {
         stop_thread();
         sampler.is_paused = true;
@@ -352,10 +365,10 @@ static void before_fork(void)
 static int go_on(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (sampler.is_on && sampler.is_paused)
         start_thread();
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     return 0;
 }
 
@@ -363,7 +376,7 @@ static int go_on(void *unused)
 static void after_fork_in_parent(void)
 {
     bool is_paused = sampler.is_paused;
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     if (is_paused)
         Py_AddPendingCall(go_on, NULL);
 }
@@ -371,6 +384,7 @@ static void after_fork_in_parent(void)
 /* The recording is the parent's; nothing of it is written here. */
 static void after_fork_in_child(void)
 {
+    pthread_mutex_init(&sampler.turn, NULL);
     pthread_mutex_init(&sampler.lock, NULL);
     sampler.runs = sampler.is_paused = false;
     if (!sampler.is_on)
@@ -396,9 +410,9 @@ static bool name_child_log(void)
 
 void dw_probe_sampler_continue(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (sampler.was_on && !sampler.is_on && sampler.options.log_file && name_child_log() && begin())
         release();
     sampler.was_on = false;
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
 }
