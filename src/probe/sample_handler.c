@@ -357,8 +357,9 @@ int dw_handler_install(void)
 {
     if (our_signal && dw_handler_is_ours())
         return our_signal;
-    /* The first one is nobody's: the kernel never sends it, and programs have no use for it. */
-    const int first[] = {SIGSTKFLT, SIGPROF};
+    /* Without a handler the first one does nothing: a program that resets all signals, or becomes
+     * another program while one is pending, lives on. The second is nobody's. */
+    const int first[] = {SIGURG, SIGSTKFLT, SIGPROF};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (install(first[i]))
             return our_signal;
