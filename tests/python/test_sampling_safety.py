@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Programs that do with their signals, files, threads and code what they like, and are sampled."""
+
+from ..sampled import Samples
+
+
+def test_stopped_by_several_threads_at_once(python_program):
+    done = python_program("""
+import threading
+import dwell
+def stop(barrier):
+    barrier.wait()
+    try:
+        dwell.stop()
+    except RuntimeError:
+        pass
+for _ in range(100):
+    dwell.start()
+    barrier = threading.Barrier(3)
+    threads = [threading.Thread(target=stop, args=(barrier,)) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_signals_are_reset(tmp_path, python_program):
+    done = python_program("""
+import signal, time
+import dwell
+dwell.start("x.dwell")
+for number in signal.valid_signals():
+    try:
+        signal.signal(number, signal.SIG_DFL)
+    except OSError:
+        pass
+end = time.thread_time() + 0.5
+while time.thread_time() < end:
+    sum(range(1000))
+dwell.stop()
+""")
+    assert done.returncode == 0, done.stderr
+    assert Samples.of(tmp_path / "x.dwell").info["taken"] > 100
+
+
+def test_another_program_does_not_get_the_signals(python_program):
+    done = python_program("""
+import os, signal, sys, time
+import dwell
+dwell.start("x.dwell")
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+end = time.thread_time() + 0.05
+while time.thread_time() < end:
+    sum(range(1000))
+unblock = "import signal; signal.pthread_sigmask(signal.SIG_SETMASK, []); print('alive')"
+os.execv(sys.executable, [sys.executable, "-c", unblock])
+""")
+    assert done.stdout == "alive\n", (done.returncode, done.stderr)
+
+
+def test_files_of_the_program_get_nothing(tmp_path, python_program):
+    done = python_program("""
+import os, time
+import dwell
+dwell.start("x.dwell")
+os.closerange(3, 1024)
+files = [open(f"{i}.txt", "w") for i in range(8)]
+time.sleep(0.7)
+try:
+    dwell.stop()
+except OSError as error:
+    print(error)
+for file in files:
+    print("mine", file=file)
+    file.close()
+""")
+    assert "Bad file descriptor" in done.stdout, done.stderr
+    assert {(tmp_path / f"{i}.txt").read_text() for i in range(8)} == {"mine\n"}
+
+
+def test_code_at_the_address_of_code_that_is_gone(tmp_path, python_program):
+    done = python_program("""
+import dwell
+dwell.start("x.dwell", rate=5000, native=False)
+for i in range(300):
+    names = {}
+    body = "(n):\\n    total = 0\\n    for i in range(n):\\n        total += i\\n"
+    exec(compile(f"def f{i:04}{body}", "made.py", "exec"), names)
+    names[f"f{i:04}"](100_000)
+    names.clear()
+dwell.stop()
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    seen = {f.name for row in samples.rows for f in row.stack if f.file.endswith("made.py")}
+    assert seen - {"<module>"} == {f"f{i:04}" for i in range(300)}
