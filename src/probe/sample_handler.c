@@ -99,6 +99,7 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
     struct dw_slot *slot = sample->slot;
     uint64_t stack_end = atomic_load_explicit(&slot->stack_end, memory_order_acquire);
     uint64_t stack_start = atomic_load_explicit(&slot->stack_start, memory_order_relaxed);
+    struct dw_checked_page page = {0};
     bool complete = false;
     dw_registers_of_context(context, &start);
     bool is_known = start.sp >= stack_start && start.sp < stack_end;
@@ -108,6 +109,7 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
         .modules = sample->view->modules,
         .cache = sample->view->cache,
         .stack = is_known ? dw_memory_own : dw_memory_own_checked,
+        .stack_doubt = {dw_memory_read_paged, &page}, /* mappings beside the stack may go */
         .code = dw_memory_own_checked,
         .doubt = dw_memory_own_checked,
         .stack_end = is_known ? stack_end : start.sp + UNKNOWN_STACK_BYTES,

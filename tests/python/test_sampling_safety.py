@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Programs that do with their signals, files, threads and code what they like, and are sampled."""
 
+import os
+import subprocess
+
 from ..sampled import Samples
 
 
@@ -96,3 +99,54 @@ dwell.stop()
     samples = Samples.of(tmp_path / "x.dwell")
     seen = {f.name for row in samples.rows for f in row.stack if f.file.endswith("made.py")}
     assert seen - {"<module>"} == {f"f{i:04}" for i in range(300)}
+
+
+GUEST_STACK = """
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define HALF (1 << 19)
+static volatile int stops;
+static volatile double sink;
+static char *area;
+static ucontext_t back, guest;
+static void spin(void) { while (!stops) sink += 1; }
+static void *run_guest(void *unused)
+{
+    area = mmap(0, 2 * HALF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    getcontext(&guest);
+    guest.uc_stack.ss_sp = area;
+    guest.uc_stack.ss_size = HALF;
+    guest.uc_link = &back;
+    makecontext(&guest, spin, 0);
+    swapcontext(&back, &guest);
+    return unused;
+}
+void run(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run_guest, 0);
+    usleep(200000);
+    munmap(area + HALF, HALF);
+    usleep(300000);
+    stops = 1;
+    pthread_join(thread, 0);
+}
+"""
+
+
+def test_memory_beside_a_stack_goes(tmp_path, python_program):
+    """The stack's outermost function has no unwind information, so its caller is looked for."""
+    (tmp_path / "guest.c").write_text(GUEST_STACK)
+    flags = ["-O1", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-pthread"]
+    command = [os.environ.get("CC", "cc"), *flags, "-shared", "-fPIC", "guest.c", "-o", "guest.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = python_program("""
+import ctypes
+import dwell
+with dwell.sampling("x.dwell"):
+    ctypes.CDLL("./guest.so").run()
+""")
+    assert done.returncode == 0, done.stderr
+    assert Samples.of(tmp_path / "x.dwell").inside("spin") > 50
