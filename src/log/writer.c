@@ -28,11 +28,7 @@ static void fail(struct dw_log_writer *writer, int error)
 static bool has_our_file(const struct dw_log_writer *writer)
 {
     struct stat now;
-    if (fstat(writer->fd, &now))
-        return false;
-    bool is_ours = now.st_dev == writer->device && now.st_ino == writer->inode;
-    errno = EBADF;
-    return is_ours;
+    return !fstat(writer->fd, &now) && now.st_dev == writer->device && now.st_ino == writer->inode;
 }
 
 static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t size)
@@ -42,6 +38,7 @@ static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t si
         if (writer->memory.failed)
             fail(writer, DW_ERR_MEMORY);
     } else if (!writer->error && !has_our_file(writer)) {
+        errno = EBADF;
         fail(writer, DW_ERR_IO);
     }
     for (size_t done = 0; writer->fd >= 0 && !writer->error && done < size;) {
