@@ -8,7 +8,7 @@
 #include "model/profile.h"
 
 struct dw_log_writer {
-    int fd; /* -1: into `memory` */
+    int fd;                 /* -1: into `memory` */
     uint64_t device, inode; /* of the file that the fd was opened for */
     struct dw_buffer memory;
     uint32_t sequence;
