@@ -41,16 +41,37 @@ static bool is_code(const PyCodeObject *code)
 
 #if DW_PY_HAS_CFRAMES
 
-static bool is_readable(PyThreadState *thread, const dw_py_frame *frame)
+static bool is_on_datastack(const PyThreadState *thread, const dw_py_frame *frame)
 {
-    if (!is_aligned(frame))
-        return false;
     const _PyStackChunk *chunk = thread->datastack_chunk;
-    if (chunk && (uintptr_t)frame >= (uintptr_t)chunk->data &&
-        (uintptr_t)(frame + 1) <= (uintptr_t)thread->datastack_top)
+    return chunk && (uintptr_t)frame >= (uintptr_t)chunk->data &&
+           (uintptr_t)(frame + 1) <= (uintptr_t)thread->datastack_top;
+}
+
+static bool is_of_running_generator(dw_py_frame *frame)
+{
+    int8_t state;
+    const PyGenObject *generator = DW_PY_FRAME_GENERATOR(frame);
+    return dw_py_read(&state, &generator->gi_frame_state, sizeof state) && state == FRAME_EXECUTING;
+}
+
+/* Whether there is a frame and it runs. An address that was left on the C stack may be that of a
+ * frame that is gone, or of the middle of another one. */
+static bool is_live(const PyThreadState *thread, dw_py_frame *address)
+{
+    dw_py_frame frame;
+    PyCodeObject code;
+    if (!is_aligned(address) || !dw_py_read(&frame, address, sizeof frame))
+        return false;
+    if (DW_PY_FRAME_IS_SHIM(&frame))
         return true;
-    dw_py_frame copy;
-    return dw_py_read(&copy, frame, sizeof copy);
+    bool has_place = frame.owner == FRAME_OWNED_BY_GENERATOR ? is_of_running_generator(address)
+                                                             : is_on_datastack(thread, address);
+    if (!has_place || !is_aligned(frame.f_code) || !dw_py_read(&code, frame.f_code, sizeof code) ||
+        Py_TYPE(&code) != &PyCode_Type)
+        return false;
+    intptr_t unit = frame.prev_instr - _PyCode_CODE(frame.f_code);
+    return unit >= -1 && unit < Py_SIZE(&code);
 }
 
 /* Whether the frames of a call lead back to the frame that the call before it runs. */
@@ -60,7 +81,7 @@ static bool is_filled(PyThreadState *thread, const _PyCFrame *call)
     const dw_py_frame *caller = call->previous->current_frame;
     if (!frame || frame == caller)
         return true;
-    if (!is_readable(thread, frame))
+    if (!is_live(thread, frame))
         return false;
     while (frame && !DW_PY_FRAME_IS_ENTRY(frame) && !DW_PY_FRAME_IS_SHIM(frame)) {
         if (frame == caller || !is_code(frame->f_code))
@@ -70,11 +91,24 @@ static bool is_filled(PyThreadState *thread, const _PyCFrame *call)
     return frame && frame->previous == caller;
 }
 
+/* The thread's own, or farther out on the C stack. */
+static bool has_previous(PyThreadState *thread, const _PyCFrame *call)
+{
+    _PyCFrame copy;
+    return call->previous == &thread->root_cframe ||
+           (call->previous > call && is_aligned(call->previous) &&
+            dw_py_read(&copy, call->previous, sizeof copy));
+}
+
 void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
 {
     const _PyCFrame *call = thread->cframe;
-    if (call && call->previous && !is_filled(thread, call))
-        call = call->previous;
+    if (call && call != &thread->root_cframe) {
+        if (!has_previous(thread, call))
+            call = NULL;
+        else if (!is_filled(thread, call))
+            call = call->previous;
+    }
     *walk = (struct dw_py_walk){.frame = call ? call->current_frame : NULL, .call = call};
 }
 

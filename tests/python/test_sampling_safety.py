@@ -150,3 +150,20 @@ with dwell.sampling("x.dwell"):
 """)
     assert done.returncode == 0, done.stderr
     assert Samples.of(tmp_path / "x.dwell").inside("spin") > 50
+
+
+def test_generators_that_begin_and_end_all_the_time(tmp_path, python_program):
+    """A signal meets the interpreter where it has announced a frame that is not there yet."""
+    done = python_program("""
+import time
+import dwell
+dwell.start("x.dwell", rate=20_000, native=False)
+end = time.thread_time() + 3
+while time.thread_time() < end:
+    for _ in range(50):
+        sum(i for i in range(200))
+dwell.stop()
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.edges("program.py") == {("<module>", "<genexpr>")}
