@@ -39,6 +39,7 @@ static struct {
     struct dw_sample_places places;
     struct dw_sample_threads threads;
     struct dw_sleep_reader sleep;
+    bool owes; /* some thread has time in the kernel that is not in the log yet */
     uint64_t looked_ns, flushed_ns;
 } sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -66,9 +67,11 @@ static void drain(struct dw_slot *slot)
 
 static void end_thread(void *unused, struct dw_slot *slot)
 {
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
     (void)unused;
     drain(slot);
-    dw_sleep_finish(&sampler.sleep, slot, dw_clock_ns(CLOCK_MONOTONIC));
+    dw_sleep_pay_kernel(&sampler.sleep, slot, now_ns, true);
+    dw_sleep_finish(&sampler.sleep, slot, now_ns);
 }
 
 static void drain_all(void)
@@ -147,6 +150,16 @@ static void look_at_sleepers(uint64_t now_ns)
         dw_sleep_look(&sampler.sleep, sampler.threads.slots[i], now_ns);
 }
 
+static void pay_kernel(uint64_t now_ns)
+{
+    sampler.owes = false;
+    for (uint32_t i = 0; i < sampler.threads.count; i++) {
+        struct dw_slot *slot = sampler.threads.slots[i];
+        dw_sleep_pay_kernel(&sampler.sleep, slot, now_ns, false);
+        sampler.owes |= slot->owed_ns > 0;
+    }
+}
+
 static void work(uint64_t now_ns)
 {
     if (now_ns - sampler.looked_ns >= LOOK_NS) {
@@ -161,6 +174,7 @@ static void work(uint64_t now_ns)
     }
     if (sampler.threads.is_refused)
         send_signals();
+    pay_kernel(now_ns);
     if (is_wall())
         look_at_sleepers(now_ns);
     if (now_ns - sampler.flushed_ns >= FLUSH_NS)
@@ -169,7 +183,8 @@ static void work(uint64_t now_ns)
 
 static uint64_t interval_ns(void)
 {
-    return (sampler.threads.is_refused || is_wall()) && sampler.options.period_ns < LOOK_NS
+    return (sampler.threads.is_refused || sampler.owes || is_wall()) &&
+                   sampler.options.period_ns < LOOK_NS
                ? sampler.options.period_ns
                : LOOK_NS;
 }
@@ -328,9 +343,8 @@ int dw_probe_sampler_stop(struct dw_buffer *memory)
     dw_sample_threads_stop(&sampler.threads);
     while (dw_sample_threads_are_busy(&sampler.threads))
         sched_yield();
-    drain_all();
     for (uint32_t i = 0; i < sampler.threads.count; i++)
-        dw_sleep_finish(&sampler.sleep, sampler.threads.slots[i], dw_clock_ns(CLOCK_MONOTONIC));
+        end_thread(NULL, sampler.threads.slots[i]);
     flush(true);
     int error = sampler.log.writer.error;
     errno = sampler.log.writer.saved_errno;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs that do with their signals, files, threads and code what they like, and are sampled."""
 
+import json
 import os
 import subprocess
 
@@ -167,3 +168,34 @@ dwell.stop()
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     assert samples.edges("program.py") == {("<module>", "<genexpr>")}
+
+
+def test_time_in_the_kernel_is_that_of_the_function_that_calls_it(tmp_path, python_program):
+    done = python_program("""
+import json, os, time
+import dwell
+zeros = os.open("/dev/zero", os.O_RDONLY)
+buffers = [bytearray(1 << 22)]
+def reads():
+    os.readv(zeros, buffers)
+def counts():
+    total = 0
+    for i in range(4000):
+        total += i
+took = {"reads": 0, "counts": 0}
+dwell.start("x.dwell")
+end = time.thread_time() + 3
+while time.thread_time() < end:
+    for part in (reads, counts):
+        start = time.thread_time_ns()
+        part()
+        took[part.__name__] += time.thread_time_ns() - start
+dwell.stop()
+print(json.dumps(took))
+""")
+    took = json.loads(done.stdout or "null")
+    assert took, done.stderr
+    share = 100 * took["reads"] / sum(took.values())
+    found = Samples.of(tmp_path / "x.dwell").shares(["reads", "counts"])["reads"]
+    assert 30 < share < 90
+    assert abs(found - share) < 15
