@@ -41,6 +41,8 @@ static bool is_code(const PyCodeObject *code)
 
 #if DW_PY_HAS_CFRAMES
 
+#define MAX_CALLS_CHECKED 64
+
 static bool is_on_datastack(const PyThreadState *thread, const dw_py_frame *frame)
 {
     const _PyStackChunk *chunk = thread->datastack_chunk;
@@ -55,30 +57,38 @@ static bool is_of_running_generator(dw_py_frame *frame)
     return dw_py_read(&state, &generator->gi_frame_state, sizeof state) && state == FRAME_EXECUTING;
 }
 
-/* Whether there is a frame and it runs. An address that was left on the C stack may be that of a
- * frame that is gone, or of the middle of another one. */
-static bool is_live(const PyThreadState *thread, dw_py_frame *address)
+/* Whether it looks like a frame all over. */
+static bool is_frame(const dw_py_frame *address, dw_py_frame *frame)
 {
-    dw_py_frame frame;
     PyCodeObject code;
-    if (!is_aligned(address) || !dw_py_read(&frame, address, sizeof frame))
+    if (!is_aligned(address) || !dw_py_read(frame, address, sizeof *frame))
         return false;
-    if (DW_PY_FRAME_IS_SHIM(&frame))
+    if (DW_PY_FRAME_IS_SHIM(frame))
         return true;
-    bool has_place = frame.owner == FRAME_OWNED_BY_GENERATOR ? is_of_running_generator(address)
-                                                             : is_on_datastack(thread, address);
-    if (!has_place || !is_aligned(frame.f_code) || !dw_py_read(&code, frame.f_code, sizeof code) ||
+    if (!is_aligned(frame->f_code) || !dw_py_read(&code, frame->f_code, sizeof code) ||
         Py_TYPE(&code) != &PyCode_Type)
         return false;
-    intptr_t unit = frame.prev_instr - _PyCode_CODE(frame.f_code);
+    intptr_t unit = frame->prev_instr - _PyCode_CODE(frame->f_code);
     return unit >= -1 && unit < Py_SIZE(&code);
 }
 
+/* Whether it is a frame that runs. An address that was left on the C stack may be that of a frame
+ * that is gone, or of the middle of another one. */
+static bool is_live(const PyThreadState *thread, dw_py_frame *address)
+{
+    dw_py_frame frame;
+    if (!is_frame(address, &frame))
+        return false;
+    if (DW_PY_FRAME_IS_SHIM(&frame))
+        return true;
+    return frame.owner == FRAME_OWNED_BY_GENERATOR ? is_of_running_generator(address)
+                                                   : is_on_datastack(thread, address);
+}
+
 /* Whether the frames of a call lead back to the frame that the call before it runs. */
-static bool is_filled(PyThreadState *thread, const _PyCFrame *call)
+static bool is_filled(PyThreadState *thread, const _PyCFrame *call, const dw_py_frame *caller)
 {
     dw_py_frame *frame = call->current_frame;
-    const dw_py_frame *caller = call->previous->current_frame;
     if (!frame || frame == caller)
         return true;
     if (!is_live(thread, frame))
@@ -91,24 +101,39 @@ static bool is_filled(PyThreadState *thread, const _PyCFrame *call)
     return frame && frame->previous == caller;
 }
 
-/* The thread's own, or farther out on the C stack. */
-static bool has_previous(PyThreadState *thread, const _PyCFrame *call)
+/* Whether calls lead from there to the thread's outermost; enough of them when there are many. */
+static bool is_chain(PyThreadState *thread, const _PyCFrame *call)
 {
-    _PyCFrame copy;
-    return call->previous == &thread->root_cframe ||
-           (call->previous > call && is_aligned(call->previous) &&
-            dw_py_read(&copy, call->previous, sizeof copy));
+    for (int i = 0; i < MAX_CALLS_CHECKED && call != &thread->root_cframe; i++) {
+        _PyCFrame copy;
+        dw_py_frame frame;
+        if (!is_aligned(call) || !dw_py_read(&copy, call, sizeof copy) ||
+            (copy.current_frame && !is_frame(copy.current_frame, &frame)) ||
+            (copy.previous != &thread->root_cframe && copy.previous <= call))
+            return false;
+        call = copy.previous;
+    }
+    return true;
+}
+
+/* The innermost call that is there as a whole, or NULL. Not even the call before it is known from
+ * one that is not filled yet: what is there is what was left on the C stack. */
+static const _PyCFrame *innermost_call(PyThreadState *thread)
+{
+    _PyCFrame before;
+    const _PyCFrame *call = thread->cframe;
+    if (!call || call == &thread->root_cframe)
+        return call;
+    if (!is_aligned(call->previous) || !dw_py_read(&before, call->previous, sizeof before))
+        return NULL;
+    if (is_filled(thread, call, before.current_frame))
+        return call;
+    return is_chain(thread, call->previous) ? call->previous : NULL;
 }
 
 void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
 {
-    const _PyCFrame *call = thread->cframe;
-    if (call && call != &thread->root_cframe) {
-        if (!has_previous(thread, call))
-            call = NULL;
-        else if (!is_filled(thread, call))
-            call = call->previous;
-    }
+    const _PyCFrame *call = innermost_call(thread);
     *walk = (struct dw_py_walk){.frame = call ? call->current_frame : NULL, .call = call};
 }
 
