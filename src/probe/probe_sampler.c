@@ -117,7 +117,7 @@ static void keep_signal(void)
 }
 
 /* Without timers: whoever ran since the last time is asked for a sample. */
-static void send_signals(void)
+static void send_signals(uint64_t now_ns)
 {
     for (uint32_t i = 0; i < sampler.threads.count; i++) {
         struct dw_slot *slot = sampler.threads.slots[i];
@@ -126,7 +126,8 @@ static void send_signals(void)
         uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
         if (cpu_ns - slot->cpu_asked_ns <= sampler.options.period_ns / 2)
             continue;
-        dw_thread_signal(slot, sampler.threads.signal);
+        if (!dw_sleep_account(&sampler.sleep, slot, cpu_ns, now_ns))
+            dw_thread_signal(slot, sampler.threads.signal);
         slot->cpu_asked_ns = cpu_ns;
     }
 }
@@ -173,7 +174,7 @@ static void work(uint64_t now_ns)
         dw_sleep_name_threads(&sampler.sleep, &sampler.threads, false);
     }
     if (sampler.threads.is_refused)
-        send_signals();
+        send_signals(now_ns);
     pay_kernel(now_ns);
     if (is_wall())
         look_at_sleepers(now_ns);

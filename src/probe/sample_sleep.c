@@ -310,6 +310,22 @@ void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slo
         cpu_ns - done_ns);
 }
 
+bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
+                      uint64_t now_ns)
+{
+    dw_path_id path;
+    struct stand stand;
+    uint64_t done_ns = atomic_load(&slot->cpu_done_ns);
+    if (!read_stand(slot, &stand))
+        return false;
+    const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
+    if (done_ns < cpu_ns && read_path(reader, thread, &stand, now_ns, &path) &&
+        dw_thread_cpu_ns(slot->tid) == cpu_ns &&
+        atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
+        add(reader, slot, path, DW_SAMPLE_RUNNING, now_ns, cpu_ns - done_ns);
+    return true;
+}
+
 /* The stack of a thread that runs without the GIL; false when it does not, or began to while it
  * was read. */
 static bool read_without_gil(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
