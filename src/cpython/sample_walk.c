@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What the thread itself wrote before the signal is there in order, so a chain of frames holds
- * together with one exception: 3.11 and 3.12 announce a cframe some instructions before it is
- * filled. Both of its fields are then whatever was on the C stack. */
+ * together with one exception: 3.11 and 3.12 announce a cframe a few instructions before it is
+ * filled. */
 #define _GNU_SOURCE
 #include "cpython/sample_walk.h"
 
@@ -41,61 +41,100 @@ static bool is_code(const PyCodeObject *code)
 
 #if DW_PY_HAS_CFRAMES
 
-/* No further than this into the interpreter's loop a cframe may not be filled yet. */
-#define ENTRY_BYTES 1024u
+#define MAX_CALLS_CHECKED 64
 
-static bool is_entering(uintptr_t pc)
+static bool is_on_datastack(const PyThreadState *thread, const dw_py_frame *frame)
 {
-    return pc - (uintptr_t)_PyEval_EvalFrameDefault < ENTRY_BYTES;
+    const _PyStackChunk *chunk = thread->datastack_chunk;
+    return chunk && (uintptr_t)frame >= (uintptr_t)chunk->data &&
+           (uintptr_t)(frame + 1) <= (uintptr_t)thread->datastack_top;
 }
 
-static bool is_code_there(const PyCodeObject *code)
+static bool is_of_running_generator(dw_py_frame *frame)
 {
-    PyObject head;
-    return is_aligned(code) && dw_py_read(&head, code, sizeof head) && head.ob_type == &PyCode_Type;
+    int8_t state;
+    const PyGenObject *generator = DW_PY_FRAME_GENERATOR(frame);
+    return dw_py_read(&state, &generator->gi_frame_state, sizeof state) && state == FRAME_EXECUTING;
 }
 
-/* Whether the calls lead back to the thread's first one, by older and older ones. */
-static bool has_callers(const PyThreadState *thread, const _PyCFrame *call)
+/* Whether it looks like a frame all over. */
+static bool is_frame(const dw_py_frame *address, dw_py_frame *frame)
 {
-    _PyCFrame copy;
-    for (; call != &thread->root_cframe; call = copy.previous)
-        if (!is_aligned(call) || !dw_py_read(&copy, call, sizeof copy) ||
-            (copy.previous != &thread->root_cframe && copy.previous <= call))
-            return false;
-    return true;
+    PyCodeObject code;
+    if (!is_aligned(address) || !dw_py_read(frame, address, sizeof *frame))
+        return false;
+    if (DW_PY_FRAME_IS_SHIM(frame))
+        return true;
+    if (!is_aligned(frame->f_code) || !dw_py_read(&code, frame->f_code, sizeof code) ||
+        Py_TYPE(&code) != &PyCode_Type)
+        return false;
+    intptr_t unit = frame->prev_instr - _PyCode_CODE(frame->f_code);
+    return unit >= -1 && unit < Py_SIZE(&code);
+}
+
+/* Whether it is a frame that runs. An address that was left on the C stack may be that of a frame
+ * that is gone, or of the middle of another one. */
+static bool is_live(const PyThreadState *thread, dw_py_frame *address)
+{
+    dw_py_frame frame;
+    if (!is_frame(address, &frame))
+        return false;
+    if (DW_PY_FRAME_IS_SHIM(&frame))
+        return true;
+    return frame.owner == FRAME_OWNED_BY_GENERATOR ? is_of_running_generator(address)
+                                                   : is_on_datastack(thread, address);
 }
 
 /* Whether the frames of a call lead back to the frame that the call before it runs. */
-static bool is_filled(const _PyCFrame *call)
+static bool is_filled(PyThreadState *thread, const _PyCFrame *call, const dw_py_frame *caller)
 {
-    const dw_py_frame *caller = call->previous->current_frame;
-    dw_py_frame copy = {.previous = call->current_frame};
-    if (call->current_frame == caller)
+    dw_py_frame *frame = call->current_frame;
+    if (!frame || frame == caller)
         return true;
-    do {
-        const dw_py_frame *frame = copy.previous;
-        if (frame == caller || !is_aligned(frame) || !dw_py_read(&copy, frame, sizeof copy))
+    if (!is_live(thread, frame))
+        return false;
+    while (frame && !DW_PY_FRAME_IS_ENTRY(frame) && !DW_PY_FRAME_IS_SHIM(frame)) {
+        if (frame == caller || !is_code(frame->f_code))
             return false;
-        if (!DW_PY_FRAME_IS_SHIM(&copy) && !is_code_there(copy.f_code))
-            return false;
-    } while (!DW_PY_FRAME_IS_ENTRY(&copy) && !DW_PY_FRAME_IS_SHIM(&copy));
-    return copy.previous == caller;
+        frame = frame->previous;
+    }
+    return frame && frame->previous == caller;
 }
 
-void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread, uintptr_t pc)
+/* Whether calls lead from there to the thread's outermost; enough of them when there are many. */
+static bool is_chain(PyThreadState *thread, const _PyCFrame *call)
 {
-    const _PyCFrame *call = thread->cframe;
-    *walk = (struct dw_py_walk){0};
-    if (call && call != &thread->root_cframe && is_entering(pc)) {
-        walk->broken = !has_callers(thread, call);
-        if (walk->broken)
-            return;
-        if (!is_filled(call))
-            call = call->previous;
+    for (int i = 0; i < MAX_CALLS_CHECKED && call != &thread->root_cframe; i++) {
+        _PyCFrame copy;
+        dw_py_frame frame;
+        if (!is_aligned(call) || !dw_py_read(&copy, call, sizeof copy) ||
+            (copy.current_frame && !is_frame(copy.current_frame, &frame)) ||
+            (copy.previous != &thread->root_cframe && copy.previous <= call))
+            return false;
+        call = copy.previous;
     }
-    walk->frame = call ? call->current_frame : NULL;
-    walk->call = call;
+    return true;
+}
+
+/* The innermost call that is there as a whole, or NULL. Not even the call before it is known from
+ * one that is not filled yet: what is there is what was left on the C stack. */
+static const _PyCFrame *innermost_call(PyThreadState *thread)
+{
+    _PyCFrame before;
+    const _PyCFrame *call = thread->cframe;
+    if (!call || call == &thread->root_cframe)
+        return call;
+    if (!is_aligned(call->previous) || !dw_py_read(&before, call->previous, sizeof before))
+        return NULL;
+    if (is_filled(thread, call, before.current_frame))
+        return call;
+    return is_chain(thread, call->previous) ? call->previous : NULL;
+}
+
+void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
+{
+    const _PyCFrame *call = innermost_call(thread);
+    *walk = (struct dw_py_walk){.frame = call ? call->current_frame : NULL, .call = call};
 }
 
 /* The call is over; where it was on the C stack. */
@@ -141,9 +180,8 @@ static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
     return 0;
 }
 
-void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread, uintptr_t pc)
+void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
 {
-    (void)pc;
     *walk = (struct dw_py_walk){.frame = DW_PY_CURRENT_FRAME(thread)};
 }
 
@@ -172,7 +210,7 @@ static bool skip_incomplete(struct dw_py_walk *walk)
 
 bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step)
 {
-    walk->broken = walk->broken || !skip_incomplete(walk);
+    walk->broken = !skip_incomplete(walk);
     dw_py_frame *frame = walk->frame;
     if (walk->entered) {
         walk->entered = false;

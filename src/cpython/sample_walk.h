@@ -33,8 +33,8 @@ bool dw_py_collects_garbage(PyThreadState *thread);
 /* Copies memory that may not be there: false, and nothing happens. A system call. */
 bool dw_py_read(void *to, const void *address, size_t size);
 
-/* Innermost first. False at the end. `pc` is where the signal came. */
-void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread, uintptr_t pc);
+/* Innermost first. False at the end. */
+void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread);
 bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step);
 /* The same for another thread, by copies of memory that may not be there any more. What is
  * found is right when the thread did not run meanwhile. */

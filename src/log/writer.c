@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -23,12 +24,22 @@ static void fail(struct dw_log_writer *writer, int error)
     writer->saved_errno = errno;
 }
 
+/* The number may be that of another file by now, which must not get our bytes. */
+static bool has_our_file(const struct dw_log_writer *writer)
+{
+    struct stat now;
+    return !fstat(writer->fd, &now) && now.st_dev == writer->device && now.st_ino == writer->inode;
+}
+
 static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t size)
 {
     if (writer->fd < 0) {
         dw_buffer_append(&writer->memory, bytes, size);
         if (writer->memory.failed)
             fail(writer, DW_ERR_MEMORY);
+    } else if (!writer->error && !has_our_file(writer)) {
+        errno = EBADF;
+        fail(writer, DW_ERR_IO);
     }
     for (size_t done = 0; writer->fd >= 0 && !writer->error && done < size;) {
         ssize_t wrote = write(writer->fd, bytes + done, size - done);
@@ -42,7 +53,12 @@ static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t si
 
 int dw_log_writer_init(struct dw_log_writer *writer, int fd)
 {
+    struct stat file = {0};
     *writer = (struct dw_log_writer){.fd = fd, .compressor = ZSTD_createCCtx()};
+    if (fd >= 0 && fstat(fd, &file))
+        return DW_ERR_IO;
+    writer->device = file.st_dev;
+    writer->inode = file.st_ino;
     if (!writer->compressor)
         return DW_ERR_MEMORY;
     uint8_t header[DW_LOG_HEADER_SIZE];
@@ -58,6 +74,14 @@ void dw_log_writer_release(struct dw_log_writer *writer)
     free(writer->has_source);
     dw_buffer_release(&writer->payload);
     dw_buffer_release(&writer->frame);
+}
+
+int dw_log_writer_close(struct dw_log_writer *writer)
+{
+    bool is_open = writer->fd >= 0 && has_our_file(writer);
+    int error = is_open && close(writer->fd) ? DW_ERR_IO : 0;
+    writer->fd = -1;
+    return error;
 }
 
 /* Header and payload leave in one write, so that a kill tears at most this chunk.

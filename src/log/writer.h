@@ -8,7 +8,8 @@
 #include "model/profile.h"
 
 struct dw_log_writer {
-    int fd; /* -1: into `memory` */
+    int fd;                 /* -1: into `memory` */
+    uint64_t device, inode; /* of the file that the fd was opened for */
     struct dw_buffer memory;
     uint32_t sequence;
     int error; /* sticky */
@@ -26,6 +27,8 @@ struct dw_log_writer {
 /* The fd is borrowed; -1 writes to memory. */
 int dw_log_writer_init(struct dw_log_writer *writer, int fd);
 void dw_log_writer_release(struct dw_log_writer *writer);
+/* Closes the fd, unless that is no longer the log's: programs close files that they do not know. */
+int dw_log_writer_close(struct dw_log_writer *writer);
 
 /* Each encodes and appends one or more chunks; trouble is kept in writer->error. */
 void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,

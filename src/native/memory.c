@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "native/memory.h"
 
+#include "native/elf_image.h"
+
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -37,6 +39,17 @@ static bool read_own_checked(void *context, uint64_t address, void *to, size_t s
     struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
     bool done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
     errno = error_before;
+    return done;
+}
+
+bool dw_memory_read_paged(void *context, uint64_t address, void *to, size_t size)
+{
+    struct dw_checked_page *checked = context;
+    uint64_t first = address / DW_PAGE_BYTES + 1, last = (address + size - 1) / DW_PAGE_BYTES + 1;
+    if (first == checked->number && last == first)
+        return read_own(NULL, address, to, size);
+    bool done = read_own_checked(NULL, address, to, size);
+    checked->number = done ? last : 0;
     return done;
 }
 

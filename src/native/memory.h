@@ -10,4 +10,11 @@ extern const struct dw_memory dw_memory_own;
 /* Asks the kernel, so that any address may be tried; some 0.5 us a read. */
 extern const struct dw_memory dw_memory_own_checked;
 
+/* The page that was read last, 1 more than its number; starts as 0. */
+struct dw_checked_page {
+    uint64_t number;
+};
+/* Asks the kernel when a read is not in the page that `context`, a dw_checked_page, has. */
+bool dw_memory_read_paged(void *context, uint64_t address, void *to, size_t size);
+
 #endif

@@ -67,10 +67,11 @@ void dw_unwind_cache_forget(struct dw_unwind_cache *cache);
 struct dw_unwinder {
     struct dw_unwind_modules modules;
     struct dw_unwind_cache *cache;
-    struct dw_memory stack; /* reads of the stack, between sp and stack_end only */
-    struct dw_memory code;  /* reads of unwind information at places known to be mapped */
-    struct dw_memory doubt; /* the same after a guess, when an address may be anything */
-    uint64_t stack_end;     /* first address above the stack */
+    struct dw_memory stack;       /* reads of the stack, between sp and stack_end only */
+    struct dw_memory stack_doubt; /* the same after a guess, which may lead beyond it; or none */
+    struct dw_memory code;        /* reads of unwind information at places known to be mapped */
+    struct dw_memory doubt;       /* the same after a guess, when an address may be anything */
+    uint64_t stack_end;           /* first address above the stack */
 };
 
 /* Fills frames innermost first; how many. `complete` tells whether the outermost one was reached.

@@ -178,7 +178,7 @@ static void scan(struct dw_unwind_walk *walk, const struct dw_unwind_at *at, str
     for (uint64_t place = at->sp; place < search->end; place += sizeof words) {
         uint64_t left = search->end - place;
         size_t size = left < sizeof words ? (size_t)left : sizeof words;
-        if (!walk->with->stack.read(walk->with->stack.context, place, words, size))
+        if (!dw_unwind_read_stack(walk, place, words, size))
             return;
         for (size_t i = 0; i < size / DW_WORD_BYTES; i++) {
             try_word(walk, at, words[i], place + i * DW_WORD_BYTES, search);
@@ -210,6 +210,7 @@ static uint64_t scan_end(struct dw_unwind_walk *walk, uint64_t sp, uint64_t goal
 bool dw_unwind_guess(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum dw_unwind_how *how)
 {
     struct search search = {0};
+    walk->has_guessed = true;
     if (at->sp % DW_WORD_BYTES || at->sp >= walk->with->stack_end ||
         !dw_unwind_may_doubt(walk, SCAN_COST))
         return false;

@@ -78,12 +78,20 @@ bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at 
     return found;
 }
 
+bool dw_unwind_read_stack(struct dw_unwind_walk *walk, uint64_t address, void *to, size_t size)
+{
+    const struct dw_unwinder *with = walk->with;
+    bool is_doubtful = walk->has_guessed && with->stack_doubt.read;
+    const struct dw_memory *memory = is_doubtful ? &with->stack_doubt : &with->stack;
+    return memory->read(memory->context, address, to, size);
+}
+
 bool dw_unwind_read_word(struct dw_unwind_walk *walk, uint64_t lowest, uint64_t address,
                          uint64_t *word)
 {
     return address >= lowest && address < walk->with->stack_end &&
            walk->with->stack_end - address >= DW_WORD_BYTES && address % DW_WORD_BYTES == 0 &&
-           walk->with->stack.read(walk->with->stack.context, address, word, sizeof *word);
+           dw_unwind_read_stack(walk, address, word, sizeof *word);
 }
 
 /* Registers that callees need not keep are known in the first frame only. */

@@ -9,6 +9,7 @@
 struct dw_unwind_walk {
     const struct dw_unwinder *with;
     uint32_t doubts_left; /* reads after a guess, which ask the kernel each; roughly */
+    bool has_guessed;
 };
 
 /* Whether that many more may be done, and notes that they are. */
@@ -36,6 +37,8 @@ bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at 
  * return address was in the word at *slot. */
 bool dw_unwind_follow(struct dw_unwind_walk *walk, const struct dw_cfi_rule *rule,
                       struct dw_unwind_at *at, uint64_t *slot);
+/* Memory of the stack, where that may end before `stack_end` after a guess. */
+bool dw_unwind_read_stack(struct dw_unwind_walk *walk, uint64_t address, void *to, size_t size);
 /* A word of the stack, not below `lowest`. */
 bool dw_unwind_read_word(struct dw_unwind_walk *walk, uint64_t lowest, uint64_t address,
                          uint64_t *word);

@@ -41,9 +41,8 @@ void dw_probe_log_release(struct dw_probe_log *log)
     dw_path_tree_release(&log->paths);
     dw_frame_table_release(&log->frames);
     dw_string_table_release(&log->strings);
+    dw_log_writer_close(&log->writer);
     dw_log_writer_release(&log->writer);
-    if (log->fd >= 0)
-        close(log->fd);
     log->fd = -1;
 }
 

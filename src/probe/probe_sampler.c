@@ -25,6 +25,7 @@
 #define FLUSH_NS 500000000u /* a kill costs no more than this */
 
 static struct {
+    pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
     pthread_mutex_t lock;
     pthread_cond_t wakes;
     bool is_on;
@@ -38,8 +39,21 @@ static struct {
     struct dw_sample_places places;
     struct dw_sample_threads threads;
     struct dw_sleep_reader sleep;
+    bool owes; /* some thread has time in the kernel that is not in the log yet */
     uint64_t looked_ns, flushed_ns;
-} sampler = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void begin_turn(void)
+{
+    pthread_mutex_lock(&sampler.turn);
+    pthread_mutex_lock(&sampler.lock);
+}
+
+static void end_turn(void)
+{
+    pthread_mutex_unlock(&sampler.lock);
+    pthread_mutex_unlock(&sampler.turn);
+}
 
 bool dw_probe_sampler_is_on(void)
 {
@@ -53,9 +67,11 @@ static void drain(struct dw_slot *slot)
 
 static void end_thread(void *unused, struct dw_slot *slot)
 {
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
     (void)unused;
     drain(slot);
-    dw_sleep_finish(&sampler.sleep, slot, dw_clock_ns(CLOCK_MONOTONIC));
+    dw_sleep_pay_kernel(&sampler.sleep, slot, now_ns, true);
+    dw_sleep_finish(&sampler.sleep, slot, now_ns);
 }
 
 static void drain_all(void)
@@ -101,7 +117,7 @@ static void keep_signal(void)
 }
 
 /* Without timers: whoever ran since the last time is asked for a sample. */
-static void send_signals(void)
+static void send_signals(uint64_t now_ns)
 {
     for (uint32_t i = 0; i < sampler.threads.count; i++) {
         struct dw_slot *slot = sampler.threads.slots[i];
@@ -110,7 +126,8 @@ static void send_signals(void)
         uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
         if (cpu_ns - slot->cpu_asked_ns <= sampler.options.period_ns / 2)
             continue;
-        dw_thread_signal(slot, sampler.threads.signal);
+        if (!dw_sleep_account(&sampler.sleep, slot, cpu_ns, now_ns))
+            dw_thread_signal(slot, sampler.threads.signal);
         slot->cpu_asked_ns = cpu_ns;
     }
 }
@@ -134,6 +151,16 @@ static void look_at_sleepers(uint64_t now_ns)
         dw_sleep_look(&sampler.sleep, sampler.threads.slots[i], now_ns);
 }
 
+static void pay_kernel(uint64_t now_ns)
+{
+    sampler.owes = false;
+    for (uint32_t i = 0; i < sampler.threads.count; i++) {
+        struct dw_slot *slot = sampler.threads.slots[i];
+        dw_sleep_pay_kernel(&sampler.sleep, slot, now_ns, false);
+        sampler.owes |= slot->owed_ns > 0;
+    }
+}
+
 static void work(uint64_t now_ns)
 {
     if (now_ns - sampler.looked_ns >= LOOK_NS) {
@@ -147,7 +174,8 @@ static void work(uint64_t now_ns)
         dw_sleep_name_threads(&sampler.sleep, &sampler.threads, false);
     }
     if (sampler.threads.is_refused)
-        send_signals();
+        send_signals(now_ns);
+    pay_kernel(now_ns);
     if (is_wall())
         look_at_sleepers(now_ns);
     if (now_ns - sampler.flushed_ns >= FLUSH_NS)
@@ -156,7 +184,8 @@ static void work(uint64_t now_ns)
 
 static uint64_t interval_ns(void)
 {
-    return (sampler.threads.is_refused || is_wall()) && sampler.options.period_ns < LOOK_NS
+    return (sampler.threads.is_refused || sampler.owes || is_wall()) &&
+                   sampler.options.period_ns < LOOK_NS
                ? sampler.options.period_ns
                : LOOK_NS;
 }
@@ -200,7 +229,7 @@ static void start_thread(void)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* With the lock, which is given up meanwhile. */
+/* In a turn. The lock is given up meanwhile. */
 static void stop_thread(void)
 {
     if (!sampler.runs)
@@ -282,7 +311,7 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
 {
     static bool watches_forks;
     int error = DW_ERR_ARGUMENT;
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (!watches_forks)
         watches_forks = !pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     if (!sampler.is_on) {
@@ -298,16 +327,16 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
             errno = saved_errno;
         }
     }
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     return error;
 }
 
 int dw_probe_sampler_stop(struct dw_buffer *memory)
 {
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     sampler.was_on = false;
     if (!sampler.is_on) {
-        pthread_mutex_unlock(&sampler.lock);
+        end_turn();
         return 0;
     }
     stop_thread();
@@ -315,9 +344,8 @@ int dw_probe_sampler_stop(struct dw_buffer *memory)
     dw_sample_threads_stop(&sampler.threads);
     while (dw_sample_threads_are_busy(&sampler.threads))
         sched_yield();
-    drain_all();
     for (uint32_t i = 0; i < sampler.threads.count; i++)
-        dw_sleep_finish(&sampler.sleep, sampler.threads.slots[i], dw_clock_ns(CLOCK_MONOTONIC));
+        end_thread(NULL, sampler.threads.slots[i]);
     flush(true);
     int error = sampler.log.writer.error;
     errno = sampler.log.writer.saved_errno;
@@ -325,7 +353,7 @@ int dw_probe_sampler_stop(struct dw_buffer *memory)
         dw_buffer_append(memory, sampler.log.writer.memory.data, sampler.log.writer.memory.size);
     release();
     sampler.is_on = false;
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     return error;
 }
 
@@ -342,7 +370,7 @@ void dw_probe_sampler_flush_last(void)
 /* A process with one thread stays one while it forks: Python warns about others. */
 static void before_fork(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (sampler.runs && dw_threads_of_program() == 1) {
         stop_thread();
         sampler.is_paused = true;
@@ -352,10 +380,10 @@ static void before_fork(void)
 static int go_on(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (sampler.is_on && sampler.is_paused)
         start_thread();
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     return 0;
 }
 
@@ -363,7 +391,7 @@ static int go_on(void *unused)
 static void after_fork_in_parent(void)
 {
     bool is_paused = sampler.is_paused;
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
     if (is_paused)
         Py_AddPendingCall(go_on, NULL);
 }
@@ -371,6 +399,7 @@ static void after_fork_in_parent(void)
 /* The recording is the parent's; nothing of it is written here. */
 static void after_fork_in_child(void)
 {
+    pthread_mutex_init(&sampler.turn, NULL);
     pthread_mutex_init(&sampler.lock, NULL);
     sampler.runs = sampler.is_paused = false;
     if (!sampler.is_on)
@@ -396,9 +425,9 @@ static bool name_child_log(void)
 
 void dw_probe_sampler_continue(void)
 {
-    pthread_mutex_lock(&sampler.lock);
+    begin_turn();
     if (sampler.was_on && !sampler.is_on && sampler.options.log_file && name_child_log() && begin())
         release();
     sampler.was_on = false;
-    pthread_mutex_unlock(&sampler.lock);
+    end_turn();
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "cpython/frame.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -31,12 +32,21 @@ int dw_codes_reset(void)
     return 0;
 }
 
+/* New code often gets all the addresses of code that is gone, also those of its name and table. */
+static uint64_t contents(const PyCodeObject *code)
+{
+    PyObject *name = code->co_qualname;
+    uint64_t name_hash =
+        name && PyUnicode_Check(name) ? (uint64_t)((PyASCIIObject *)name)->hash : 0;
+    return dw_hash_mix(name_hash ^ (uint64_t)Py_SIZE(code) << 32 ^ DW_PY_CODE_VERSION(code));
+}
+
 static uint64_t fingerprint(const PyCodeObject *code)
 {
-    uint64_t parts = (uint64_t)(uintptr_t)code + 3 * (uint64_t)(uintptr_t)code->co_qualname +
-                     5 * (uint64_t)(uintptr_t)code->co_filename +
-                     7 * (uint64_t)(uintptr_t)code->co_linetable +
-                     ((uint64_t)(uint32_t)code->co_firstlineno << 48);
+    uint64_t parts =
+        contents(code) + (uint64_t)(uintptr_t)code + 3 * (uint64_t)(uintptr_t)code->co_qualname +
+        5 * (uint64_t)(uintptr_t)code->co_filename + 7 * (uint64_t)(uintptr_t)code->co_linetable +
+        ((uint64_t)(uint32_t)code->co_firstlineno << 48);
     return dw_hash_mix(parts) | 1;
 }
 

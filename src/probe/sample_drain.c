@@ -38,15 +38,14 @@ static uint64_t kernel_ns(const struct dw_sample_record *record, uint64_t period
     return is_plain && record->cpu_ns > period_ns + period_ns / 2 ? record->cpu_ns - period_ns : 0;
 }
 
-static int add_kernel(struct dw_sample_places *places, const struct dw_slot *slot, dw_path_id path,
-                      const struct dw_sample_record *record, uint64_t weight_ns)
+/* Where that was is not known here: the sample is from after it. */
+static void owe_kernel(struct dw_slot *slot, const struct dw_sample_record *record, dw_path_id path,
+                       uint64_t weight_ns)
 {
-    dw_path_id inside;
-    uint32_t state = DW_SAMPLE_KERNEL | (record->state & DW_SAMPLE_HOLDS_GIL);
-    int error = dw_sample_log_stack(places->log, path, places->marks[DW_MARK_KERNEL], &inside);
-    return error ? error
-                 : dw_sample_log_add(places->log, slot->thread - 1, inside, state, record->now_ns,
-                                     weight_ns);
+    if (!slot->owed_ns)
+        slot->owed_since_ns = record->now_ns;
+    slot->owed_ns += weight_ns;
+    slot->owed_path = path;
 }
 
 int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot)
@@ -68,7 +67,7 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     if (!error)
         error = path_of(places, slot, record, &path);
     if (!error && in_kernel)
-        error = add_kernel(places, slot, path, record, in_kernel);
+        owe_kernel(slot, record, path, in_kernel);
     if (!error)
         error = dw_sample_log_add(places->log, slot->thread - 1, path, record->state,
                                   record->now_ns, record->cpu_ns - in_kernel);

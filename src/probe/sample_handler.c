@@ -72,11 +72,11 @@ static void end_segment(struct sample *sample, uintptr_t boundary)
             (struct dw_segment){boundary, sample->python_count};
 }
 
-static void walk_python(struct sample *sample, PyThreadState *thread, uintptr_t pc)
+static void walk_python(struct sample *sample, PyThreadState *thread)
 {
     struct dw_py_walk walk;
     struct dw_py_step step;
-    dw_py_walk_begin(&walk, thread, pc);
+    dw_py_walk_begin(&walk, thread);
     while (dw_py_walk_next(&walk, &step)) {
         if (!step.code) {
             end_segment(sample, step.boundary);
@@ -99,6 +99,7 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
     struct dw_slot *slot = sample->slot;
     uint64_t stack_end = atomic_load_explicit(&slot->stack_end, memory_order_acquire);
     uint64_t stack_start = atomic_load_explicit(&slot->stack_start, memory_order_relaxed);
+    struct dw_checked_page page = {0};
     bool complete = false;
     dw_registers_of_context(context, &start);
     bool is_known = start.sp >= stack_start && start.sp < stack_end;
@@ -108,6 +109,7 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
         .modules = sample->view->modules,
         .cache = sample->view->cache,
         .stack = is_known ? dw_memory_own : dw_memory_own_checked,
+        .stack_doubt = {dw_memory_read_paged, &page}, /* mappings beside the stack may go */
         .code = dw_memory_own_checked,
         .doubt = dw_memory_own_checked,
         .stack_end = is_known ? stack_end : start.sp + UNKNOWN_STACK_BYTES,
@@ -237,7 +239,7 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
     sample->in_kernel = was_sent && is_behind_syscall(pc);
     sample->collects = holds_gil && dw_py_collects_garbage(thread);
     if (thread)
-        walk_python(sample, thread, (uintptr_t)pc);
+        walk_python(sample, thread);
     if (sample->view && sample->view->cache)
         walk_native(sample, context);
     sample->state =
@@ -357,8 +359,9 @@ int dw_handler_install(void)
 {
     if (our_signal && dw_handler_is_ours())
         return our_signal;
-    /* The first one is nobody's: the kernel never sends it, and programs have no use for it. */
-    const int first[] = {SIGSTKFLT, SIGPROF};
+    /* Without a handler the first one does nothing: a program that resets all signals, or becomes
+     * another program while one is pending, lives on. The second is nobody's. */
+    const int first[] = {SIGURG, SIGSTKFLT, SIGPROF};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (install(first[i]))
             return our_signal;

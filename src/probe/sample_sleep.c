@@ -21,6 +21,7 @@
 #define CREDIT_AFTER_NS 10000000u /* time of a long sleep goes to the log so often */
 #define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
 #define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
+#define OWED_NS 50000000u         /* how long code without the GIL is waited for */
 #define STACK_BYTES (8u << 20)
 
 int dw_sleep_reader_init(struct dw_sleep_reader *reader, struct dw_sample_places *places)
@@ -307,6 +308,54 @@ void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slo
         return;
     add(reader, slot, path, is_blocked ? DW_SAMPLE_RUNNING : DW_SAMPLE_KERNEL, now_ns,
         cpu_ns - done_ns);
+}
+
+bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
+                      uint64_t now_ns)
+{
+    dw_path_id path;
+    struct stand stand;
+    uint64_t done_ns = atomic_load(&slot->cpu_done_ns);
+    if (!read_stand(slot, &stand))
+        return false;
+    const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
+    if (done_ns < cpu_ns && read_path(reader, thread, &stand, now_ns, &path) &&
+        dw_thread_cpu_ns(slot->tid) == cpu_ns &&
+        atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
+        add(reader, slot, path, DW_SAMPLE_RUNNING, now_ns, cpu_ns - done_ns);
+    return true;
+}
+
+/* The stack of a thread that runs without the GIL; false when it does not, or began to while it
+ * was read. */
+static bool read_without_gil(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                             dw_path_id *path)
+{
+    struct stand stand;
+    dw_path_id again;
+    uint64_t samples = atomic_load(&slot->samples);
+    const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
+    return thread && !holds_gil(reader, thread) && !read_stand(slot, &stand) &&
+           read_path(reader, thread, &stand, now_ns, path) && !holds_gil(reader, thread) &&
+           read_path(reader, thread, &stand, now_ns, &again) && *path == again &&
+           atomic_load(&slot->samples) == samples;
+}
+
+void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                         bool end)
+{
+    dw_path_id path = slot->owed_path;
+    struct dw_sample_log *log = reader->places->log;
+    if (!slot->owed_ns)
+        return;
+    bool is_found = !end && read_without_gil(reader, slot, now_ns, &path);
+    if (!is_found && !end && now_ns < slot->owed_since_ns + OWED_NS)
+        return;
+    if (!is_found)
+        path = slot->owed_path;
+    if (!dw_sample_log_stack(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
+        dw_sample_log_add(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns, slot->owed_ns);
+    slot->owed_ns = 0;
 }
 
 static bool name_by_python(struct dw_sleep_reader *reader, const struct dw_slot *slot)

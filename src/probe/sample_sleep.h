@@ -32,6 +32,15 @@ void dw_sleep_finish(struct dw_sleep_reader *reader, struct dw_slot *slot, uint6
 /* Accounts for CPU time in which the thread's timer was silent. */
 void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, int signal,
                              uint64_t now_ns, uint64_t period_ns);
+/* Without timers: false when the thread runs, so that a signal would interrupt nothing. Else the
+ * CPU time that nobody has accounted for goes to where it waits. */
+bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
+                      uint64_t now_ns);
+/* Finds out where time in the kernel was spent that the slot has in `owed_ns`. It is the code that
+ * runs without the GIL: system calls that take long give it up. When none is seen, or at the
+ * `end`, it is where the sample after it was. */
+void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                         bool end);
 /* The names that `threading` has for the threads, or else the kernel's: for those without one,
  * or again for all, since a name may be given late. */
 void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads,

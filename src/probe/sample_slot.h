@@ -101,6 +101,9 @@ struct dw_slot {
     bool sleeps;                            /* it has not run since its stack was read */
     dw_path_id sleep_path;
     uint32_t sleep_state;
+    /* Time in the kernel that samples came too late for, and where the last one was. */
+    uint64_t owed_ns, owed_since_ns;
+    dw_path_id owed_path;
     dw_path_id *paths; /* of the last record's tokens, outermost first */
     uint32_t path_count, path_capacity;
 };

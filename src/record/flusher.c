@@ -53,8 +53,8 @@ static void give_up_log(void)
     errno = log_drain.writer.saved_errno;
     dprintf(STDERR_FILENO, "dwell: %s: %s; recording goes on without the file\n", log_file,
             dw_error_text(log_drain.writer.error));
+    dw_log_writer_close(&log_drain.writer);
     dw_drain_release(&log_drain);
-    close(log_fd);
     log_fd = -1;
     dw_recorder_widen(&(struct dw_record_options){0}); /* no file, no timeline */
 }
@@ -187,7 +187,7 @@ void dw_flusher_disown(void)
     runs = paused = false;
     pthread_mutex_init(&flusher_lock, NULL); /* its holder may not exist here */
     if (log_fd >= 0)
-        close(log_fd);
+        dw_log_writer_close(&log_drain.writer);
     log_fd = -1;
 }
 
@@ -211,8 +211,8 @@ int dw_flusher_close(void)
     int error = 0;
     pthread_mutex_lock(&drain_lock); /* another thread may be flushing on its way out */
     if (log_fd >= 0) {
+        error = dw_log_writer_close(&log_drain.writer);
         dw_drain_release(&log_drain);
-        error = close(log_fd) ? DW_ERR_IO : 0;
     }
     log_fd = -1;
     pthread_mutex_unlock(&drain_lock);

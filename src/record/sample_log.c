@@ -62,9 +62,8 @@ void dw_sample_log_release(struct dw_sample_log *log)
     dw_place_table_release(&log->places);
     dw_frame_table_release(&log->frames);
     dw_string_table_release(&log->strings);
+    dw_log_writer_close(&log->writer);
     dw_log_writer_release(&log->writer);
-    if (log->fd >= 0)
-        close(log->fd);
     *log = (struct dw_sample_log){.fd = -1};
 }
 

@@ -13,6 +13,7 @@
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->cframe->current_frame)
 #define DW_PY_FRAME_CODE(frame) ((frame)->f_code)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
+#define DW_PY_CODE_VERSION(code) ((void)(code), 0u)
 #define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
 
 #define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex

@@ -12,6 +12,7 @@
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
 #define DW_PY_FRAME_CODE(frame) _PyFrame_GetCode(frame)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
+#define DW_PY_CODE_VERSION(code) ((code)->co_version)
 #define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
 
 /* What a sampler needs. A call of the interpreter's loop has a frame on the C stack below its

@@ -15,6 +15,7 @@
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
 #define DW_PY_FRAME_CODE(frame) _PyFrame_GetCode(frame)
 #define DW_PY_FRAME_GENERATOR(frame) _PyGen_GetGeneratorFromFrame(frame)
+#define DW_PY_CODE_VERSION(code) ((code)->co_version)
 #define DW_PY_FRAME_LOCAL(frame, index)                                                            \
     (PyStackRef_IsNull((frame)->localsplus[index])                                                 \
          ? NULL                                                                                    \

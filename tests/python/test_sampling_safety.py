@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Programs that do with their signals, files, threads and code what they like, and are sampled."""
+
+import json
+import os
+import subprocess
+
+from ..sampled import Samples
+
+
+def test_stopped_by_several_threads_at_once(python_program):
+    done = python_program("""
+import threading
+import dwell
+def stop(barrier):
+    barrier.wait()
+    try:
+        dwell.stop()
+    except RuntimeError:
+        pass
+for _ in range(100):
+    dwell.start()
+    barrier = threading.Barrier(3)
+    threads = [threading.Thread(target=stop, args=(barrier,)) for _ in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_signals_are_reset(tmp_path, python_program):
+    done = python_program("""
+import signal, time
+import dwell
+dwell.start("x.dwell")
+for number in signal.valid_signals():
+    try:
+        signal.signal(number, signal.SIG_DFL)
+    except OSError:
+        pass
+end = time.thread_time() + 0.5
+while time.thread_time() < end:
+    sum(range(1000))
+dwell.stop()
+""")
+    assert done.returncode == 0, done.stderr
+    assert Samples.of(tmp_path / "x.dwell").info["taken"] > 100
+
+
+def test_another_program_does_not_get_the_signals(python_program):
+    done = python_program("""
+import os, signal, sys, time
+import dwell
+dwell.start("x.dwell")
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+end = time.thread_time() + 0.05
+while time.thread_time() < end:
+    sum(range(1000))
+unblock = "import signal; signal.pthread_sigmask(signal.SIG_SETMASK, []); print('alive')"
+os.execv(sys.executable, [sys.executable, "-c", unblock])
+""")
+    assert done.stdout == "alive\n", (done.returncode, done.stderr)
+
+
+def test_files_of_the_program_get_nothing(tmp_path, python_program):
+    done = python_program("""
+import os, time
+import dwell
+dwell.start("x.dwell")
+os.closerange(3, 1024)
+files = [open(f"{i}.txt", "w") for i in range(8)]
+time.sleep(0.7)
+try:
+    dwell.stop()
+except OSError as error:
+    print(error)
+for file in files:
+    print("mine", file=file)
+    file.close()
+""")
+    assert "Bad file descriptor" in done.stdout, done.stderr
+    assert {(tmp_path / f"{i}.txt").read_text() for i in range(8)} == {"mine\n"}
+
+
+def test_code_at_the_address_of_code_that_is_gone(tmp_path, python_program):
+    done = python_program("""
+import dwell
+dwell.start("x.dwell", rate=5000, native=False)
+for i in range(300):
+    names = {}
+    body = "(n):\\n    total = 0\\n    for i in range(n):\\n        total += i\\n"
+    exec(compile(f"def f{i:04}{body}", "made.py", "exec"), names)
+    names[f"f{i:04}"](100_000)
+    names.clear()
+dwell.stop()
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    seen = {f.name for row in samples.rows for f in row.stack if f.file.endswith("made.py")}
+    assert seen - {"<module>"} == {f"f{i:04}" for i in range(300)}
+
+
+GUEST_STACK = """
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define HALF (1 << 19)
+static volatile int stops;
+static volatile double sink;
+static char *area;
+static ucontext_t back, guest;
+static void spin(void) { while (!stops) sink += 1; }
+static void *run_guest(void *unused)
+{
+    area = mmap(0, 2 * HALF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    getcontext(&guest);
+    guest.uc_stack.ss_sp = area;
+    guest.uc_stack.ss_size = HALF;
+    guest.uc_link = &back;
+    makecontext(&guest, spin, 0);
+    swapcontext(&back, &guest);
+    return unused;
+}
+void run(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run_guest, 0);
+    usleep(200000);
+    munmap(area + HALF, HALF);
+    usleep(300000);
+    stops = 1;
+    pthread_join(thread, 0);
+}
+"""
+
+
+def test_memory_beside_a_stack_goes(tmp_path, python_program):
+    """The stack's outermost function has no unwind information, so its caller is looked for."""
+    (tmp_path / "guest.c").write_text(GUEST_STACK)
+    flags = ["-O1", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-pthread"]
+    command = [os.environ.get("CC", "cc"), *flags, "-shared", "-fPIC", "guest.c", "-o", "guest.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = python_program("""
+import ctypes
+import dwell
+with dwell.sampling("x.dwell"):
+    ctypes.CDLL("./guest.so").run()
+""")
+    assert done.returncode == 0, done.stderr
+    assert Samples.of(tmp_path / "x.dwell").inside("spin") > 50
+
+
+def test_generators_that_begin_and_end_all_the_time(tmp_path, python_program):
+    """A signal meets the interpreter where it has announced a frame that is not there yet."""
+    done = python_program("""
+import time
+import dwell
+dwell.start("x.dwell", rate=20_000, native=False)
+end = time.thread_time() + 3
+while time.thread_time() < end:
+    for _ in range(50):
+        sum(i for i in range(200))
+dwell.stop()
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.edges("program.py") == {("<module>", "<genexpr>")}
+
+
+def test_time_in_the_kernel_is_that_of_the_function_that_calls_it(tmp_path, python_program):
+    done = python_program("""
+import json, os, time
+import dwell
+zeros = os.open("/dev/zero", os.O_RDONLY)
+buffers = [bytearray(1 << 22)]
+def reads():
+    os.readv(zeros, buffers)
+def counts():
+    total = 0
+    for i in range(4000):
+        total += i
+took = {"reads": 0, "counts": 0}
+dwell.start("x.dwell")
+end = time.thread_time() + 3
+while time.thread_time() < end:
+    for part in (reads, counts):
+        start = time.thread_time_ns()
+        part()
+        took[part.__name__] += time.thread_time_ns() - start
+dwell.stop()
+print(json.dumps(took))
+""")
+    took = json.loads(done.stdout or "null")
+    assert took, done.stderr
+    share = 100 * took["reads"] / sum(took.values())
+    found = Samples.of(tmp_path / "x.dwell").shares(["reads", "counts"])["reads"]
+    assert 30 < share < 90
+    assert abs(found - share) < 15
