@@ -9,10 +9,11 @@
 
 struct hiding {
     struct dw_profile *profile;
-    bool *is_interpreter, *is_libc; /* by module */
-    struct dw_path_tree stacks;     /* the new ones */
-    dw_path_id *new_of;             /* by old stack */
-    bool *is_start;                 /* by old stack: nothing but interpreter and libc so far */
+    bool *is_interpreter, *is_system; /* by module */
+    struct dw_path_tree stacks;       /* the new ones */
+    dw_path_id *new_of;               /* by old stack */
+    bool *is_start;                   /* by old stack: nothing but interpreter and system so far */
+    bool *serves;                     /* the same: Python, or what works for Python and is hidden */
 };
 
 /* "python3.13", "libpython3.13.so.1.0", but not "python_speedups.so". */
@@ -22,10 +23,15 @@ static bool is_interpreter(const char *name)
     return !strncmp(name, "python", 6) && (!name[6] || isdigit((unsigned char)name[6]));
 }
 
-static bool is_libc(const char *name)
+/* Libraries of the system, whose functions are whose caller's work. */
+static bool is_system(const char *name)
 {
-    return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
-           !strncmp(name, "libpthread", 10) || !strncmp(name, "ld-musl", 7);
+    static const char *const known[] = {"libc.so", "libc-2",   "libm.so", "libm-2", "libpthread",
+                                        "ld-musl", "ld-linux", "ld-2",    "[vdso]"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strncmp(name, known[i], strlen(known[i])))
+            return true;
+    return false;
 }
 
 static void sort_modules(struct hiding *hiding)
@@ -36,7 +42,7 @@ static void sort_modules(struct hiding *hiding)
         const char *slash = strrchr(path, '/');
         const char *name = slash ? slash + 1 : path;
         hiding->is_interpreter[i + 1] = is_interpreter(name);
-        hiding->is_libc[i + 1] = is_libc(name);
+        hiding->is_system[i + 1] = is_system(name);
     }
 }
 
@@ -51,8 +57,11 @@ static int rebuild(struct hiding *hiding, dw_path_id stack)
         parent = DW_PATH_ROOT;
     hiding->is_start[stack] =
         hiding->is_start[old->parent] &&
-        (hiding->is_interpreter[place->module] || hiding->is_libc[place->module]);
-    if (hiding->is_interpreter[place->module]) {
+        (hiding->is_interpreter[place->module] || hiding->is_system[place->module]);
+    bool is_hidden = hiding->is_interpreter[place->module] ||
+                     (hiding->is_system[place->module] && hiding->serves[old->parent]);
+    hiding->serves[stack] = is_python || is_hidden;
+    if (is_hidden) {
         hiding->new_of[stack] = parent;
         return 0;
     }
@@ -82,7 +91,8 @@ static int move_samples(const struct hiding *hiding, struct dw_thread *thread)
 static int hide(struct hiding *hiding)
 {
     struct dw_profile *profile = hiding->profile;
-    if (!hiding->is_interpreter || !hiding->is_libc || !hiding->new_of || !hiding->is_start)
+    if (!hiding->is_interpreter || !hiding->is_system || !hiding->new_of || !hiding->is_start ||
+        !hiding->serves)
         return DW_ERR_MEMORY;
     sort_modules(hiding);
     hiding->is_start[DW_PATH_ROOT] = true;
@@ -110,9 +120,10 @@ int dw_samples_hide_plumbing(struct dw_profile *profile)
     struct hiding hiding = {
         .profile = profile,
         .is_interpreter = calloc(profile->module_count + 1u, sizeof(bool)),
-        .is_libc = calloc(profile->module_count + 1u, sizeof(bool)),
+        .is_system = calloc(profile->module_count + 1u, sizeof(bool)),
         .new_of = calloc(profile->stacks.count + 1u, sizeof(dw_path_id)),
         .is_start = calloc(profile->stacks.count + 1u, sizeof(bool)),
+        .serves = calloc(profile->stacks.count + 1u, sizeof(bool)),
     };
     int error = hide(&hiding);
     if (!error) {
@@ -122,8 +133,9 @@ int dw_samples_hide_plumbing(struct dw_profile *profile)
     }
     dw_path_tree_release(&hiding.stacks);
     free(hiding.is_interpreter);
-    free(hiding.is_libc);
+    free(hiding.is_system);
     free(hiding.new_of);
     free(hiding.is_start);
+    free(hiding.serves);
     return error;
 }

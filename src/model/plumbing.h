@@ -6,8 +6,8 @@
 
 #include "model/profile.h"
 
-/* Takes the native frames of python or libpython out of all stacks, and those of libc between
- * the start of a thread and its first Python function. */
+/* Takes the native frames of python or libpython out of all stacks, those of libc and its kin that
+ * they call, and those between the start of a thread and its first Python function. */
 int dw_samples_hide_plumbing(struct dw_profile *profile);
 
 #endif

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "log/reader.h"
 #include "log/save.h"
+#include "model/plumbing.h"
 #include "model/sample_fold.h"
 #include "record/sample_log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,6 +253,76 @@ static void test_recursion_counts_a_line_once(void **state)
     dw_profile_free(profile);
 }
 
+static dw_place_id native_place(struct dw_sample_log *log, const char *name, const char *object)
+{
+    struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
+    struct dw_module module = {0};
+    struct dw_place place = {0};
+    dw_place_id id = 0;
+    dw_sample_log_string(log, name, strlen(name), &frame.name);
+    dw_sample_log_string(log, object, strlen(object), &module.path);
+    assert_int_equal(dw_sample_log_frame(log, &frame, &place.frame), 0);
+    assert_int_equal(dw_sample_log_module(log, &module, &place.module), 0);
+    assert_int_equal(dw_sample_log_place(log, &place, &id), 0);
+    return id;
+}
+
+/* The names of the thread's only stack, outermost first, one after the other. */
+static void check_stack(const struct dw_profile *profile, const char *expected)
+{
+    char text[200] = "";
+    assert_int_equal(profile->threads[0].samples.count, 1);
+    dw_path_id stack = profile->threads[0].samples.samples[0].stack;
+    for (; stack; stack = profile->stacks.paths[stack].parent) {
+        const struct dw_place *place = &profile->places.places[profile->stacks.paths[stack].frame];
+        dw_string_id name = profile->frames.frames[place->frame].name;
+        char longer[200];
+        snprintf(longer, sizeof longer, "%s %s", dw_profile_string(profile, name).bytes, text);
+        memcpy(text, longer, sizeof text);
+    }
+    assert_string_equal(text, expected);
+}
+
+static void check_hiding(const char *const (*frames)[2], uint32_t count, const char *expected)
+{
+    struct recording recording;
+    dw_path_id stack = 0;
+    start(&recording, false);
+    for (uint32_t i = 0; i < count; i++)
+        stack = stack_of(&recording.log, stack,
+                         frames[i][1]
+                             ? native_place(&recording.log, frames[i][0], frames[i][1])
+                             : place_of(&recording.log, DW_FRAME_FUNCTION, frames[i][0], 1, 0));
+    add(&recording, stack, DW_SAMPLE_PYTHON, 10, 7);
+    dw_sample_log_flush(&recording.log, true);
+    struct dw_profile *profile = read_back(&recording.log.writer, 0);
+    assert_int_equal(dw_samples_hide_plumbing(profile), 0);
+    check_stack(profile, expected);
+    dw_sample_log_release(&recording.log);
+    dw_profile_free(profile);
+}
+
+static void test_the_interpreter_is_hidden_with_what_works_for_it(void **state)
+{
+    (void)state;
+    static const char *const program[][2] = {{"_start", "/usr/bin/python3.11"},
+                                             {"__libc_start_main", "/lib/libc.so.6"},
+                                             {"Py_RunMain", "/lib/libpython3.11.so.1.0"},
+                                             {"main", NULL},
+                                             {"cfunction_call", "/lib/libpython3.11.so.1.0"},
+                                             {"crunch", "/x/python_speedups.so"},
+                                             {"malloc", "/lib/libc.so.6"}};
+    check_hiding(program, 7, "main crunch malloc ");
+    static const char *const allocates[][2] = {{"main", NULL},
+                                               {"_PyObject_Malloc", "/usr/bin/python3.11"},
+                                               {"malloc", "/lib/libc.so.6"},
+                                               {"__tls_get_addr", "/lib/ld-linux-x86-64.so.2"}};
+    check_hiding(allocates, 4, "main ");
+    static const char *const thread[][2] = {{"clone3", "/lib/libc.so.6"},
+                                            {"blas_thread_server", "/x/libopenblas.so"}};
+    check_hiding(thread, 2, "clone3 blas_thread_server ");
+}
+
 /* Every cut and many flips: whatever is read can be folded. */
 static void test_damage_costs_only_itself(void **state)
 {
@@ -284,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_folding_gives_paths_with_inlined_functions),
         cmocka_unit_test(test_folding_splits_the_time_of_lines),
         cmocka_unit_test(test_recursion_counts_a_line_once),
+        cmocka_unit_test(test_the_interpreter_is_hidden_with_what_works_for_it),
         cmocka_unit_test(test_damage_costs_only_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
