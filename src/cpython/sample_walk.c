@@ -60,7 +60,7 @@ static bool is_of_running_generator(dw_py_frame *frame)
 /* Whether it looks like a frame all over. */
 static bool is_frame(const dw_py_frame *address, dw_py_frame *frame)
 {
-    PyCodeObject code;
+    PyVarObject code; /* its head */
     if (!is_aligned(address) || !dw_py_read(frame, address, sizeof *frame))
         return false;
     if (DW_PY_FRAME_IS_SHIM(frame))
@@ -68,8 +68,9 @@ static bool is_frame(const dw_py_frame *address, dw_py_frame *frame)
     if (!is_aligned(frame->f_code) || !dw_py_read(&code, frame->f_code, sizeof code) ||
         Py_TYPE(&code) != &PyCode_Type)
         return false;
+    Py_ssize_t units = Py_SIZE(&code);
     intptr_t unit = frame->prev_instr - _PyCode_CODE(frame->f_code);
-    return unit >= -1 && unit < Py_SIZE(&code);
+    return unit >= -1 && unit < units;
 }
 
 /* Whether it is a frame that runs. An address that was left on the C stack may be that of a frame
@@ -124,7 +125,9 @@ static const _PyCFrame *innermost_call(PyThreadState *thread)
     const _PyCFrame *call = thread->cframe;
     if (!call || call == &thread->root_cframe)
         return call;
-    if (!is_aligned(call->previous) || !dw_py_read(&before, call->previous, sizeof before))
+    if (call->previous == &thread->root_cframe)
+        before = thread->root_cframe;
+    else if (!is_aligned(call->previous) || !dw_py_read(&before, call->previous, sizeof before))
         return NULL;
     if (is_filled(thread, call, before.current_frame))
         return call;

@@ -21,8 +21,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define LOOK_NS 10000000u   /* threads, modules and rings are looked at so often */
-#define FLUSH_NS 500000000u /* a kill costs no more than this */
+#define LOOK_NS 10000000u     /* threads, modules and rings are looked at so often */
+#define OWED_LOOK_NS 1000000u /* at threads with time in the kernel that is not placed yet */
+#define FLUSH_NS 500000000u   /* a kill costs no more than this */
 
 static struct {
     pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
@@ -184,10 +185,10 @@ static void work(uint64_t now_ns)
 
 static uint64_t interval_ns(void)
 {
-    return (sampler.threads.is_refused || sampler.owes || is_wall()) &&
-                   sampler.options.period_ns < LOOK_NS
-               ? sampler.options.period_ns
-               : LOOK_NS;
+    uint64_t most_ns = sampler.owes ? OWED_LOOK_NS : LOOK_NS;
+    bool is_by_period = sampler.threads.is_refused || is_wall();
+    return is_by_period && sampler.options.period_ns < most_ns ? sampler.options.period_ns
+                                                               : most_ns;
 }
 
 static void *run(void *unused)
