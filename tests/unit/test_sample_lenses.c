@@ -138,7 +138,7 @@ static void test_match_limit_and_names(void **state)
         (struct dw_sample_options){.sort = DW_SAMPLES_SORT_NAME, .limit = 1, .match = &pattern},
         HEADER "total %  self %   total s    self s   samples  function\n"
                " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
-               "(5 more)\n");
+               "(1 more)\n");
     regfree(&pattern);
 }
 
