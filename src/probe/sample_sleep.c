@@ -370,10 +370,11 @@ static bool name_by_python(struct dw_sleep_reader *reader, const struct dw_slot 
                                       (const char *)text->data, text->size);
 }
 
+/* A thread that is about to end is no longer Python's, and keeps the name it had. */
 static void name_thread(struct dw_sleep_reader *reader, struct dw_slot *slot)
 {
     struct dw_task task;
-    slot->is_named = name_by_python(reader, slot);
+    slot->is_named |= name_by_python(reader, slot);
     if (!slot->is_named && dw_task_read(getpid(), slot->tid, &task))
         dw_sample_log_name_thread(reader->places->log, slot->thread - 1, task.name,
                                   strlen(task.name));
