@@ -128,18 +128,15 @@ def first_sample(folder):
     return least
 
 
-class Attached:
-    """A tool that watches the running program from outside."""
+class Nobody:
+    """No tool: the program runs alone. Others watch it by a command, whose result is how many
+    samples were taken, and their weights by the parts of the program."""
 
     def __init__(self, folder):
         self.file = f"{folder}/attached"
 
     def command(self, pid, rate):
-        raise NotImplementedError
-
-    def result(self, text):
-        """Samples taken, and seconds by function."""
-        raise NotImplementedError
+        return None
 
 
 def by_function(collapsed):
@@ -154,7 +151,7 @@ def by_function(collapsed):
     return weights
 
 
-class Dwell(Attached):
+class Dwell(Nobody):
     def command(self, pid, rate):
         return [BIN / "dwell", "attach", str(pid), "--rate", str(rate), "-o", self.file]
 
@@ -164,7 +161,7 @@ class Dwell(Attached):
         return sampling_of(self.file)["taken"], weights
 
 
-class PySpy(Attached):
+class PySpy(Nobody):
     extra: tuple[str, ...] = ()
 
     def command(self, pid, rate):
@@ -182,7 +179,7 @@ class PySpyNonblocking(PySpy):
     extra = ("--nonblocking",)
 
 
-class Tachyon(Attached):
+class Tachyon(Nobody):
     def command(self, pid, rate):
         if sys.version_info < (3, 15):
             return None
@@ -221,13 +218,12 @@ def watch(tool, rate):
 
 def attached(folder):
     tools = {
-        "none": Attached(folder),
+        "none": Nobody(folder),
         "dwell": Dwell(folder),
         "py-spy": PySpy(folder),
         "py-spy --nonblocking": PySpyNonblocking(folder),
         "tachyon": Tachyon(folder),
     }
-    tools["none"].command = lambda pid, rate: None
     if not shutil.which("py-spy", path=str(BIN)):
         tools = {name: tool for name, tool in tools.items() if "py-spy" not in name}
     best: dict = {}
