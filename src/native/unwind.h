@@ -24,6 +24,8 @@ struct dw_unwind_module {
     uint64_t start, end;
     uint64_t hdr, hdr_size;
     uint64_t info_start, info_end;
+    const uint8_t
+        *copy; /* of the memory from hdr to info_end, which outlives the module; or NULL */
 };
 
 /* Sorted by start; published as a whole and then never changed. */

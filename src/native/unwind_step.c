@@ -5,6 +5,8 @@
 #include "native/cfi_x86_64.h"
 #include "native/unwind_cache.h"
 
+#include <string.h>
+
 #define NO_RULE 2 /* in the cache; rules have the lowest bit set */
 #define READS_FOR_RULE 16
 #define BLOCK_KEY (UINT64_C(1) << 62) /* apart from the keys of rules, which are addresses */
@@ -42,6 +44,13 @@ static bool find_record(struct dw_unwind_walk *walk, const struct dw_cfi_source 
     return true;
 }
 
+static bool read_copy(void *context, uint64_t address, void *to, size_t size)
+{
+    const struct dw_unwind_module *module = context;
+    memcpy(to, module->copy + (address - module->hdr), size);
+    return true;
+}
+
 static bool look_up_rule(struct dw_unwind_walk *walk, uint64_t address, bool is_guessed,
                          struct dw_cfi_rule *rule)
 {
@@ -50,9 +59,12 @@ static bool look_up_rule(struct dw_unwind_walk *walk, uint64_t address, bool is_
     const struct dw_unwind_module *module = dw_unwind_module_at(&with->modules, address);
     if (!module || !module->hdr)
         return false;
-    struct dw_cfi_source source = {.known = is_guessed ? &with->doubt : &with->code,
+    struct dw_memory copy = {read_copy, (void *)(uintptr_t)module};
+    struct dw_cfi_source source = {.known = module->copy ? &copy
+                                            : is_guessed ? &with->doubt
+                                                         : &with->code,
                                    .doubt = &with->doubt,
-                                   .start = module->info_start,
+                                   .start = module->copy ? module->hdr : module->info_start,
                                    .end = module->info_end};
     return find_record(walk, &source, module, address, &record) &&
            dw_cfi_run(&record, address, rule);

@@ -23,6 +23,7 @@
 
 #define WALK_SHARE 4 /* at most one part in so many, and one, of the CPU time goes to walks */
 #define UNKNOWN_STACK_BYTES (8u << 20)
+#define LONG_WALK_NS 50000u /* the thread may have lost the CPU in a walk that seems this long */
 
 static const struct dw_native_view *_Atomic view;
 static _Atomic bool is_enabled;
@@ -39,6 +40,7 @@ struct sample {
     const PyCodeObject *last_code;
     uint32_t state, flags;
     bool collects, in_kernel;
+    uint64_t now_ns, cpu_ns; /* when it began */
 };
 
 /* The code has to be described in this sample, once. */
@@ -219,7 +221,7 @@ static bool record(struct sample *sample, uint64_t elapsed_ns)
     to = describe_pending(sample, to, with_tables);
     *(struct dw_sample_record *)to = (struct dw_sample_record){
         .head = {(uint32_t)size, DW_RING_SAMPLE},
-        .now_ns = dw_clock_ns(CLOCK_MONOTONIC),
+        .now_ns = sample->now_ns,
         .cpu_ns = elapsed_ns,
         .kept = kept,
         .count = count,
@@ -264,6 +266,15 @@ static uint64_t claim(struct dw_slot *slot, uint64_t cpu_ns)
     return 0;
 }
 
+/* CPU time since the sample began. The clock of CPU time is a system call, the other is none. */
+static uint64_t walk_cost_ns(const struct sample *sample)
+{
+    uint64_t cost_ns = dw_clock_ns(CLOCK_MONOTONIC) - sample->now_ns;
+    if (cost_ns < LONG_WALK_NS)
+        return cost_ns;
+    return dw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - sample->cpu_ns;
+}
+
 static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool was_sent)
 {
     uint64_t cpu_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -276,13 +287,15 @@ static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool wa
         .memory = slot->memory,
         .view = atomic_load_explicit(&view, memory_order_acquire),
         .tokens = slot->memory->tokens[slot->current],
+        .now_ns = dw_clock_ns(CLOCK_MONOTONIC),
+        .cpu_ns = cpu_ns,
     };
     collect(&sample, context, was_sent);
     uint64_t elapsed_ns = claim(slot, cpu_ns);
     bool is_recorded = record(&sample, elapsed_ns);
     forget_pending(&sample);
-    slot->walked_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    slot->walk_cost_ns = slot->walked_ns - cpu_ns;
+    slot->walk_cost_ns = walk_cost_ns(&sample);
+    slot->walked_ns = cpu_ns + slot->walk_cost_ns;
     slot->carries = !is_recorded;
     /* What the walk took is no time of the program's. */
     atomic_fetch_add(&slot->cpu_done_ns, slot->walk_cost_ns - (is_recorded ? 0 : elapsed_ns));

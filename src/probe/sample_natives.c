@@ -3,6 +3,7 @@
 #include "probe/sample_natives.h"
 
 #include "base/grow.h"
+#include "native/memory.h"
 #include "native/symbols.h"
 
 #include <Python.h>
@@ -14,6 +15,8 @@
 
 /* The loop's own frames: where Python functions run, those stand in for them. */
 #define EVAL_LOOP "_PyEval_EvalFrameDefault"
+#define MAX_COPIED_BYTES                                                                           \
+    (32u << 20) /* of all modules; unwind information beyond is read in place */
 
 struct dw_native_file {
     char *path; /* owned */
@@ -23,6 +26,8 @@ struct dw_native_file {
     uint32_t module;            /* in the log; 0: not there yet */
     struct dw_symbols *symbols; /* NULL: none, or not opened yet */
     bool is_opened;
+    uint8_t *unwind_info; /* a copy, or NULL */
+    bool is_copied;       /* or cannot be */
 };
 
 int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames)
@@ -48,6 +53,7 @@ void dw_sample_natives_release(struct dw_sample_natives *natives)
         if (natives->files[i].symbols)
             dw_symbols_close(natives->files[i].symbols);
         free(natives->files[i].path);
+        free(natives->files[i].unwind_info);
     }
     free(natives->views);
     free(natives->files);
@@ -74,6 +80,23 @@ static bool is_system(const struct dw_native_module *module)
     return false;
 }
 
+static bool is_same(const struct dw_native_file *file, const struct dw_native_module *module)
+{
+    return file->start == module->start && file->bias == module->bias &&
+           file->build_id_size == module->build_id_size &&
+           !memcmp(file->build_id, module->build_id, module->build_id_size) &&
+           !strcmp(file->path, module->path);
+}
+
+static struct dw_native_file *find_file(const struct dw_sample_natives *natives,
+                                        const struct dw_native_module *module)
+{
+    for (uint32_t i = natives->file_count; i-- > 0;)
+        if (is_same(&natives->files[i], module))
+            return &natives->files[i];
+    return NULL;
+}
+
 static int make_view(const struct dw_sample_natives *natives, struct dw_native_view **made)
 {
     uint32_t count = natives->modules.count;
@@ -86,6 +109,7 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct dw_native_module *module = &natives->modules.modules[i];
+        const struct dw_native_file *file = find_file(natives, module);
         list[i] = (struct dw_unwind_module){
             .start = module->start,
             .end = module->end,
@@ -93,6 +117,7 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
             .hdr_size = module->hdr_size,
             .info_start = module->info_start,
             .info_end = module->info_end,
+            .copy = file ? file->unwind_info : NULL,
         };
     }
     const struct dw_native_module *python =
@@ -109,14 +134,24 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
     return 0;
 }
 
+static int publish(struct dw_sample_natives *natives)
+{
+    struct dw_native_view *view;
+    int error = DW_GROW(natives->views, natives->view_count, natives->view_capacity);
+    if (!error)
+        error = make_view(natives, &view);
+    if (error)
+        return error;
+    natives->views[natives->view_count++] = view;
+    dw_handler_publish(view);
+    return 0;
+}
+
 int dw_sample_natives_refresh(struct dw_sample_natives *natives)
 {
     struct dw_native_modules fresh = {0};
-    struct dw_native_view *view;
     uint64_t generation = dw_native_modules_generation();
-    int error = DW_GROW(natives->views, natives->view_count, natives->view_capacity);
-    if (!error)
-        error = dw_native_modules_own(&fresh);
+    int error = dw_native_modules_own(&fresh);
     if (error) {
         dw_native_modules_release(&fresh);
         return error;
@@ -124,14 +159,10 @@ int dw_sample_natives_refresh(struct dw_sample_natives *natives)
     dw_native_modules_release(&natives->modules);
     natives->modules = fresh;
     natives->generation = generation;
-    error = make_view(natives, &view);
-    if (error)
-        return error;
-    natives->views[natives->view_count++] = view;
-    dw_handler_publish(view);
-    if (natives->cache)
+    error = publish(natives);
+    if (!error && natives->cache)
         dw_unwind_cache_forget(natives->cache);
-    return 0;
+    return error;
 }
 
 void dw_sample_natives_reap(struct dw_sample_natives *natives)
@@ -144,20 +175,12 @@ void dw_sample_natives_reap(struct dw_sample_natives *natives)
     }
 }
 
-static bool is_same(const struct dw_native_file *file, const struct dw_native_module *module)
-{
-    return file->start == module->start && file->bias == module->bias &&
-           file->build_id_size == module->build_id_size &&
-           !memcmp(file->build_id, module->build_id, module->build_id_size) &&
-           !strcmp(file->path, module->path);
-}
-
 static struct dw_native_file *file_of(struct dw_sample_natives *natives,
                                       const struct dw_native_module *module)
 {
-    for (uint32_t i = natives->file_count; i-- > 0;)
-        if (is_same(&natives->files[i], module))
-            return &natives->files[i];
+    struct dw_native_file *known = find_file(natives, module);
+    if (known)
+        return known;
     char *path = strdup(module->path);
     if (!path || DW_GROW(natives->files, natives->file_count, natives->file_capacity)) {
         free(path);
@@ -168,6 +191,27 @@ static struct dw_native_file *file_of(struct dw_sample_natives *natives,
     file->build_id_size = module->build_id_size;
     memcpy(file->build_id, module->build_id, sizeof file->build_id);
     return file;
+}
+
+/* Handlers read the copy without asking the kernel, since it never goes. Only of modules that
+ * samples were in: others may be many. */
+static void copy_unwind_info(struct dw_sample_natives *natives,
+                             const struct dw_native_module *module, struct dw_native_file *file)
+{
+    uint64_t size = module->hdr ? module->info_end - module->hdr : 0;
+    if (file->is_copied || !natives->cache)
+        return;
+    file->is_copied = true;
+    if (!size || size > MAX_COPIED_BYTES - natives->copied_bytes ||
+        !(file->unwind_info = malloc(size)))
+        return;
+    if (dw_memory_own_checked.read(NULL, module->hdr, file->unwind_info, size)) {
+        natives->copied_bytes += size;
+        publish(natives);
+    } else {
+        free(file->unwind_info);
+        file->unwind_info = NULL;
+    }
 }
 
 static int define_module(struct dw_sample_log *log, const struct dw_native_module *module,
@@ -237,6 +281,7 @@ dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw
     dw_place_id id = 0;
     if (!file)
         return anonymous_place(log);
+    copy_unwind_info(natives, module, file);
     struct dw_place place = {.address = address - file->bias};
     bool is_named = find_symbol(file, place.address, &symbol);
     if (is_named && !strncmp(symbol.name, EVAL_LOOP, strlen(EVAL_LOOP)))

@@ -19,6 +19,7 @@ struct dw_sample_natives {
     struct dw_native_view **views; /* all that were published; old ones may be in use */
     uint32_t view_count, view_capacity;
     struct dw_unwind_cache *cache;
+    uint64_t copied_bytes; /* of unwind information */
 };
 
 int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames);

@@ -22,6 +22,7 @@
 #define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
 #define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
 #define OWED_NS 50000000u         /* how long code without the GIL is waited for */
+#define NAME_TRIES 3              /* at the start of a thread, before it is left for later */
 #define STACK_BYTES (8u << 20)
 
 int dw_sleep_reader_init(struct dw_sleep_reader *reader, struct dw_sample_places *places)
@@ -386,8 +387,10 @@ void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sampl
     bool is_listed = false;
     for (uint32_t i = 0; i < threads->count; i++) {
         struct dw_slot *slot = threads->slots[i];
-        if (!slot->thread || (slot->is_named && !again))
+        bool is_tried = slot->is_named || slot->name_tries == NAME_TRIES;
+        if (!slot->thread || (is_tried && !again))
             continue;
+        slot->name_tries += !is_tried;
         if (reader->can_read && !is_listed)
             is_listed = !dw_py_threads_read(&reader->python, &reader->listed);
         name_thread(reader, slot);

@@ -41,8 +41,8 @@ bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint
  * `end`, it is where the sample after it was. */
 void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end);
-/* The names that `threading` has for the threads, or else the kernel's: for those without one,
- * or again for all, since a name may be given late. */
+/* The names that `threading` has for the threads, or else the kernel's: for new ones, or again for
+ * all, since a name may be given late. */
 void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads,
                            bool again);
 

@@ -91,7 +91,8 @@ struct dw_slot {
     uint64_t perf_id;
     uint32_t thread; /* 1 + its index in the log; 0: not there yet */
     bool is_named;   /* by `threading` */
-    bool is_alive;   /* seen in the last look at all threads */
+    uint8_t name_tries;
+    bool is_alive; /* seen in the last look at all threads */
     uint64_t seen_missed;
     uint64_t cpu_looked_ns, wall_looked_ns; /* CPU time and time of the last look */
     uint64_t cpu_asked_ns;                  /* CPU time when it was last asked for a sample */
