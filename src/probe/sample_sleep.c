@@ -5,6 +5,7 @@
 #include "attach/activity.h"
 #include "attach/task.h"
 #include "attach/thread_names.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "cpython/sample_walk.h"
 #include "native/memory.h"
@@ -22,6 +23,7 @@
 #define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
 #define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
 #define OWED_NS 50000000u         /* how long code without the GIL is waited for */
+#define FIRST_PAUSE_NS 5000000u   /* between searches for `threading` */
 #define NAME_TRIES 3              /* at the start of a thread, before it is left for later */
 #define STACK_BYTES (8u << 20)
 
@@ -359,14 +361,32 @@ void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, u
     slot->owed_ns = 0;
 }
 
+/* The dict that `threading` has the interpreter's threads in; 0 while that is not imported. It is
+ * searched for among all modules, less and less often, and once found it stays. */
+static uint64_t named_threads(struct dw_sleep_reader *reader, uint64_t interpreter)
+{
+    struct dw_name_source *source = &reader->names;
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    bool is_known =
+        source->interpreter == interpreter && (source->dict || now_ns < source->next_ns);
+    if (is_known)
+        return source->dict;
+    bool is_again = source->interpreter == interpreter;
+    source->pause_ns = is_again ? 2 * source->pause_ns : FIRST_PAUSE_NS;
+    source->next_ns = now_ns + source->pause_ns;
+    source->interpreter = interpreter;
+    if (dw_py_named_threads(&reader->python, interpreter, &source->dict))
+        source->dict = 0;
+    return source->dict;
+}
+
 static bool name_by_python(struct dw_sleep_reader *reader, const struct dw_slot *slot)
 {
-    uint64_t active;
     struct dw_buffer *text = &reader->cache.text;
     const struct dw_py_thread *thread = find_listed(reader, slot->tid);
+    uint64_t dict = thread ? named_threads(reader, thread->interpreter) : 0;
     dw_buffer_clear(text);
-    return thread && !dw_py_named_threads(&reader->python, thread->interpreter, &active) &&
-           !dw_py_thread_name(&reader->python, active, thread->ident, text) &&
+    return dict && !dw_py_thread_name(&reader->python, dict, thread->ident, text) &&
            !dw_sample_log_name_thread(reader->places->log, slot->thread - 1,
                                       (const char *)text->data, text->size);
 }

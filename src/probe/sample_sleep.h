@@ -10,6 +10,12 @@
 #include "probe/sample_places.h"
 #include "probe/sample_threads.h"
 
+/* Where `threading` has the names of an interpreter's threads, or when to look again. */
+struct dw_name_source {
+    uint64_t interpreter, dict;
+    uint64_t next_ns, pause_ns;
+};
+
 struct dw_sleep_reader {
     struct dw_sample_places *places;
     struct dw_target target; /* this process */
@@ -18,6 +24,7 @@ struct dw_sleep_reader {
     struct dw_code_cache cache;
     struct dw_py_threads listed;
     uint64_t listed_ns;
+    struct dw_name_source names;
     struct dw_slot_memory *memory; /* owned: room for one stack */
 };
 

@@ -16,9 +16,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define TASKS "/proc/self/task" /* a directory for each thread */
 #define OWN_NAMES "dwell-"
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
 #define FIRST_FD 512 /* the program keeps the numbers that it would have without us */
@@ -62,7 +64,7 @@ static pid_t next_thread(DIR *listing)
 uint32_t dw_threads_of_program(void)
 {
     uint32_t count = 0;
-    DIR *listing = opendir("/proc/self/task");
+    DIR *listing = opendir(TASKS);
     for (pid_t tid; listing && (tid = next_thread(listing));)
         count += !is_our_own(tid);
     if (listing)
@@ -156,10 +158,25 @@ static void drop_thread(struct dw_sample_threads *threads, uint32_t index)
     threads->slots[index] = threads->slots[--threads->count];
 }
 
+/* Whether threads may have come or gone: others than we know of cannot be there when all those
+ * are and the kernel counts no more. */
+static bool may_have_changed(struct dw_sample_threads *threads)
+{
+    struct stat counted;
+    nlink_t before = threads->link_count;
+    threads->link_count = stat(TASKS, &counted) ? 0 : counted.st_nlink;
+    if (!threads->link_count || threads->link_count != before)
+        return true;
+    for (uint32_t i = 0; i < threads->count; i++)
+        if (!dw_thread_cpu_ns(threads->slots[i]->tid))
+            return true;
+    return false;
+}
+
 void dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *ended,
                             void *context)
 {
-    DIR *listing = opendir("/proc/self/task");
+    DIR *listing = may_have_changed(threads) ? opendir(TASKS) : NULL;
     if (!listing)
         return;
     for (uint32_t i = 0; i < threads->count; i++)

@@ -7,13 +7,16 @@
 
 #include "probe/sample_slot.h"
 
+#include <sys/types.h>
+
 struct dw_sample_threads {
     struct dw_slot **slots; /* of the threads that are sampled */
     uint32_t count, capacity;
     uint64_t period_ns;
     int signal;
-    bool is_refused; /* the kernel gives us no timers: signals have to be sent */
-    bool has_looked; /* threads that are new now began after the recording did */
+    bool is_refused;    /* the kernel gives us no timers: signals have to be sent */
+    bool has_looked;    /* threads that are new now began after the recording did */
+    nlink_t link_count; /* of the kernel's list of threads, at the last look; 0: none yet */
 };
 
 /* Called for a thread that has ended, before its slot goes. */
