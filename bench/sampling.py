@@ -8,7 +8,9 @@ Prints JSON. A tool that is not there, or does not know this Python, is left out
 import json
 import os
 import pathlib
+import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -42,28 +44,28 @@ def scalene(program, rate):
 
 
 def in_process(folder):
-    """Time of a fixed amount of work under each tool, to that of the bare program."""
-    best = {}
+    """Time of a fixed amount of work under each tool, to that of the bare program, which runs
+    just before it. The least of all turns."""
+    tools = {
+        "dwell": lambda program: work(program, "dwell", "1000", f"{folder}/a.dwell"),
+        "pyinstrument": lambda program: work(program, "pyinstrument", "1000"),
+        "gperftools": lambda program: work(
+            program,
+            *("gperftools", "1000", f"{folder}/a.prof"),
+            environment={"CPUPROFILE_FREQUENCY": "1000"},
+        ),
+        "scalene": lambda program: scalene(program, 1000),
+    }
+    best = {program: {} for program in ROUNDS}
     for _ in range(TURNS):
-        for program in ROUNDS:
-            results = {
-                "none": work(program),
-                "dwell": work(program, "dwell", "1000", f"{folder}/a.dwell"),
-                "pyinstrument": work(program, "pyinstrument", "1000"),
-                "gperftools": work(
-                    program,
-                    *("gperftools", "1000", f"{folder}/a.prof"),
-                    environment={"CPUPROFILE_FREQUENCY": "1000"},
-                ),
-                "scalene": scalene(program, 1000),
-            }
-            for tool, result in results.items():
-                if result:
-                    seen = best.setdefault(program, {}).get(tool, float("inf"))
-                    best[program][tool] = min(seen, result["net_ns"])
+        for program, rows in best.items():
+            for tool, run in tools.items():
+                for name, result in (("none", work(program)), (tool, run(program))):
+                    if result:
+                        rows[name] = min(rows.get(name, float("inf")), result["net_ns"])
     return {
-        program: {tool: took / tools["none"] for tool, took in tools.items() if tool != "none"}
-        for program, tools in best.items()
+        program: {tool: took / rows["none"] for tool, took in rows.items() if tool != "none"}
+        for program, rows in best.items()
     }
 
 
@@ -144,9 +146,8 @@ def by_function(collapsed):
     weights = {}
     for line in collapsed.splitlines():
         stack, _, weight = line.rpartition(" ")
-        frames = {frame.split(" ")[0].rsplit(".", 1)[-1] for frame in stack.split(";")}
         for part in ("fib", "loop", "leaf"):
-            if part in frames:
+            if re.search(rf"\b{part}\b", stack):
                 weights[part] = weights.get(part, 0) + float(weight)
     return weights
 
@@ -163,9 +164,10 @@ class Dwell(Nobody):
 
 class PySpy(Nobody):
     extra: tuple[str, ...] = ()
+    most = 1000  # it stops the program for each sample; at 10 kHz that takes minutes
 
     def command(self, pid, rate):
-        if rate == "max":
+        if rate == "max" or rate > self.most:
             return None
         options = ["-f", "raw", "-r", str(rate), "-d", "60", "-o", self.file, *self.extra]
         return [BIN / "py-spy", "record", "-p", str(pid), *options]
@@ -177,6 +179,21 @@ class PySpy(Nobody):
 
 class PySpyNonblocking(PySpy):
     extra = ("--nonblocking",)
+    most = 10000
+
+
+class Austin(Nobody):
+    def command(self, pid, rate):
+        microseconds = 1 if rate == "max" else 1_000_000 // rate
+        return [BIN / "austin", "-i", str(microseconds), "-p", str(pid), "-o", self.file]
+
+    def result(self, text):
+        """Samples are weighed by the microseconds that each stands for."""
+        lines = f"{self.file}.txt"
+        convert = [BIN / "mojo2austin", self.file, lines]
+        subprocess.run(convert, check=True, timeout=300, capture_output=True)
+        rows = [line for line in pathlib.Path(lines).read_text().splitlines() if line[:1] == "P"]
+        return len(rows), by_function("\n".join(rows))
 
 
 class Tachyon(Nobody):
@@ -196,7 +213,7 @@ def watch(tool, rate):
     """One run of the program with the tool attached from its start to its end."""
     command = [sys.executable, HERE / "shares.py", "python", str(ROUNDS["python"])]
     target = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    time.sleep(0.2)
+    target.stdout.readline()  # it says when it begins
     watching = tool.command(target.pid, rate)
     watcher = watching and subprocess.Popen(
         watching, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -211,43 +228,44 @@ def watch(tool, rate):
     except (OSError, subprocess.SubprocessError, KeyError, ValueError):
         watcher.kill()
         return None
-    whole = sum(weights.values()) or 1
+    whole = sum(weights.values())
+    if not whole:
+        return None
     error = max(abs(weights.get(part, 0) / whole - true) for part, true in said["shares"].items())
     return {"net_ns": said["net_ns"], "hz": taken / lasted, "error": error * 100}
 
 
 def attached(folder):
     tools = {
-        "none": Nobody(folder),
-        "dwell": Dwell(folder),
         "py-spy": PySpy(folder),
         "py-spy --nonblocking": PySpyNonblocking(folder),
+        "austin": Austin(folder),
         "tachyon": Tachyon(folder),
+        "dwell": Dwell(folder),
     }
-    if not shutil.which("py-spy", path=str(BIN)):
-        tools = {name: tool for name, tool in tools.items() if "py-spy" not in name}
-    best: dict = {}
-    for _ in range(2):
+    seen: dict = {}
+    bare = []
+    for _ in range(TURNS):
         for rate in (*RATES, "max"):
+            bare.append(watch(Nobody(folder), rate)["net_ns"])
             for name, tool in tools.items():
-                result = watch(tool, rate)
-                if result and ("hz" in result or name == "none"):
-                    keep_best(best.setdefault(str(rate), {}), name, result)
-    bare = min(rows["none"]["net_ns"] for rows in best.values())
-    for rows in best.values():
-        rows.pop("none")
-        for row in rows.values():
-            row["slowdown"] = row.pop("net_ns") / bare
-    return best
+                command = tool.command(0, rate)
+                result = command and shutil.which(command[0]) and watch(tool, rate)
+                if result:
+                    seen.setdefault(str(rate), {}).setdefault(name, []).append(result)
+    return {
+        rate: {name: summed_up(turns, min(bare)) for name, turns in rows.items()}
+        for rate, rows in seen.items()
+    }
 
 
-def keep_best(rows, name, result):
-    """The least time, and the rate and the median error that go with all turns."""
-    seen = rows.setdefault(name, result)
-    seen["net_ns"] = min(seen["net_ns"], result["net_ns"])
-    if "hz" in result:
-        seen["hz"] = max(seen["hz"], result["hz"])
-        seen["error"] = min(seen["error"], result["error"])
+def summed_up(turns, bare_ns):
+    """The least slowdown, since only noise makes it more; the median of what a tool reports."""
+    return {
+        "slowdown": min(turn["net_ns"] for turn in turns) / bare_ns,
+        "hz": statistics.median(turn["hz"] for turn in turns),
+        "error": statistics.median(turn["error"] for turn in turns),
+    }
 
 
 def main():

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A program whose shares are known: it times its three parts itself.
 
-shares.py PROGRAM SECONDS [TOOL RATE FILE]: runs for about that long, under a profiler of the
-process itself if one is named, and prints JSON: how long a fixed amount of work took, in CPU time
-and as the clock has it less the time in which the thread waited for a CPU, and the true shares.
+shares.py PROGRAM ROUNDS [TOOL RATE FILE]: does that much work, under a profiler of the process
+itself if one is named, and prints a line when it begins and then JSON: how long the work took, in
+CPU time and as the clock has it less the time in which the thread waited for a CPU, and the true
+shares.
 """
 
 import ctypes
@@ -99,6 +100,7 @@ def main(program, rounds, name="none", rate="0", file=""):
         part()
     tool = Tool(name, rate, file)
     tool.start()
+    print("begins", flush=True)
     took = dict.fromkeys((key for key, _ in parts), 0)
     waited, began, cpu = waited_ns(), time.perf_counter_ns(), time.thread_time_ns()
     for _ in range(int(rounds)):
