@@ -36,16 +36,22 @@ def _start(options: list[str], log_file: str) -> None:
     from dwell import _core, _process
 
     _process.describe()
-    if "sample" in options:
-        _start_sampling(options, log_file)
-        return
-    if "lines" in options:
-        _start_lines(options, log_file)
-        return
-    if "calls" not in options:
-        _core.start(log_file, "timeline" in options, "cpu" in options)
-        _process.stop_at_end(_core.stop, _core.flush_last)
-        return
+    for probe, start_probe in _PROBES.items():
+        if probe in options:
+            start_probe(options, log_file)
+            log_file += ".samples"  # one that comes beside it: `dwell run` joins them
+
+
+def _start_regions(options: list[str], log_file: str) -> None:
+    from dwell import _core, _process
+
+    _core.start(log_file, "timeline" in options, "cpu" in options)
+    _process.stop_at_end(_core.stop, _core.flush_last)
+
+
+def _start_calls(options: list[str], log_file: str) -> None:
+    from dwell import _core, _process
+
     profile: Any = _core.CallTracer(signatures="signatures" in options)
     profile._record(log_file)
     _process.stop_at_end(profile._finish, profile._flush_last)
@@ -85,3 +91,11 @@ def _start_lines(options: list[str], log_file: str) -> None:
     _core.line_recorder = tracer
     builtins.profile = _line_targets.Marker(tracer._add)  # type: ignore[attr-defined]
     tracer.enable_by_count()
+
+
+_PROBES = {
+    "regions": _start_regions,
+    "calls": _start_calls,
+    "lines": _start_lines,
+    "sample": _start_sampling,
+}

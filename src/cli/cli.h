@@ -145,6 +145,8 @@ struct dw_output {
 int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
+/* Writes the profile as a recording; 0, or the status after saying what is wrong. */
+int dw_cli_save(const struct dw_profile *profile, const char *path);
 
 bool dw_cli_is_same_file(const char *a, const char *b);
 /* Writes what `write` gives to the path. Says what went wrong, of trouble that is not the

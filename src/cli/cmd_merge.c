@@ -7,9 +7,7 @@
 #include "lens/notes.h"
 #include "lens/roster.h"
 #include "log/reader.h"
-#include "log/save.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -73,22 +71,6 @@ static int sort_inputs(char **files, int count)
     return 0;
 }
 
-static int save(const struct dw_profile *profile, const char *path)
-{
-    struct dw_output output;
-    struct dw_log_writer writer;
-    int error = dw_output_open(&output, path);
-    if (error)
-        return dw_cli_error(path, error);
-    error = dw_log_writer_init(&writer, output.fd);
-    if (!error)
-        error = dw_log_save(profile, &writer);
-    errno = writer.saved_errno;
-    dw_log_writer_release(&writer);
-    error = dw_output_close(&output, error);
-    return error ? dw_cli_error(path, error) : 0;
-}
-
 static void say_losses(const struct dw_profile *profile)
 {
     struct dw_out out;
@@ -116,7 +98,7 @@ int dw_cmd_merge(int argc, char **argv)
     if (!profile)
         return status;
     say_losses(profile);
-    int saved = save(profile, path);
+    int saved = dw_cli_save(profile, path);
     dw_profile_free(profile);
     return saved ? saved : status;
 }

@@ -33,7 +33,8 @@ static const char help[] =
     "(dwell.region, dwell.func, dwell.iter_proxy), its calls or its lines. It runs as it would\n"
     "without dwell; its exit status is kept.\n"
     "\n"
-    "  --sample       take samples, of Python and of native code (the default)\n"
+    "  --sample       take samples, of Python and of native code (the default); with --lines\n"
+    "                 both, and the table of lines tells Python, native and waiting time apart\n"
     "  --rate HZ      so many for each second that a thread runs (default: 1000)\n"
     "  --mode MODE    cpu, the time that threads run (the default), or wall, all their time\n"
     "  --no-native    only Python frames\n"
@@ -55,7 +56,8 @@ static const char help[] =
     "  dwell run train.py --epochs 3\n"
     "  dwell run --rate 5000 --mode wall -m mypackage\n"
     "  dwell run --regions --timeline -o trace.dwell -m mypackage\n"
-    "  dwell run --lines -f json.decoder -f Model.fit train.py\n";
+    "  dwell run --lines -f json.decoder -f Model.fit train.py\n"
+    "  dwell run --lines --sample --mode wall train.py\n";
 
 struct run {
     const char *out;
@@ -152,7 +154,7 @@ static void print_report(const struct run *run, const char *out_file,
     lines.strip_zeros = true;
     lines.callees = run->callees;
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (dw_samples_are_in(profile))
+    if (dw_samples_are_in(profile) && !run->lines)
         dw_sample_table.write(profile, &of_samples, &out);
     else if (dw_lines_are_in(profile))
         dw_lens_lines.write(profile, &of_lines, &out);
@@ -232,9 +234,25 @@ static bool can_write(const char *path)
     return true;
 }
 
-static const char *probe_of(const struct run *run)
+static const char *probes_of(const struct run *run)
 {
-    return run->lines ? "lines" : run->calls ? "calls" : run->regions ? "regions" : "sample";
+    return run->lines     ? run->sample ? "lines,sample" : "lines"
+           : run->calls   ? "calls"
+           : run->regions ? "regions"
+                          : "sample";
+}
+
+/* The second probe of a run has a file of its own, which goes when both are one. */
+static void join_samples(const char *out_file)
+{
+    char samples[PATH_MAX + 16];
+    char *files[] = {(char *)(uintptr_t)out_file, samples};
+    int status = 0;
+    snprintf(samples, sizeof samples, "%s.samples", out_file);
+    struct dw_profile *profile = dw_cli_read(files, 2, DW_READ_EVENTS, &status);
+    if (profile && !status && !dw_cli_save(profile, out_file))
+        unlink(samples);
+    dw_profile_free(profile);
 }
 
 static void set_functions(const struct run *run)
@@ -254,7 +272,7 @@ static int start(const struct run *run)
         dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
         return 1;
     }
-    if (asprintf(&wanted, "%s%s%s%s%s%s%s,period=%.0f %s", probe_of(run),
+    if (asprintf(&wanted, "%s%s%s%s%s%s%s,period=%.0f %s", probes_of(run),
                  run->signatures ? ",signatures" : "", run->callees ? ",callees" : "",
                  run->timeline ? ",timeline" : "", run->cpu ? ",cpu" : "", run->wall ? ",wall" : "",
                  run->no_native ? "" : ",native", 1e9 / run->rate_hz, out_file) < 0)
@@ -270,9 +288,13 @@ static int start(const struct run *run)
         dw_cli_error(python, DW_ERR_IO);
         return 127;
     }
-    if (is_writable && access(out_file, F_OK))
+    if (is_writable && access(out_file, F_OK)) {
         fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
-    else if (is_writable)
+        is_writable = false;
+    }
+    if (is_writable && run->lines && run->sample)
+        join_samples(out_file);
+    if (is_writable)
         report(run, out_file, since, status != 0);
     return dw_child_exit(status);
 }
@@ -380,9 +402,9 @@ static int parse(struct run *run, int argc, char **argv)
         return dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
     if (run->lines && run->calls)
         return dw_cli_usage("--lines and --calls cannot be recorded in one run yet; run it twice");
-    if (run->sample && (run->lines || run->calls || run->regions))
+    if (run->sample && (run->calls || run->regions))
         return dw_cli_usage("samples cannot be recorded together with --%s yet; run it twice",
-                            probe_of(run));
+                            probes_of(run));
     return 0;
 }
 

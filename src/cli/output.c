@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "log/save.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,4 +137,20 @@ int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
                  const struct dw_lens_options *options, const char *input, const char *path)
 {
     return dw_cli_write_with(write_lens, &(struct lens_use){profile, lens, options}, input, path);
+}
+
+int dw_cli_save(const struct dw_profile *profile, const char *path)
+{
+    struct dw_output output;
+    struct dw_log_writer writer;
+    int error = dw_output_open(&output, path);
+    if (error)
+        return dw_cli_error(path, error);
+    error = dw_log_writer_init(&writer, output.fd);
+    if (!error)
+        error = dw_log_save(profile, &writer);
+    errno = writer.saved_errno;
+    dw_log_writer_release(&writer);
+    error = dw_output_close(&output, error);
+    return error ? dw_cli_error(path, error) : 0;
 }

@@ -25,10 +25,9 @@ static bool is_sampled(const struct dw_line_listing *function)
     return function->totals[DW_LINE_SAMPLES] > 0;
 }
 
-/* Lines that were not sampled were watched, also when they never ran. */
 static bool is_watched(const struct dw_line_listing *function)
 {
-    return !is_sampled(function) || function->totals[DW_LINE_HITS];
+    return function->is_watched;
 }
 
 static bool has_split(const struct dw_line_listing *function)

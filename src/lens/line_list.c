@@ -23,6 +23,21 @@ bool dw_lines_are_all(const struct dw_profile *profile)
     return dw_lines_are_in(profile);
 }
 
+/* A line that was watched but never ran has a row of zeros. */
+static bool is_watched(const struct dw_line *row)
+{
+    return row->values[DW_LINE_HITS] ||
+           !(row->values[DW_LINE_SAMPLES] + row->values[DW_LINE_TOTAL]);
+}
+
+bool dw_lines_are_watched(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->lines.count; i++)
+        if (is_watched(&profile->lines.lines[i]))
+            return true;
+    return false;
+}
+
 const char *dw_line_source_note(enum dw_line_source source)
 {
     switch (source) {
@@ -124,6 +139,7 @@ static void add_row(struct dw_line_listing *function, const struct dw_line *row)
     }
     for (size_t i = 0; i < DW_LINE_METRICS; i++)
         function->totals[i] += row->values[i];
+    function->is_watched |= is_watched(row);
     if (row->values[DW_LINE_INCLUSIVE] > row->values[DW_LINE_TIME])
         function->recursive = true;
 }
@@ -143,6 +159,7 @@ static int sort_rows(struct dw_line_list *list, uint32_t *place)
             function->rows = &list->rows[i];
         add_row(function, list->rows[i]);
         list->is_sampled |= list->rows[i]->values[DW_LINE_SAMPLES] > 0;
+        list->is_watched |= function->is_watched;
     }
     return 0;
 }
@@ -170,7 +187,8 @@ static int filter(struct dw_line_list *list, const struct dw_line_options *optio
     dw_out_init_memory(&label);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct dw_line_listing *function = &list->functions[i];
-        bool wanted = (!options->strip_zeros || has_run(function)) &&
+        bool wanted = (function->is_watched || !list->is_watched) &&
+                      (!options->strip_zeros || has_run(function)) &&
                       (!options->match || is_match(function, options->match, &label));
         if (wanted)
             list->functions[kept++] = *function;

@@ -52,6 +52,7 @@ struct dw_line_listing {
     uint64_t sampled;                 /* time of the samples in it, each once in recursion */
     bool recursive;                   /* some line's inclusive time is more than its time */
     bool has_callees;                 /* what it called was measured too */
+    bool is_watched;                  /* its lines were measured, not only sampled */
     enum dw_line_source source;
     const struct dw_line *const *rows; /* of the table, by line; the line itself, its callees */
     uint32_t row_count;
@@ -68,8 +69,9 @@ struct dw_line_list {
     const struct dw_profile *profile;
     struct dw_line_listing *functions; /* by file, line and name, unless asked otherwise */
     uint32_t count;
-    uint32_t left_out; /* functions that did not match or never ran */
+    uint32_t left_out; /* functions that did not match, never ran, or were only sampled */
     bool is_sampled;   /* some function is */
+    bool is_watched;   /* some function is: those that are not are left out */
     struct dw_line_entry *entries;
     uint32_t entry_count, entry_capacity;
     const struct dw_line **rows;
@@ -85,6 +87,8 @@ static inline bool dw_lines_are_in(const struct dw_profile *profile)
 {
     return profile->lines.count > 0;
 }
+/* Whether they were watched, not only sampled. */
+bool dw_lines_are_watched(const struct dw_profile *profile);
 /* Whether nothing else was: no time was spent in any path but the root. */
 bool dw_lines_are_all(const struct dw_profile *profile);
 

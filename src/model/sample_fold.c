@@ -101,21 +101,32 @@ static uint32_t row_of(struct fold *fold, dw_frame_id function, uint32_t line)
     return row ? (uint32_t)(row - fold->profile->lines.lines) : DW_MAP_NONE;
 }
 
-/* Every line of the program once, so that the table of lines does not grow any more. */
+static int find_rows_of(struct fold *fold, dw_place_id id)
+{
+    const struct dw_place *place = &fold->profile->places.places[id];
+    if (!place->line || fold->line_of[id] != DW_MAP_NONE)
+        return 0;
+    fold->line_of[id] = row_of(fold, place->frame, place->line);
+    fold->whole_of[id] = row_of(fold, place->frame, 0);
+    bool failed = fold->line_of[id] == DW_MAP_NONE || fold->whole_of[id] == DW_MAP_NONE;
+    return failed ? DW_ERR_MEMORY : 0;
+}
+
+/* Every line that some stack has, so that the table of lines does not grow any more. Places
+ * without a stack are of frames that are not shown. */
 static int find_rows(struct fold *fold)
 {
-    const struct dw_place_table *places = &fold->profile->places;
-    for (dw_place_id i = 1; i < places->count; i++) {
-        const struct dw_place *place = &places->places[i];
+    const struct dw_path_tree *stacks = &fold->profile->stacks;
+    dw_place_id chain[INLINE_MAX];
+    int error = 0;
+    for (dw_place_id i = 0; i < fold->profile->places.count; i++)
         fold->line_of[i] = fold->whole_of[i] = DW_MAP_NONE;
-        if (!place->line)
-            continue;
-        fold->line_of[i] = row_of(fold, place->frame, place->line);
-        fold->whole_of[i] = row_of(fold, place->frame, 0);
-        if (fold->line_of[i] == DW_MAP_NONE || fold->whole_of[i] == DW_MAP_NONE)
-            return DW_ERR_MEMORY;
+    for (dw_path_id stack = 1; stack < stacks->count && !error; stack++) {
+        uint32_t count = expand(fold->profile, stacks->paths[stack].frame, chain);
+        while (count && !error)
+            error = find_rows_of(fold, chain[--count]);
     }
-    return 0;
+    return error;
 }
 
 static void count_in_row(struct fold *fold, uint32_t row, const struct dw_sample *sample)
@@ -151,7 +162,7 @@ static void split(struct fold *fold, dw_place_id place, const struct dw_sample *
     for (int i = 0; i < 2 && rows[i] != DW_MAP_NONE; i++) {
         uint64_t *values = profile->lines.lines[rows[i]].values;
         enum dw_line_metric part = part_of(sample->state);
-        if (!*is_inner)
+        if (!*is_inner && !values[DW_LINE_HITS]) /* of lines that were watched it was measured */
             values[DW_LINE_SELF] += sample->weight_ns;
         if (is_python && !*is_split && part != DW_LINE_SELF)
             values[part] += sample->weight_ns;

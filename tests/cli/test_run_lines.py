@@ -325,3 +325,29 @@ def test_lines_and_calls_together_are_refused(run_dwell) -> None:
     assert done.stderr == (
         "dwell: --lines and --calls cannot be recorded in one run yet; run it twice\n"
     )
+
+
+def test_lines_and_samples_are_one_table(run_dwell, tmp_path) -> None:
+    (tmp_path / "both.py").write_text(
+        "import time\n"
+        "@profile\n"
+        "def work():\n"
+        "    end = time.thread_time() + 0.5\n"
+        "    while time.thread_time() < end: sum(range(10_000))\n"
+        "    time.sleep(0.3)\n"
+        "def other():\n"
+        "    sum(range(3_000_000))\n"
+        "work()\n"
+        "other()\n"
+    )
+    done = run_dwell("run", "--lines", "--mode", "wall", "-o", "both.dwell", "both.py")
+    assert "Samples" in done.stderr and "Waiting" in done.stderr
+    assert [path.name for path in tmp_path.glob("both.dwell*")] == ["both.dwell"]
+    report = run_dwell("report", "both.dwell", "--by", "line", "--format", "json").stdout
+    (function,) = json.loads(report)["functions"]
+    rows = {row["line"]: row for row in function["lines"]}
+    assert rows[6]["hits"] == 1
+    assert rows[6]["waiting_ns"] > 0.8 * rows[6]["time_ns"] > 0.2e9
+    assert rows[5]["native_ns"] + rows[5]["python_ns"] > 0.3e9
+    assert rows[5]["self_ns"] == rows[5]["time_ns"]
+    assert "other" in run_dwell("report", "both.dwell", "--by", "function").stdout
