@@ -18,7 +18,7 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 TURNS = 3
-ROUNDS = {"python": 1500, "numpy": 600}
+ROUNDS = {"python": 900, "numpy": 1000}
 RATES = (100, 1000, 10000)
 BIN = pathlib.Path(sys.executable).parent
 
@@ -92,7 +92,7 @@ import sys, time, dwell
 def down(depth):
     if depth:
         return down(depth - 1)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 10
     total = 0
     while time.monotonic() < end:
         for i in range(1000):
@@ -104,10 +104,10 @@ dwell.stop()
 
 
 def megabytes_a_minute(folder):
-    """The file of a recording at 1 kHz of stacks 100 deep, for a minute; 20 seconds are run."""
+    """The file of a recording at 1 kHz of stacks 100 deep, for a minute; ten seconds are run."""
     file = f"{folder}/deep.dwell"
     subprocess.run([sys.executable, "-c", DEEP, file], check=True)
-    return os.path.getsize(file) * 3 / 1e6
+    return os.path.getsize(file) * 6 / 1e6
 
 
 FIRST = """
