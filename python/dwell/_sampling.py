@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import Literal
 
-from . import _core, _process
+from . import _core, _process, _tasks
 from ._snapshot import Snapshot
 
 Mode = Literal["cpu", "wall"]
@@ -41,6 +41,7 @@ def start(
     name = None if file is None else os.path.abspath(os.fspath(file))
     is_pprof = name is not None and name.endswith(_PPROF)
     _prepare()
+    _tasks.learn()
     log_file = f"{name}.{os.getpid()}.dwell" if is_pprof else name
     _core.sampler_start(log_file, round(1e9 / rate), native, mode == "wall", timeline)
     _pprof_file = name if is_pprof else None
@@ -116,4 +117,5 @@ class sampling:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.result = stop()
+        if kind is None or _core.sampler_is_on():
+            self.result = stop()

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "cpython/sample_walk.h"
 
+#include "cpython/task_name.h"
+
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -231,6 +233,7 @@ bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step)
         .code = dw_py_frame_code(frame),
         .unit = _PyInterpreterFrame_LASTI(frame),
     };
+    step->handle = dw_py_frame_handle(frame, step->code);
     walk->entered = DW_PY_FRAME_IS_ENTRY(frame);
     return true;
 }
@@ -261,6 +264,7 @@ bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step)
         .instruction = (uintptr_t)DW_PY_FRAME_INSTRUCTION(&copy),
         .owner = (uint8_t)copy.owner,
     };
+    step->handle = dw_py_frame_handle(&copy, step->code);
     walk->entered = DW_PY_FRAME_IS_ENTRY(&copy);
     walk->broken = !step->code;
     return !walk->broken;

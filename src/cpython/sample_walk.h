@@ -14,6 +14,7 @@ struct dw_py_step {
     PyCodeObject *code; /* NULL: such an end */
     int32_t unit;       /* of the instruction that runs, in code units; -1 before the first */
     uintptr_t boundary; /* an address inside the C frame of that call; 0: not on the C stack */
+    PyObject *handle;   /* what an event loop runs in this function; else NULL */
     /* Of another thread's function, whose code may be gone: in place of `unit`. */
     uintptr_t frame, instruction;
     uint8_t owner;

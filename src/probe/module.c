@@ -223,6 +223,8 @@ static PyMethodDef methods[] = {
     {"sampler_is_on", dw_probe_sampler_py_is_on, METH_NOARGS, NULL},
     {"sampler_flush_last", dw_probe_sampler_py_flush_last, METH_NOARGS, NULL},
     {"sampler_continue", dw_probe_sampler_py_continue, METH_NOARGS, NULL},
+    {"sampler_knows_tasks", dw_probe_sampler_py_knows_tasks, METH_NOARGS, NULL},
+    {"sampler_learn_tasks", dw_probe_sampler_py_learn_tasks, METH_VARARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
     {"line_rows", dw_line_rows_of_log, METH_O, NULL},
     {0},

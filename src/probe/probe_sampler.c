@@ -162,6 +162,14 @@ static void pay_kernel(uint64_t now_ns)
     }
 }
 
+/* Only the interpreter can say what a task is, when it is at leave to. */
+static void ask_for_tasks(void)
+{
+    static bool was_asked;
+    if (sampler.places.has_event_loop && !was_asked && !dw_py_tasks_are_known())
+        was_asked = !Py_AddPendingCall(dw_probe_sampler_learn_tasks, NULL);
+}
+
 static void work(uint64_t now_ns)
 {
     if (now_ns - sampler.looked_ns >= LOOK_NS) {
@@ -173,6 +181,7 @@ static void work(uint64_t now_ns)
         drain_all();
         look_at_kernel(now_ns);
         dw_sleep_name_threads(&sampler.sleep, &sampler.threads, false);
+        ask_for_tasks();
     }
     if (sampler.threads.is_refused)
         send_signals(now_ns);
@@ -268,6 +277,8 @@ static int begin(void)
 {
     int signal = dw_handler_install();
     int error = signal < 0 ? signal : dw_codes_reset();
+    if (!error)
+        error = dw_tasks_reset();
     if (!error)
         error = open_log();
     if (!error)

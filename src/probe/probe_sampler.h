@@ -37,5 +37,9 @@ PyObject *dw_probe_sampler_py_stop(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_is_on(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_flush_last(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_continue(PyObject *module, PyObject *unused);
+PyObject *dw_probe_sampler_py_knows_tasks(PyObject *module, PyObject *unused);
+PyObject *dw_probe_sampler_py_learn_tasks(PyObject *module, PyObject *arguments);
+/* A pending call of the interpreter: asyncio is there now, and its tasks can be learned. */
+int dw_probe_sampler_learn_tasks(void *unused);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "cpython/task_name.h"
 #include "probe/render.h"
 
 /* start(log_file, period_ns, native, wall, timeline) */
@@ -63,4 +64,32 @@ PyObject *dw_probe_sampler_py_continue(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     dw_probe_sampler_continue();
     Py_RETURN_NONE;
+}
+
+PyObject *dw_probe_sampler_py_knows_tasks(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(dw_py_tasks_are_known());
+}
+
+/* learn_tasks(handle_type, task, name, coroutine, step) */
+PyObject *dw_probe_sampler_py_learn_tasks(PyObject *module, PyObject *arguments)
+{
+    PyObject *handle_type, *task, *name, *coroutine, *step;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O!OOOO", &PyType_Type, &handle_type, &task, &name, &coroutine,
+                          &step))
+        return NULL;
+    return dw_py_tasks_learn(handle_type, task, name, coroutine, step) ? NULL : Py_NewRef(Py_None);
+}
+
+int dw_probe_sampler_learn_tasks(void *unused)
+{
+    (void)unused;
+    PyObject *module = PyImport_ImportModule("dwell._tasks");
+    PyObject *done = module ? PyObject_CallMethod(module, "learn", NULL) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(done);
+    PyErr_Clear(); /* samples have no tasks then */
+    return 0;
 }

@@ -1,35 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 #include "probe/sample_code.h"
 
-#include "base/error.h"
 #include "base/map.h"
 #include "cpython/frame.h"
+#include "probe/number_set.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
-#define PROBES 64
 #define MAX_TEXT_CHARS 4096
 
-struct known_code {
-    _Atomic uint64_t fingerprint; /* 0: free */
-    _Atomic uint64_t is_known;
-};
-
-static struct known_code *codes;
+static struct dw_number_set codes = {.limit = DW_CODE_LIMIT};
 
 int dw_codes_reset(void)
 {
-    size_t size = DW_CODE_LIMIT * sizeof *codes;
-    if (codes)
-        return madvise(codes, size, MADV_DONTNEED) ? DW_ERR_MEMORY : 0;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return DW_ERR_MEMORY;
-    codes = memory;
-    return 0;
+    return dw_numbers_reset(&codes);
 }
 
 /* New code often gets all the addresses of code that is gone, also those of its name and table. */
@@ -52,26 +36,17 @@ static uint64_t fingerprint(const PyCodeObject *code)
 
 uint32_t dw_code_number(const PyCodeObject *code)
 {
-    uint64_t wanted = fingerprint(code);
-    for (uint32_t i = 0; i < PROBES; i++) {
-        uint32_t at = (uint32_t)((wanted >> 8) + i) % DW_CODE_LIMIT;
-        uint64_t found = atomic_load_explicit(&codes[at].fingerprint, memory_order_relaxed);
-        if (!found && atomic_compare_exchange_strong(&codes[at].fingerprint, &found, wanted))
-            return at + 1;
-        if (found == wanted)
-            return at + 1;
-    }
-    return 0;
+    return dw_numbers_find(&codes, fingerprint(code));
 }
 
 bool dw_code_is_known(uint32_t id)
 {
-    return !id || atomic_load_explicit(&codes[id - 1].is_known, memory_order_relaxed);
+    return !id || dw_numbers_is_known(&codes, id);
 }
 
 void dw_code_set_known(uint32_t id)
 {
-    atomic_store_explicit(&codes[id - 1].is_known, 1, memory_order_relaxed);
+    dw_numbers_set_known(&codes, id);
 }
 
 static struct dw_code_text text_of(PyObject *text)

@@ -80,12 +80,19 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     sampling->cut += !!(record->flags & DW_SAMPLE_CUT);
 }
 
+static void learn_task(struct dw_sample_places *places, const struct dw_task_record *record)
+{
+    dw_sample_places_learn_task(places, (uint32_t)record->number, &record->name);
+}
+
 void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot, uint64_t period_ns)
 {
     const struct dw_ring_record *record;
     while ((record = dw_ring_first(&slot->ring))) {
         if (record->kind == DW_RING_CODE)
             dw_sample_places_learn(places, (const struct dw_code_record *)record);
+        else if (record->kind == DW_RING_TASK)
+            learn_task(places, (const struct dw_task_record *)record);
         else
             add_sample(places, slot, (const struct dw_sample_record *)record, period_ns);
         dw_ring_drop(&slot->ring, record);

@@ -14,6 +14,7 @@
 #include "probe/sample_code.h"
 #include "probe/sample_merge.h"
 #include "probe/sample_slot.h"
+#include "probe/sample_task.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -37,9 +38,10 @@ struct sample {
     uint64_t *tokens;
     uint32_t count, python_count, segment_count, pending_count, native_count;
     uint32_t last_id; /* the number of last_code */
+    uint32_t new_task; /* the number of memory->task, which has to be described; 0: none */
     const PyCodeObject *last_code;
     uint32_t state, flags;
-    bool collects, in_kernel;
+    bool holds_gil, collects, in_kernel;
     uint64_t now_ns, cpu_ns; /* when it began */
 };
 
@@ -67,6 +69,41 @@ static uint64_t python_token(struct sample *sample, const struct dw_py_step *ste
     return DW_TOKEN(DW_TOKEN_PYTHON, (uint64_t)sample->last_id << 32 | (uint32_t)(step->unit + 1));
 }
 
+static bool copy_own(void *to, const void *address, size_t size)
+{
+    memcpy(to, address, size);
+    return true;
+}
+
+/* With the GIL nobody changes what the frame keeps alive. */
+static uint64_t task_token(struct sample *sample, PyObject *handle)
+{
+    struct dw_py_task_name *name = &sample->memory->task;
+    if (sample->new_task) /* described at the next sample */
+        return dw_task_token(0);
+    if (!dw_py_task_name(handle, sample->holds_gil ? copy_own : dw_py_read, name))
+        return 0;
+    uint32_t number = dw_task_number(name);
+    if (number && !dw_task_is_known(number))
+        sample->new_task = number;
+    return dw_task_token(number);
+}
+
+static bool put_python(struct sample *sample, uint64_t token)
+{
+    if (sample->python_count == DW_TOKENS_MAX)
+        return false;
+    sample->memory->python[sample->python_count++] = token;
+    return true;
+}
+
+/* The task stands inside of the function that runs it. */
+static bool put_function(struct sample *sample, const struct dw_py_step *step)
+{
+    uint64_t task = step->handle ? task_token(sample, step->handle) : 0;
+    return (!task || put_python(sample, task)) && put_python(sample, python_token(sample, step));
+}
+
 static void end_segment(struct sample *sample, uintptr_t boundary)
 {
     if (sample->segment_count < DW_SEGMENTS_MAX)
@@ -82,9 +119,7 @@ static void walk_python(struct sample *sample, PyThreadState *thread)
     while (dw_py_walk_next(&walk, &step)) {
         if (!step.code) {
             end_segment(sample, step.boundary);
-        } else if (sample->python_count < DW_TOKENS_MAX) {
-            sample->memory->python[sample->python_count++] = python_token(sample, &step);
-        } else {
+        } else if (!put_function(sample, &step)) {
             sample->flags |= DW_SAMPLE_CUT;
             break;
         }
@@ -214,11 +249,16 @@ static bool record(struct sample *sample, uint64_t elapsed_ns)
     uint32_t count = sample->count - kept;
     size_t size = sizeof(struct dw_sample_record) + count * sizeof(uint64_t);
     bool with_tables = pending_size(sample, true) < slot->ring.size / 2;
-    size_t whole = size + pending_size(sample, with_tables);
+    size_t whole = size + pending_size(sample, with_tables) +
+                   (sample->new_task ? sizeof(struct dw_task_record) : 0);
     uint8_t *to = dw_ring_reserve(&slot->ring, whole);
     if (!to)
         return false;
     to = describe_pending(sample, to, with_tables);
+    if (sample->new_task) {
+        dw_task_describe(sample->new_task, &sample->memory->task, (struct dw_task_record *)to);
+        to += sizeof(struct dw_task_record);
+    }
     *(struct dw_sample_record *)to = (struct dw_sample_record){
         .head = {(uint32_t)size, DW_RING_SAMPLE},
         .now_ns = sample->now_ns,
@@ -237,15 +277,15 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
 {
     uint64_t pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     PyThreadState *thread = dw_py_sampled_thread();
-    bool holds_gil = thread && dw_py_holds_gil(thread);
+    sample->holds_gil = thread && dw_py_holds_gil(thread);
     sample->in_kernel = was_sent && is_behind_syscall(pc);
-    sample->collects = holds_gil && dw_py_collects_garbage(thread);
+    sample->collects = sample->holds_gil && dw_py_collects_garbage(thread);
     if (thread)
         walk_python(sample, thread);
     if (sample->view && sample->view->cache)
         walk_native(sample, context);
-    sample->state =
-        activity(sample, pc, sample->python_count > 0) | (holds_gil ? DW_SAMPLE_HOLDS_GIL : 0);
+    sample->state = activity(sample, pc, sample->python_count > 0) |
+                    (sample->holds_gil ? DW_SAMPLE_HOLDS_GIL : 0);
     merge(sample);
 }
 

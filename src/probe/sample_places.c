@@ -15,13 +15,17 @@ struct dw_described_code {
 };
 
 static const char *const mark_names[DW_MARKS] = {
-    [DW_MARK_GC] = "<gc>", [DW_MARK_KERNEL] = "<kernel>", [DW_MARK_UNKNOWN] = "<unknown>"};
+    [DW_MARK_GC] = "<gc>",
+    [DW_MARK_KERNEL] = "<kernel>",
+    [DW_MARK_UNKNOWN] = "<unknown>",
+    [DW_MARK_OTHER_TASK] = "task <other>",
+};
 
-static int mark_place(struct dw_sample_log *log, const char *name, dw_place_id *place)
+static int mark_place(struct dw_sample_log *log, const void *name, size_t size, dw_place_id *place)
 {
     struct dw_frame frame = {.kind = DW_FRAME_MARK};
     struct dw_place mark = {0};
-    int error = dw_sample_log_string(log, name, strlen(name), &frame.name);
+    int error = dw_sample_log_string(log, name, size, &frame.name);
     if (!error)
         error = dw_sample_log_frame(log, &frame, &mark.frame);
     return error ? error : dw_sample_log_place(log, &mark, place);
@@ -34,7 +38,7 @@ int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log 
     places->codes = calloc(DW_CODE_LIMIT, sizeof *places->codes);
     int error = places->codes ? 0 : DW_ERR_MEMORY;
     for (int i = 0; i < DW_MARKS && !error; i++)
-        error = mark_place(log, mark_names[i], &places->marks[i]);
+        error = mark_place(log, mark_names[i], strlen(mark_names[i]), &places->marks[i]);
     return error;
 }
 
@@ -64,16 +68,21 @@ static void put_utf8(struct dw_buffer *to, uint32_t point)
     dw_buffer_append(to, bytes, size);
 }
 
+static void put_text(struct dw_buffer *to, struct dw_code_text text, const uint8_t *bytes)
+{
+    for (uint32_t i = 0; i < text.length; i++) {
+        uint32_t point = 0;
+        memcpy(&point, bytes + (size_t)i * text.width, text.width <= 4 ? text.width : 4);
+        put_utf8(to, point);
+    }
+}
+
 static int text_id(struct dw_sample_places *places, struct dw_code_text text, const uint8_t *bytes,
                    dw_string_id *id)
 {
     struct dw_buffer *utf8 = &places->text;
     dw_buffer_clear(utf8);
-    for (uint32_t i = 0; i < text.length; i++) {
-        uint32_t point = 0;
-        memcpy(&point, bytes + (size_t)i * text.width, text.width <= 4 ? text.width : 4);
-        put_utf8(utf8, point);
-    }
+    put_text(utf8, text, bytes);
     return utf8->failed ? DW_ERR_MEMORY
                         : dw_sample_log_string(places->log, utf8->data, utf8->size, id);
 }
@@ -90,17 +99,55 @@ static int describe(struct dw_sample_places *places, const struct dw_code_record
     return error;
 }
 
+static bool ends_in(struct dw_code_text text, const uint8_t *bytes, const char *end)
+{
+    size_t size = strlen(end);
+    return text.width == 1 && text.length >= size &&
+           !memcmp(bytes + text.length - size, end, size);
+}
+
+static bool is_of_event_loop(const struct dw_code_record *record)
+{
+    return ends_in(record->name, dw_code_record_name(record), "Handle._run") &&
+           ends_in(record->file, dw_code_record_file(record), "asyncio/events.py");
+}
+
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record)
 {
     struct dw_described_code *code = &places->codes[record->id - 1];
     if (code->frame || describe(places, record, code))
         return;
+    places->has_event_loop |= is_of_event_loop(record);
     code->first_line = record->first_line;
     code->table = record->table_size ? malloc((size_t)record->table_size) : NULL;
     code->table_size = code->table ? (size_t)record->table_size : 0;
     if (code->table)
         memcpy(code->table, dw_code_record_table(record), code->table_size);
     dw_code_set_known(record->id);
+}
+
+void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t number,
+                                 const struct dw_py_task_name *name)
+{
+    struct dw_buffer *utf8 = &places->text;
+    if (places->tasks[number - 1])
+        return;
+    dw_buffer_clear(utf8);
+    dw_buffer_append(utf8, "task ", 5);
+    put_text(utf8, (struct dw_code_text){name->length, name->width}, name->bytes);
+    if (!name->is_given)
+        dw_buffer_append(utf8, "()", 2);
+    if (!utf8->failed &&
+        !mark_place(places->log, utf8->data, utf8->size, &places->tasks[number - 1]))
+        dw_task_set_known(number);
+}
+
+static dw_place_id mark_of(const struct dw_sample_places *places, uint64_t rest)
+{
+    if (rest < DW_MARKS)
+        return places->marks[rest];
+    dw_place_id task = rest - DW_MARKS < DW_TASK_NUMBERS ? places->tasks[rest - DW_MARKS] : 0;
+    return task ? task : places->marks[DW_MARK_OTHER_TASK];
 }
 
 static dw_place_id python_place(struct dw_sample_places *places, uint64_t rest)
@@ -127,7 +174,7 @@ static dw_place_id find_place(struct dw_sample_places *places, uint64_t token)
     switch (DW_TOKEN_KIND(token)) {
     case DW_TOKEN_PYTHON: return python_place(places, rest);
     case DW_TOKEN_NATIVE: return dw_sample_natives_place(&places->natives, places->log, rest);
-    default: return places->marks[rest < DW_MARKS ? rest : DW_MARK_UNKNOWN];
+    default: return mark_of(places, rest);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "probe/sample_code.h"
 #include "probe/sample_natives.h"
 #include "probe/sample_slot.h"
+#include "probe/sample_task.h"
 #include "record/sample_log.h"
 
 #define DW_PLACE_CACHE 8192u
@@ -17,6 +18,8 @@ struct dw_sample_places {
     struct dw_sample_natives natives;
     struct dw_described_code *codes; /* by number - 1 */
     dw_place_id marks[DW_MARKS];
+    dw_place_id tasks[DW_TASK_NUMBERS]; /* by number - 1 */
+    bool has_event_loop;                /* asyncio's was seen */
     struct dw_buffer text;
     struct dw_cached_token {
         uint64_t token;
@@ -28,6 +31,8 @@ int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log 
 void dw_sample_places_release(struct dw_sample_places *places);
 
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record);
+void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t number,
+                                 const struct dw_py_task_name *name);
 /* 0 for a frame that is left out. */
 dw_place_id dw_sample_places_of(struct dw_sample_places *places, uint64_t token);
 /* After modules came or went: addresses mean something else. */

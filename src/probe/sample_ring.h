@@ -11,6 +11,7 @@
 enum dw_ring_kind {
     DW_RING_SKIP,   /* the rest up to the end of the memory */
     DW_RING_CODE,   /* struct dw_code_record */
+    DW_RING_TASK,   /* struct dw_task_record */
     DW_RING_SAMPLE, /* struct dw_sample_record */
 };
 

@@ -10,6 +10,7 @@
 #include "cpython/sample_walk.h"
 #include "native/memory.h"
 #include "probe/sample_merge.h"
+#include "probe/sample_splice.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@
 #define CREDIT_AFTER_NS 10000000u /* time of a long sleep goes to the log so often */
 #define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
 #define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
+#define SILENT_LOOKS 2            /* in a row: a machine that is shared stands still at times */
 #define OWED_NS 50000000u         /* how long code without the GIL is waited for */
 #define FIRST_PAUSE_NS 5000000u   /* between searches for `threading` */
 #define NAME_TRIES 3              /* at the start of a thread, before it is left for later */
@@ -91,13 +93,20 @@ static bool read_stand(const struct dw_slot *slot, struct stand *stand)
                   &stand->pc) == 9;
 }
 
-static uint32_t unwind(struct dw_sleep_reader *reader, const struct stand *stand)
+/* What is known of native code; NULL when it is not wanted. */
+static const struct dw_native_view *native_view(const struct dw_sleep_reader *reader)
 {
     const struct dw_sample_natives *natives = &reader->places->natives;
     const struct dw_native_view *view =
         natives->view_count ? natives->views[natives->view_count - 1] : NULL;
+    return view && view->cache ? view : NULL;
+}
+
+static uint32_t unwind(struct dw_sleep_reader *reader, const struct stand *stand)
+{
+    const struct dw_native_view *view = native_view(reader);
     bool complete;
-    if (!stand->sp || !view || !view->cache)
+    if (!stand->sp || !view)
         return 0;
     struct dw_registers start = {.pc = stand->pc, .sp = stand->sp};
     struct dw_unwinder unwinder = {
@@ -109,6 +118,26 @@ static uint32_t unwind(struct dw_sleep_reader *reader, const struct stand *stand
         .stack_end = stand->sp + STACK_BYTES,
     };
     return dw_unwind(&unwinder, &start, reader->memory->native, DW_NATIVE_MAX, &complete);
+}
+
+static void put_token(struct dw_sleep_reader *reader, struct dw_merge *merge, uint64_t token,
+                      uint32_t *count)
+{
+    if (*count < DW_TOKENS_MAX)
+        reader->memory->python[(*count)++] = token;
+    merge->is_cut |= *count == DW_TOKENS_MAX;
+}
+
+static void put_task(struct dw_sleep_reader *reader, struct dw_merge *merge, PyObject *handle,
+                     uint32_t *count)
+{
+    struct dw_py_task_name *name = &reader->memory->task;
+    if (!dw_py_task_name(handle, dw_py_read, name))
+        return;
+    uint32_t number = dw_task_number(name);
+    if (number && !dw_task_is_known(number))
+        dw_sample_places_learn_task(reader->places, number, name);
+    put_token(reader, merge, dw_task_token(number), count);
 }
 
 static bool put_function(struct dw_sleep_reader *reader, struct dw_merge *merge,
@@ -124,9 +153,10 @@ static bool put_function(struct dw_sleep_reader *reader, struct dw_merge *merge,
     if (dw_code_cache_place(&reader->cache, &reader->python, reader->places->log, &frame, now_ns,
                             &found))
         return false;
-    if (found.place && *count < DW_TOKENS_MAX)
-        reader->memory->python[(*count)++] = DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)found.place);
-    merge->is_cut |= *count == DW_TOKENS_MAX;
+    if (step->handle)
+        put_task(reader, merge, step->handle, count);
+    if (found.place)
+        put_token(reader, merge, DW_TOKEN(DW_TOKEN_PLACE, (uint64_t)found.place), count);
     return true;
 }
 
@@ -154,11 +184,21 @@ static bool walk_python(struct dw_sleep_reader *reader, struct dw_merge *merge,
     return !walk.broken;
 }
 
-static int path_of(struct dw_sleep_reader *reader, const struct dw_merge *merge, dw_path_id *path)
+/* Whether native frames are wanted, and cannot be had. */
+static bool lacks_natives(const struct dw_sleep_reader *reader, const struct stand *stand)
+{
+    return !stand->sp && native_view(reader);
+}
+
+static int path_of(struct dw_sleep_reader *reader, const struct dw_merge *merge,
+                   const struct dw_slot *spliced_to, dw_path_id *path)
 {
     int error = 0;
+    uint32_t count = merge->count;
     *path = DW_PATH_ROOT;
-    for (uint32_t i = merge->count; i-- > 0 && !error;) {
+    if (spliced_to)
+        count = dw_splice_outer(reader->places, spliced_to, merge->tokens, count, path);
+    for (uint32_t i = count; i-- > 0 && !error;) {
         dw_place_id place = dw_sample_places_of(reader->places, merge->tokens[i]);
         if (place)
             error = dw_sample_log_stack(reader->places->log, *path, place, path);
@@ -167,8 +207,9 @@ static int path_of(struct dw_sleep_reader *reader, const struct dw_merge *merge,
 }
 
 /* The thread's stack as it is now; false when it does not hold together. */
-static bool read_path(struct dw_sleep_reader *reader, const struct dw_py_thread *thread,
-                      const struct stand *stand, uint64_t now_ns, dw_path_id *path)
+static bool read_path(struct dw_sleep_reader *reader, const struct dw_slot *slot,
+                      const struct dw_py_thread *thread, const struct stand *stand, uint64_t now_ns,
+                      dw_path_id *path)
 {
     struct dw_merge merge = {
         .native = reader->memory->native,
@@ -181,7 +222,7 @@ static bool read_path(struct dw_sleep_reader *reader, const struct dw_py_thread 
     if (thread && !walk_python(reader, &merge, thread, now_ns))
         return false;
     dw_merge_run(&merge);
-    return !path_of(reader, &merge, path);
+    return !path_of(reader, &merge, lacks_natives(reader, stand) ? slot : NULL, path);
 }
 
 static bool holds_gil(const struct dw_sleep_reader *reader, const struct dw_py_thread *thread)
@@ -230,9 +271,10 @@ static void fall_asleep(struct dw_sleep_reader *reader, struct dw_slot *slot, ui
     slot->tried_ns = now_ns;
     read_stand(slot, &stand);
     slot->sleep_state = wait_state(reader, thread, &stand);
-    slot->sleeps = read_path(reader, thread, &stand, now_ns, &slot->sleep_path) &&
+    slot->sleeps = read_path(reader, slot, thread, &stand, now_ns, &slot->sleep_path) &&
                    dw_thread_cpu_ns(slot->tid) == cpu_ns;
     reader->places->log->sampling.retried += !slot->sleeps;
+    reader->places->log->sampling.guessed += slot->sleeps && lacks_natives(reader, &stand);
 }
 
 void dw_sleep_look(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns)
@@ -287,9 +329,12 @@ static bool read_settled(struct dw_sleep_reader *reader, struct dw_slot *slot, u
     struct stand stand;
     const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
     read_stand(slot, &stand);
-    return read_path(reader, thread, &stand, now_ns, path) &&
-           read_path(reader, thread, &stand, now_ns, &again) && *path == again &&
-           atomic_load(&slot->samples) == slot->samples_looked;
+    if (!read_path(reader, slot, thread, &stand, now_ns, path) ||
+        !read_path(reader, slot, thread, &stand, now_ns, &again) || *path != again ||
+        atomic_load(&slot->samples) != slot->samples_looked)
+        return false;
+    reader->places->log->sampling.guessed += lacks_natives(reader, &stand);
+    return true;
 }
 
 void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, int signal,
@@ -300,8 +345,10 @@ void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slo
     bool had_sample = samples != slot->samples_looked;
     slot->samples_looked = samples;
     uint64_t done_ns = atomic_load(&slot->cpu_done_ns), cpu_ns = dw_thread_cpu_ns(slot->tid);
-    if (had_sample || atomic_load(&slot->is_busy) ||
-        cpu_ns < done_ns + SILENT_PERIODS * period_ns || !read_settled(reader, slot, now_ns, &path))
+    bool is_silent = !had_sample && !atomic_load(&slot->is_busy) &&
+                     cpu_ns >= done_ns + SILENT_PERIODS * period_ns;
+    slot->silent_looks = is_silent ? slot->silent_looks + 1 : 0;
+    if (slot->silent_looks < SILENT_LOOKS || !read_settled(reader, slot, now_ns, &path))
         return;
     if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         return;
@@ -322,7 +369,7 @@ bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint
     if (!read_stand(slot, &stand))
         return false;
     const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
-    if (done_ns < cpu_ns && read_path(reader, thread, &stand, now_ns, &path) &&
+    if (done_ns < cpu_ns && read_path(reader, slot, thread, &stand, now_ns, &path) &&
         dw_thread_cpu_ns(slot->tid) == cpu_ns &&
         atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         add(reader, slot, path, DW_SAMPLE_RUNNING, now_ns, cpu_ns - done_ns);
@@ -339,8 +386,8 @@ static bool read_without_gil(struct dw_sleep_reader *reader, struct dw_slot *slo
     uint64_t samples = atomic_load(&slot->samples);
     const struct dw_py_thread *thread = python_thread(reader, slot->tid, now_ns);
     return thread && !holds_gil(reader, thread) && !read_stand(slot, &stand) &&
-           read_path(reader, thread, &stand, now_ns, path) && !holds_gil(reader, thread) &&
-           read_path(reader, thread, &stand, now_ns, &again) && *path == again &&
+           read_path(reader, slot, thread, &stand, now_ns, path) && !holds_gil(reader, thread) &&
+           read_path(reader, slot, thread, &stand, now_ns, &again) && *path == again &&
            atomic_load(&slot->samples) == samples;
 }
 
@@ -354,6 +401,7 @@ void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, u
     bool is_found = !end && read_without_gil(reader, slot, now_ns, &path);
     if (!is_found && !end && now_ns < slot->owed_since_ns + OWED_NS)
         return;
+    log->sampling.guessed += is_found && native_view(reader);
     if (!is_found)
         path = slot->owed_path;
     if (!dw_sample_log_stack(log, path, reader->places->marks[DW_MARK_KERNEL], &path))

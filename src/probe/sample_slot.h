@@ -4,6 +4,7 @@
 #ifndef DW_PROBE_SAMPLE_SLOT_H
 #define DW_PROBE_SAMPLE_SLOT_H
 
+#include "cpython/task_name.h"
 #include "model/path_tree.h"
 #include "native/unwind.h"
 #include "probe/sample_ring.h"
@@ -24,13 +25,13 @@ enum dw_token_kind {
     DW_TOKEN_PLACE = 0,  /* a place of the log, where that is known already */
     DW_TOKEN_PYTHON = 1, /* number of the code (30 bits), 1 + code unit (32 bits) */
     DW_TOKEN_NATIVE = 2, /* an address in the instruction that runs, or that called */
-    DW_TOKEN_MARK = 3,   /* enum dw_mark */
+    DW_TOKEN_MARK = 3,   /* enum dw_mark; from DW_MARKS on the number of a task's name */
 };
 #define DW_TOKEN(kind, rest) ((uint64_t)(kind) << 62 | (rest))
 #define DW_TOKEN_KIND(token) ((unsigned)((token) >> 62))
 #define DW_TOKEN_REST(token) ((token) & (((uint64_t)1 << 62) - 1))
 
-enum dw_mark { DW_MARK_GC, DW_MARK_KERNEL, DW_MARK_UNKNOWN, DW_MARKS };
+enum dw_mark { DW_MARK_GC, DW_MARK_KERNEL, DW_MARK_UNKNOWN, DW_MARK_OTHER_TASK, DW_MARKS };
 
 enum dw_sample_flag {
     DW_SAMPLE_GUESSED = 1, /* native frames were guessed */
@@ -66,6 +67,7 @@ struct dw_slot_memory {
     struct dw_segment segments[DW_SEGMENTS_MAX];
     struct dw_pending_code pending[DW_TOKENS_MAX];
     struct dw_native_frame native[DW_NATIVE_MAX];
+    struct dw_py_task_name task;
     uint32_t pending_set[DW_PENDING_SET];
     uint8_t ring[1u << 19];
 };
@@ -97,6 +99,7 @@ struct dw_slot {
     uint64_t cpu_looked_ns, wall_looked_ns; /* CPU time and time of the last look */
     uint64_t cpu_asked_ns;                  /* CPU time when it was last asked for a sample */
     uint64_t samples_looked;                /* samples until then */
+    uint32_t silent_looks;                  /* in a row, without a sample though it ran */
     uint64_t waited_ns;                     /* time that it did not run, not in the log yet */
     uint64_t tried_ns;                      /* when its stack was read last */
     bool sleeps;                            /* it has not run since its stack was read */
