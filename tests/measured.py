@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Measurements that are compared with the truth, on machines that do other things too."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import ParamSpec
+
+ATTEMPTS = 3
+
+_Arguments = ParamSpec("_Arguments")
+
+
+class Off(AssertionError):
+    """What was measured is not what it should be: by chance, or always."""
+
+
+def assert_close(found: Mapping[str, float], truth: Mapping[str, float], within: float) -> None:
+    if any(abs(found[name] - truth[name]) >= within for name in truth):
+        raise Off(f"found {dict(found)}, which is {dict(truth)}")
+
+
+def assert_between(low: float, found: float, high: float) -> None:
+    if not low < found < high:
+        raise Off(f"found {found}, which is between {low} and {high}")
+
+
+def shares(parts: Mapping[str, float]) -> dict[str, float]:
+    """Each part of the whole, in percent."""
+    whole = sum(parts.values())
+    return {name: 100 * part / whole for name, part in parts.items()}
+
+
+def repeated(test: Callable[_Arguments, None]) -> Callable[_Arguments, None]:
+    """Measures again, as a whole, when it was Off. Chance passes in one of the attempts; what is
+    always wrong fails in all. No other failure is tried again."""
+
+    @functools.wraps(test)
+    def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> None:
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return test(*args, **kwargs)
+            except Off:
+                pass
+        return test(*args, **kwargs)
+
+    return run

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Samples of programs that fork, start others, and die."""
+
+from ..sampled import Samples
+
+
+def test_forks_in_a_loop(tmp_path, python_program):
+    done = python_program("""
+import os, warnings
+import dwell
+warnings.simplefilter("error")
+def busy():
+    return sum(range(100_000))
+def child():
+    for _ in range(30):
+        busy()
+    os._exit(0)
+dwell.start("x.dwell")
+for _ in range(40):
+    busy()
+    pid = os.fork()
+    if not pid:
+        child()
+    assert os.waitpid(pid, 0)[1] == 0
+for _ in range(200):
+    busy()
+dwell.stop()
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.info["ended"]
+    assert not any(frame.name == "child" for row in samples.rows for frame in row.stack)
+    children = [Samples.of(path) for path in tmp_path.glob("x.*.dwell")]
+    assert len(children) == 40
+    busy = [each for each in children if each.rows]
+    assert len(busy) > 30
+    assert all(each.inside("child") > 50 for each in busy)
+
+
+def test_a_killed_program_leaves_its_samples(tmp_path, python_program):
+    done = python_program("""
+import os, signal, time
+import dwell
+dwell.start("x.dwell")
+end = time.perf_counter() + 2
+while time.perf_counter() < end:
+    pass
+os.kill(os.getpid(), signal.SIGKILL)
+""")
+    assert done.returncode == -9
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert not samples.info["ended"]
+    assert samples.info["taken"] > 100
+
+
+def test_dwell_run_takes_samples(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "def work():\n    return sum(range(20_000_000))\nprint(work())\n"
+    )
+    done = run_dwell("run", "--rate", "2000", "-o", "x.dwell", "program.py")
+    assert done.stdout == "199999990000000\n"
+    assert "work" in done.stderr and "2000 Hz asked" in done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.info["period_ns"] == 500_000 and samples.info["ended"]
+    assert samples.inside("work") > 50
+
+
+def test_dwell_run_without_native_frames(tmp_path, run_dwell):
+    run_dwell("run", "-q", "--no-native", "-o", "x.dwell", "-c", "sum(range(10_000_000))")
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert {frame.kind for row in samples.rows for frame in row.stack} <= {"python", "mark"}
+    assert samples.rows
+
+
+def test_children_that_become_other_programs(tmp_path, python_program):
+    done = python_program("""
+import os, subprocess, sys, time
+import dwell
+def busy(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+def before_exec():
+    busy(0.3)
+    os.execv(sys.executable, [sys.executable, "-c", "print('another')"])
+dwell.start("x.dwell")
+for _ in range(5):
+    busy(0.05)
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid:
+        before_exec()
+    assert os.waitpid(pid, 0)[1] == 0
+    subprocess.run([sys.executable, "-c", "print('started')"], check=True)
+dwell.stop()
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "another\nstarted\n" * 5
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.info["ended"] and samples.inside("busy") > 20
+    children = [Samples.of(path) for path in tmp_path.glob("x.*.dwell")]
+    assert len(children) == 5
+    assert all(each.inside("before_exec") > 80 for each in children)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Signals of the program, and system calls that samples must not interrupt."""
+
+import json
+
+import pytest
+
+from ..compiled import compile_library
+from ..measured import assert_between, repeated
+from ..sampled import Samples
+
+
+@repeated
+def test_the_program_has_its_own_profiling_timer(tmp_path, python_program):
+    done = python_program("""
+import json, signal, time
+import dwell
+ticks = []
+signal.signal(signal.SIGPROF, lambda *args: ticks.append(1))
+dwell.start("x.dwell", rate=5000)
+began, process_began = time.thread_time(), time.process_time()
+signal.setitimer(signal.ITIMER_PROF, 0.02, 0.02)
+while time.thread_time() < began + 1:
+    pass
+signal.setitimer(signal.ITIMER_PROF, 0)
+took, process_took = time.thread_time() - began, time.process_time() - process_began
+dwell.stop()
+print(json.dumps((len(ticks), took, process_took)))
+""")
+    assert done.returncode == 0, done.stderr
+    ticks, took, process_took = json.loads(done.stdout)
+    asked = process_took / 0.02  # the clock is coarse, and ours are 5000
+    assert asked / 2 <= ticks <= asked * 2
+    assert_between(0.8 * took, Samples.of(tmp_path / "x.dwell").weight_ns / 1e9, 1.1 * took)
+
+
+POLL = """
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+static volatile double sink;
+long interrupted(long rounds)
+{
+    long count = 0;
+    for (long i = 0; i < rounds; i++) {
+        for (long j = 0; j < 200000; j++) sink += 1;
+        if (poll(0, 0, 1) < 0 && errno == EINTR) count++;
+        struct timespec nap = {0, 300000};
+        if (nanosleep(&nap, 0)) count++;
+    }
+    return count;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["cpu", "wall"])
+def test_no_system_call_is_interrupted(tmp_path, python_program, mode):
+    compile_library(tmp_path, "poll", POLL)
+    done = python_program(
+        """
+import ctypes, sys
+import dwell
+library = ctypes.CDLL("./poll.so")
+library.interrupted.restype = ctypes.c_long
+with dwell.sampling("x.dwell", rate=10_000, mode=sys.argv[1]):
+    print(library.interrupted(500))
+""",
+        mode,
+    )
+    assert done.stdout == "0\n", done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    running = samples.where(lambda row: row.state in ("native", "python", "kernel"))
+    assert samples.inside("interrupted") > 50 and running > 0

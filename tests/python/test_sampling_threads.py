@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Samples of all threads, of those that wait, and of time in the kernel."""
+
+import json
+
+from ..compiled import compile_library
+from ..measured import assert_between, repeated
+from ..sampled import Samples
+
+
+@repeated
+def test_sixteen_threads_each_with_its_time(tmp_path, python_program):
+    done = python_program("""
+import json, threading, time
+import dwell
+took = {}
+def busy(name, n):
+    for _ in range(n):
+        sum(range(20_000))
+    took[name] = time.thread_time_ns()
+dwell.start("x.dwell")
+threads = [threading.Thread(target=busy, args=(f"thread {i}", 100 + 40 * i), name=f"thread {i}")
+           for i in range(16)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+dwell.stop()
+print(json.dumps(took))
+""")
+    took = json.loads(done.stdout or "null")
+    assert took, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    for name, exact in took.items():
+        found = samples.where(lambda row, name=name: row.thread_name == name)
+        assert_between(0.85 * exact - 10e6, found, 1.02 * exact + 4e6)
+
+
+WAITS = """
+import json, threading, time
+import dwell
+took = {"naps": 0, "waits": 0, "spins": 0}
+adding = threading.Lock()
+def measured(function):
+    def run(*args):
+        began, cpu_began = time.perf_counter_ns(), time.thread_time_ns()
+        function(*args)
+        wall, cpu = time.perf_counter_ns() - began, time.thread_time_ns() - cpu_began
+        with adding:
+            took[function.__name__] += wall - (0 if function is spins else cpu)
+    return run
+def naps():
+    for _ in range(10):
+        time.sleep(0.05)
+def waits(lock):
+    with lock:
+        pass
+def spins(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+lock = threading.Lock()
+lock.acquire()
+dwell.start("x.dwell", mode="wall")
+thread = threading.Thread(target=measured(waits), args=(lock,))
+thread.start()
+measured(naps)()
+spinning = [threading.Thread(target=measured(spins), args=(0.5,)) for _ in range(2)]
+for each in spinning:
+    each.start()
+for each in spinning:
+    each.join()
+lock.release()
+thread.join()
+dwell.stop()
+print(json.dumps(took))
+"""
+
+
+@repeated
+def test_waiting_is_seen_in_wall_mode(tmp_path, python_program):
+    done = python_program(WAITS)
+    took = json.loads(done.stdout or "null")
+    assert took, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+
+    def spent(name, *states):
+        return samples.where(
+            lambda row: row.state in states and any(frame.name == name for frame in row.stack)
+        )
+
+    assert_between(0.9 * took["naps"], spent("naps", "waiting"), 1.1 * took["naps"])
+    assert_between(0.9 * took["waits"], spent("waits", "waiting"), 1.1 * took["waits"])
+    states = ("python", "native", "kernel", "waiting", "gil")
+    assert_between(0.8 * took["spins"], spent("spins", *states), 1.1 * took["spins"])
+    # Two threads, and one GIL.
+    assert_between(0.25 * took["spins"], spent("spins", "gil"), 0.75 * took["spins"])
+    sleeping = [
+        row for row in samples.rows if any(frame.name.endswith("nanosleep") for frame in row.stack)
+    ]
+    assert sleeping
+    assert all(row.stack[0].name == "_start" for row in sleeping)
+
+
+def test_cpu_mode_does_not_see_waiting(tmp_path, python_program):
+    done = python_program("""
+import dwell, time
+with dwell.sampling("x.dwell"):
+    time.sleep(0.5)
+    sum(range(3_000_000))
+print(time.process_time_ns())
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert {row.state for row in samples.rows} <= {"python", "native", "kernel"}
+    assert samples.weight_ns < 1.1 * int(done.stdout)
+
+
+def test_time_in_the_kernel_is_told_apart(tmp_path, python_program):
+    done = python_program("""
+import dwell, os, time
+def reads():
+    with open("/dev/zero", "rb", buffering=0) as file:
+        buffer = bytearray(1 << 27)
+        end = time.thread_time() + 1
+        while time.thread_time() < end:
+            file.readinto(buffer)
+with dwell.sampling("x.dwell"):
+    reads()
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    kernel = [row for row in samples.rows if row.state == "kernel"]
+    assert sum(row.weight_ns for row in kernel) > 0.8 * samples.weight_ns
+    assert all(row.stack[-1].name == "<kernel>" for row in kernel)
+    assert samples.inside("reads") > 95
+
+
+def test_threads_that_python_never_saw(tmp_path, python_program):
+    source = """
+#include <pthread.h>
+static volatile double sink;
+void *haul(void *n) { for (long i = 0; i < (long)n; i++) sink += 1; return 0; }
+void crew(long n) {
+    pthread_t hands[2];
+    for (int i = 0; i < 2; i++) pthread_create(&hands[i], 0, haul, (void *)n);
+    for (int i = 0; i < 2; i++) pthread_join(hands[i], 0);
+}
+"""
+    compile_library(tmp_path, "crew", source)
+    done = python_program("""
+import ctypes, dwell
+library = ctypes.CDLL("./crew.so")
+with dwell.sampling("x.dwell"):
+    library.crew(ctypes.c_long(60_000_000))
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    threads = {
+        row.thread for row in samples.rows if any(frame.name == "haul" for frame in row.stack)
+    }
+    assert len(threads) == 2
+    assert samples.inside("haul") > 90
