@@ -14,6 +14,20 @@ class Off(AssertionError):
     """What was measured is not what it should be: by chance, or always."""
 
 
+class Near:
+    """Equal to what is near it. What is not is Off."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, truth: float, within: float = 0.05) -> None:
+        self.truth, self.within = truth, within
+
+    def __eq__(self, found: object) -> bool:
+        assert isinstance(found, int | float)
+        assert_between(self.truth * (1 - self.within), found, self.truth * (1 + self.within))
+        return True
+
+
 def assert_close(found: Mapping[str, float], truth: Mapping[str, float], within: float) -> None:
     if any(abs(found[name] - truth[name]) >= within for name in truth):
         raise Off(f"found {dict(found)}, which is {dict(truth)}")

@@ -18,6 +18,9 @@ class _Loop:
     def call_soon(self, callback: Callable[..., object], *_: object, context: object) -> None:
         self.step = callback
 
+    def call_exception_handler(self, _: object) -> None:
+        pass
+
 
 async def _nothing() -> None:
     pass

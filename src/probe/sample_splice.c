@@ -6,9 +6,9 @@ static const struct dw_place *place_at(const struct dw_sample_log *log, dw_path_
     return &log->places.places[log->stacks.paths[path].frame];
 }
 
-static bool is_function(const struct dw_sample_log *log, const struct dw_place *place)
+static bool is_native(const struct dw_sample_log *log, const struct dw_place *place)
 {
-    return log->frames.frames[place->frame].kind == DW_FRAME_FUNCTION;
+    return log->frames.frames[place->frame].kind == DW_FRAME_NATIVE;
 }
 
 /* A frame that is left out has the path of its caller. */
@@ -23,7 +23,7 @@ uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *
     struct dw_sample_log *log = places->log;
     for (uint32_t i = 0; i < slot->path_count && count; i++) {
         dw_path_id then = slot->paths[i];
-        if (is_repeated(slot, i) || !is_function(log, place_at(log, then)))
+        if (is_repeated(slot, i) || is_native(log, place_at(log, then)))
             continue;
         dw_place_id now = dw_sample_places_of(places, tokens[count - 1]);
         if (!now || log->places.places[now].frame != place_at(log, then)->frame)

@@ -16,6 +16,8 @@ import pytest
 
 from dwell.calls import Profile
 
+from ..measured import Near, repeated
+
 
 def stats_of(profile):
     profile.create_stats()
@@ -66,6 +68,7 @@ def test_counts_are_those_of_cprofile():
     assert counts(ours.stats) == counts(theirs.stats)
 
 
+@repeated
 def test_times_of_long_functions_are_those_of_cprofile():
     """Both agree with a clock in the program itself: two runs differ when the machine is busy."""
 
@@ -87,7 +90,7 @@ def test_times_of_long_functions_are_those_of_cprofile():
         profiler.runcall(one)
         found = stats_of(profiler)
         for name, truth in (*took.items(), ("spin", took["one"])):
-            assert found[name][3] == pytest.approx(truth, rel=0.05)
+            assert found[name][3] == Near(truth)
 
 
 def test_recursion_counts_and_times_once():
@@ -96,10 +99,12 @@ def test_recursion_counts_and_times_once():
         return n and down(n - 1)
 
     p = profile(builtins=False)
+    began = time.perf_counter()
     p.runcall(down, 3)
+    took = time.perf_counter() - began
     cc, nc, _, ct, callers = stats_of(p)["down"]
     assert (cc, nc) == (1, 4)
-    assert 0.02 <= ct < 0.04
+    assert 0.02 <= ct <= took
     (edge,) = callers.values()
     assert edge[:2] == (3, 1)
 
@@ -152,9 +157,11 @@ def test_a_generator_asleep_costs_nothing():
             time.sleep(0.02)
 
     p = profile()
+    began = time.perf_counter()
     p.runcall(consumer)
+    took = time.perf_counter() - began
     stats = stats_of(p)
-    assert 0.015 <= stats["producer"][3] < 0.03
+    assert 0.015 <= stats["producer"][3] <= took - 0.06
     assert stats["consumer"][3] >= 0.075
 
 

@@ -100,10 +100,12 @@ def test_a_global_region_inside_itself_counts_once(recording):
         time.sleep(0.005)
         return n and down(n - 1)
 
+    began = time.perf_counter_ns()
     down(3)
+    took = time.perf_counter_ns() - began
     row = recording["down()"]
     assert row["count"] == 1
-    assert 20_000_000 <= row["total_ns"] < 40_000_000
+    assert 20_000_000 <= row["total_ns"] <= took
 
 
 def test_one_region_object_serves_many_entries(recording):
@@ -211,14 +213,16 @@ def test_iter_proxy_measures_each_item(recording):
             yield i
 
     items = []
+    began = time.perf_counter_ns()
     with dwell.region("loop"):
         for item in dwell.iter_proxy(slow(), "iter"):
             items.append(item)
             time.sleep(0.01)
+    took = time.perf_counter_ns() - began
     row = recording["loop", "iter"]
     assert items == [0, 1, 2]
     assert row["count"] == 3
-    assert 15_000_000 <= row["total_ns"] < 30_000_000
+    assert 15_000_000 <= row["total_ns"] <= took - 30_000_000
 
 
 def test_iter_proxy_names_itself_where_it_is_called(recording):
