@@ -157,8 +157,7 @@ bool dw_py_task_name(PyObject *handle, dw_py_copier *copy, struct dw_py_task_nam
     if (!task)
         return false;
     name->is_given = copy_text(pointer_at(task, known.name, copy), copy, name) && !is_default(name);
-    if (!name->is_given &&
-        !copy_function_name(pointer_at(task, known.coroutine, copy), copy, name))
+    if (!name->is_given && !copy_function_name(pointer_at(task, known.coroutine, copy), copy, name))
         name->length = 0;
     return true;
 }

@@ -37,7 +37,7 @@ struct sample {
     const struct dw_native_view *view;
     uint64_t *tokens;
     uint32_t count, python_count, segment_count, pending_count, native_count;
-    uint32_t last_id; /* the number of last_code */
+    uint32_t last_id;  /* the number of last_code */
     uint32_t new_task; /* the number of memory->task, which has to be described; 0: none */
     const PyCodeObject *last_code;
     uint32_t state, flags;

@@ -102,8 +102,7 @@ static int describe(struct dw_sample_places *places, const struct dw_code_record
 static bool ends_in(struct dw_code_text text, const uint8_t *bytes, const char *end)
 {
     size_t size = strlen(end);
-    return text.width == 1 && text.length >= size &&
-           !memcmp(bytes + text.length - size, end, size);
+    return text.width == 1 && text.length >= size && !memcmp(bytes + text.length - size, end, size);
 }
 
 static bool is_of_event_loop(const struct dw_code_record *record)

@@ -2,9 +2,9 @@
 """Programs that do with their signals, files, threads and code what they like, and are sampled."""
 
 import json
-import os
-import subprocess
 
+from ..compiled import compile_library
+from ..measured import assert_between, assert_close, repeated, shares
 from ..sampled import Samples
 
 
@@ -139,10 +139,8 @@ void run(void)
 
 def test_memory_beside_a_stack_goes(tmp_path, python_program):
     """The stack's outermost function has no unwind information, so its caller is looked for."""
-    (tmp_path / "guest.c").write_text(GUEST_STACK)
     flags = ["-O1", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-pthread"]
-    command = [os.environ.get("CC", "cc"), *flags, "-shared", "-fPIC", "guest.c", "-o", "guest.so"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    compile_library(tmp_path, "guest", GUEST_STACK, *flags)
     done = python_program("""
 import ctypes
 import dwell
@@ -170,6 +168,7 @@ dwell.stop()
     assert samples.edges("program.py") == {("<module>", "<genexpr>")}
 
 
+@repeated
 def test_time_in_the_kernel_is_that_of_the_function_that_calls_it(tmp_path, python_program):
     done = python_program("""
 import json, os, time
@@ -195,7 +194,6 @@ print(json.dumps(took))
 """)
     took = json.loads(done.stdout or "null")
     assert took, done.stderr
-    share = 100 * took["reads"] / sum(took.values())
-    found = Samples.of(tmp_path / "x.dwell").shares(["reads", "counts"])["reads"]
-    assert 30 < share < 90
-    assert abs(found - share) < 15
+    truth = shares(took)
+    assert_between(30, truth["reads"], 90)
+    assert_close(Samples.of(tmp_path / "x.dwell").shares(list(took)), truth, within=15)
