@@ -29,8 +29,8 @@ print(json.dumps((len(ticks), took, process_took)))
 """)
     assert done.returncode == 0, done.stderr
     ticks, took, process_took = json.loads(done.stdout)
-    asked = process_took / 0.02  # the clock is coarse, and ours are 5000
-    assert asked / 2 <= ticks <= asked * 2
+    asked = process_took / 0.02
+    assert asked / 5 <= ticks <= asked * 2  # of a coarse clock; ours are 5000
     assert_between(0.8 * took, Samples.of(tmp_path / "x.dwell").weight_ns / 1e9, 1.1 * took)
 
 
