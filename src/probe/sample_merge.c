@@ -39,4 +39,6 @@ void dw_merge_run(struct dw_merge *merge)
     }
     while (segment < last)
         put_segment(merge, &at, segment++);
+    if (!merge->count)
+        dw_merge_put(merge, DW_TOKEN(DW_TOKEN_MARK, (uint64_t)DW_MARK_UNKNOWN));
 }

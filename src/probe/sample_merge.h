@@ -21,6 +21,7 @@ struct dw_merge {
 };
 
 void dw_merge_put(struct dw_merge *merge, uint64_t token);
+/* A stack of which nothing is known is a mark that says so. */
 void dw_merge_run(struct dw_merge *merge);
 
 #endif
