@@ -16,7 +16,7 @@ import pytest
 
 from dwell.calls import Profile
 
-from ..measured import Near, repeated
+from ..measured import Near, assert_between, repeated
 
 
 def stats_of(profile):
@@ -424,6 +424,7 @@ def test_memory_of_many_paths():
     assert stats_of(p)["f0"][1] == 333
 
 
+@repeated
 def test_calibration_takes_the_cost_of_measuring_out():
     def small():
         pass
@@ -445,8 +446,8 @@ def test_calibration_takes_the_cost_of_measuring_out():
     plain = min(plainly() for _ in range(7))
     measured = min(profiled() for _ in range(7))
     calibrated = min(profiled(calibrated=True) for _ in range(7))
-    assert calibrated < measured
-    assert abs(calibrated - plain) < abs(measured - plain)
+    assert_between(0, calibrated, measured)
+    assert_between(-1, abs(calibrated - plain), abs(measured - plain))
 
 
 def test_overhead_is_estimated():
@@ -517,11 +518,13 @@ def test_suspensions_are_near_the_sleeps():
         await asyncio.gather(*(job() for _ in range(1000)))
 
     p = profile()
+    began = time.perf_counter()
     with p:
         asyncio.run(main())
+    took = time.perf_counter() - began
     (resumes, seconds) = {key[2]: value for key, value in p.suspensions().items()}["job"]
     assert resumes == 1000
-    assert 19.9 < seconds < 120
+    assert 19.9 < seconds < 1000 * took
 
 
 def test_another_profiler_does_not_spoil_print_stats(capsys):
