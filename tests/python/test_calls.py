@@ -233,14 +233,16 @@ def test_a_thousand_tasks():
         await asyncio.gather(*(job() for _ in range(1000)))
 
     p = profile()
+    began = time.perf_counter()
     p.enable()
     asyncio.run(main())
     p.disable()
+    took = time.perf_counter() - began
     stats = stats_of(p)
     assert stats["job"][:2] == (1000, 1000)
     assert stats["main"][:2] == (1, 1)
     assert stats["spin"][:2] == (1000, 1000)
-    assert stats["job"][3] < 1.0
+    assert stats["job"][3] <= took  # without the sleeps, which are ten seconds
 
 
 def test_enabled_in_one_function_and_disabled_in_another():
