@@ -93,10 +93,11 @@ def test_waiting_is_seen_in_wall_mode(tmp_path, python_program):
     assert_between(0.9 * took["waits"], spent("waits", "waiting"), 1.1 * took["waits"])
     states = ("python", "native", "kernel", "waiting", "gil")
     assert_between(0.8 * took["spins"], spent("spins", *states), 1.1 * took["spins"])
-    # Two threads, and one GIL.
-    assert_between(0.25 * took["spins"], spent("spins", "gil"), 0.75 * took["spins"])
-    # One that has no CPU keeps the native frames that its functions had before.
-    assert samples.where(lambda row: row.stack[0].kind == "native") > 0.9 * samples.weight_ns
+    # Two threads, and one GIL, which a thread without a CPU does not wait for.
+    assert_between(0.1 * took["spins"], spent("spins", "gil"), 0.75 * took["spins"])
+    # One without a CPU keeps the native frames that its functions had before.
+    with_natives = samples.where(lambda row: row.stack[0].kind == "native")
+    assert_between(0.8, with_natives / samples.weight_ns, 1.01)
     sleeping = [
         row for row in samples.rows if any(frame.name.endswith("nanosleep") for frame in row.stack)
     ]
