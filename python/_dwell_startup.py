@@ -33,7 +33,7 @@ def start() -> None:
 
 
 def _start(options: list[str], log_file: str) -> None:
-    from dwell import _core, _process
+    from dwell import _process
 
     _process.describe()
     for probe, start_probe in _PROBES.items():
