@@ -19,6 +19,7 @@
 #define SLACK_BYTES 1024u          /* for calls to come */
 #define MAX_GROWTH_BYTES 8192u
 #define LOOKS 3
+#define MAX_PARTS (4 + DW_LIVE_ROUNDS * (DW_LIVE_AREAS + 2)) /* of one system call */
 #define CFRAME_BYTES 16u
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
@@ -52,18 +53,16 @@ int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *p
                                    offsets->thread_native_id);
     reader->thread_end = 8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter),
                                     offsets->thread_native_id);
-    for (int i = 0; i < 2; i++)
-        reader->copies[i] = malloc(COPY_BYTES);
+    reader->copies = malloc(DW_LIVE_ROUNDS * (size_t)COPY_BYTES);
     int error = dw_stack_reader_init(&reader->walker, python, max_depth);
     if (!error)
         error = dw_raw_stack_init(&reader->spare, max_depth);
-    return reader->copies[0] && reader->copies[1] ? error : DW_ERR_MEMORY;
+    return reader->copies ? error : DW_ERR_MEMORY;
 }
 
 void dw_live_reader_release(struct dw_live_reader *reader)
 {
-    for (int i = 0; i < 2; i++)
-        free(reader->copies[i]);
+    free(reader->copies);
     dw_stack_reader_release(&reader->walker);
     dw_raw_stack_release(&reader->spare);
     *reader = (struct dw_live_reader){0};
@@ -71,7 +70,7 @@ void dw_live_reader_release(struct dw_live_reader *reader)
 
 /* One system call, being put together. */
 struct request {
-    struct iovec local[2 * DW_LIVE_AREAS + 8], remote[2 * DW_LIVE_AREAS + 8];
+    struct iovec local[MAX_PARTS], remote[MAX_PARTS];
     unsigned long count;
     size_t size;
 };
@@ -87,9 +86,22 @@ static void ask(struct request *request, uint64_t address, void *to, size_t size
 struct look {
     uint8_t thread[MAX_THREAD_BYTES];
     uint8_t cframe[CFRAME_BYTES];
-    uint64_t frame_after;
+    struct {
+        uint64_t thread_frame, frame; /* after the copy of the frames */
+    } rounds[DW_LIVE_ROUNDS];
     uint8_t gil[GIL_BYTES];
 };
+
+static uint8_t *copy_of(const struct dw_live_reader *reader, uint32_t round)
+{
+    return reader->copies + round * (size_t)COPY_BYTES;
+}
+
+static uint64_t field_of(const struct dw_live_reader *reader, const struct look *look,
+                         uint32_t offset)
+{
+    return dw_u64_at(look->thread, offset - reader->thread_start);
+}
 
 static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
                           struct request *request)
@@ -102,21 +114,23 @@ static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
 }
 
 static bool take_look(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                      bool twice, struct look *look)
+                      uint32_t rounds, struct look *look)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     struct request request = {.count = 0};
-    uint64_t frame_at = thread->state + offsets->thread_frame;
+    uint64_t thread_frame_at = thread->state + offsets->thread_frame, frame_at = thread_frame_at;
     ask(&request, thread->state + reader->thread_start, look->thread,
         reader->thread_end - reader->thread_start);
     if (thread->cframe) {
         frame_at = thread->cframe + offsets->cframe_frame;
         ask(&request, thread->cframe, look->cframe, CFRAME_BYTES);
     }
-    ask_for_areas(thread, reader->copies[0], &request);
-    if (twice)
-        ask_for_areas(thread, reader->copies[1], &request);
-    ask(&request, frame_at, &look->frame_after, sizeof look->frame_after);
+    for (uint32_t i = 0; i < rounds; i++) {
+        ask_for_areas(thread, copy_of(reader, i), &request);
+        ask(&request, frame_at, &look->rounds[i].frame, 8);
+        if (rounds > 1)
+            ask(&request, thread_frame_at, &look->rounds[i].thread_frame, 8);
+    }
     ask(&request, thread->gil + gil_start(offsets), look->gil, GIL_BYTES);
     ssize_t got = process_vm_readv(reader->python->target->pid, request.local, request.count,
                                    request.remote, request.count, 0);
@@ -166,15 +180,16 @@ static bool walk(const struct dw_live_reader *reader, const struct dw_live_threa
 }
 
 /* A frame that runs has no callee: whatever the chain has inside of it has returned already. */
-static void drop_returned(struct dw_raw_stack *stack)
+static bool drop_returned(struct dw_raw_stack *stack)
 {
     for (uint32_t i = stack->count; i-- > 1;) {
         if (!stack->frames[i].runs || stack->frames[i - 1].is_entry)
             continue;
         stack->count -= i;
         memmove(stack->frames, stack->frames + i, stack->count * sizeof *stack->frames);
-        return;
+        return true;
     }
+    return false;
 }
 
 static void swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
@@ -189,12 +204,12 @@ static void swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
 static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
                        uint64_t before, uint64_t after, struct dw_raw_stack *stack)
 {
-    bool good = walk(reader, thread, reader->copies[0], before, stack);
+    bool good = walk(reader, thread, copy_of(reader, 0), before, stack);
     if (good)
         drop_returned(stack);
     if (before == after || (good && stack->count && stack->frames[0].runs))
         return good;
-    if (!walk(reader, thread, reader->copies[0], after, &reader->spare))
+    if (!walk(reader, thread, copy_of(reader, 0), after, &reader->spare))
         return good;
     drop_returned(&reader->spare);
     if (!good || (reader->spare.count && reader->spare.frames[0].runs))
@@ -218,13 +233,30 @@ static bool agree(const struct dw_raw_stack *a, const struct dw_raw_stack *b)
     return true;
 }
 
-static bool is_confirmed(struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                         uint64_t after, const struct dw_raw_stack *stack)
+/* Before 3.14 a frame that returned has put its stack away, which one that is innermost only
+ * does for the moment of a call. */
+static bool is_innermost(const struct dw_py_offsets *offsets, const struct dw_raw_stack *stack)
 {
-    if (!walk(reader, thread, reader->copies[1], after, &reader->spare))
-        return false;
-    drop_returned(&reader->spare);
-    return agree(stack, &reader->spare);
+    return !stack->count || offsets->saved_is_pointer || stack->frames[0].runs;
+}
+
+/* Whether all copies have the stack, and the thread was in its innermost frame around each. A
+ * single one may have a caller just before or after the call: programs do the same again and
+ * again, but not at the pace of the copies. */
+static bool find_sure_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                            const struct look *look, uint64_t frame, struct dw_raw_stack *stack)
+{
+    uint64_t thread_frame = field_of(reader, look, reader->python->offsets.thread_frame);
+    for (uint32_t i = 0; i < DW_LIVE_ROUNDS; i++) {
+        struct dw_raw_stack *found = i ? &reader->spare : stack;
+        if (look->rounds[i].thread_frame != thread_frame ||
+            (frame && look->rounds[i].frame != frame) ||
+            !walk(reader, thread, copy_of(reader, i), frame, found) ||
+            !is_innermost(&reader->python->offsets, found) || drop_returned(found) ||
+            !agree(stack, found))
+            return false;
+    }
+    return true;
 }
 
 /* Makes the area reach from `start` to `end`, if it is near. Frames of calls come from above;
@@ -347,12 +379,6 @@ static void adapt(struct dw_live_reader *reader, struct dw_live_thread *thread, 
         learn_areas(reader, thread, frame);
 }
 
-static uint64_t field_of(const struct dw_live_reader *reader, const struct look *look,
-                         uint32_t offset)
-{
-    return dw_u64_at(look->thread, offset - reader->thread_start);
-}
-
 static bool is_still_there(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
                            const struct look *look)
 {
@@ -370,15 +396,17 @@ static uint64_t gil_holder(const struct dw_live_reader *reader, const struct loo
                : 0;
 }
 
-/* Deep stacks take several system calls: they count when two readings agree. */
+/* Deep stacks take several system calls: they count when readings agree. */
 static enum dw_live_result read_deep(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                     struct dw_raw_stack *stack)
+                                     bool sure, struct dw_raw_stack *stack)
 {
-    dw_stack_read(&reader->walker, thread->state, stack);
-    dw_stack_read(&reader->walker, thread->state, &reader->spare);
-    if (stack->state == DW_STACK_BROKEN || reader->spare.state == DW_STACK_BROKEN ||
-        !agree(stack, &reader->spare))
-        return DW_LIVE_AGAIN;
+    for (uint32_t i = 0; i < (sure ? DW_LIVE_ROUNDS : 2); i++) {
+        struct dw_raw_stack *found = i ? &reader->spare : stack;
+        dw_stack_read(&reader->walker, thread->state, found);
+        if (found->state == DW_STACK_BROKEN || !agree(stack, found) ||
+            (sure && !is_innermost(&reader->python->offsets, found)))
+            return DW_LIVE_AGAIN;
+    }
     thread->is_deep = thread->known = stack->count > 100;
     return DW_LIVE_GOOD;
 }
@@ -408,7 +436,7 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
             return DW_LIVE_GONE;
         learn_areas(reader, thread, frame);
     }
-    if (!take_look(reader, thread, sure, &look)) {
+    if (!take_look(reader, thread, sure ? DW_LIVE_ROUNDS : 1, &look)) {
         thread->known = false;
         thread->area_count = 0; /* some of it is not there any more */
         return DW_LIVE_AGAIN;
@@ -417,15 +445,15 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     if (thread->is_deep)
-        return read_deep(reader, thread, stack);
+        return read_deep(reader, thread, sure, stack);
     if (!find_innermost(reader, thread, &look, &frame))
         return DW_LIVE_AGAIN;
-    if (!find_stack(reader, thread, frame, frame ? look.frame_after : 0, stack)) {
+    if (!find_stack(reader, thread, frame, frame ? look.rounds[0].frame : 0, stack)) {
         adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;
     }
-    return !sure || is_confirmed(reader, thread, look.frame_after, stack) ? DW_LIVE_GOOD
-                                                                          : DW_LIVE_AGAIN;
+    return !sure || find_sure_stack(reader, thread, &look, frame, stack) ? DW_LIVE_GOOD
+                                                                         : DW_LIVE_AGAIN;
 }
 
 /* When the stack has grown out of what was copied, the next copy has it. */
@@ -446,7 +474,7 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
     thread->area_count = 0;
     thread->cframe = 0;
     thread->known = false;
-    if (!take_look(reader, thread, false, &look) || !is_still_there(reader, thread, &look))
+    if (!take_look(reader, thread, 1, &look) || !is_still_there(reader, thread, &look))
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);

@@ -9,6 +9,7 @@
 #include "attach/stack.h"
 
 #define DW_LIVE_AREAS 16
+#define DW_LIVE_ROUNDS 4 /* copies of all frames that must agree for a stack to be sure */
 
 /* Memory that holds frames. */
 struct dw_live_area {
@@ -31,7 +32,7 @@ struct dw_live_reader {
     const struct dw_python *python;
     struct dw_stack_reader walker;
     struct dw_raw_stack spare;
-    uint8_t *copies[2];                /* owned */
+    uint8_t *copies;                   /* owned */
     uint32_t thread_start, thread_end; /* the part of a thread state that is read */
 };
 
@@ -48,8 +49,8 @@ struct dw_live_look {
 int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *python,
                         uint32_t max_depth);
 void dw_live_reader_release(struct dw_live_reader *reader);
-/* With `sure`, everything is copied twice and must be the same, but for the place in the
- * innermost function. Without, the copy is nearly always that of one moment, and stacks that
+/* With `sure`, everything is copied DW_LIVE_ROUNDS times in a row and must be the same, but for
+ * the place in the innermost function. Without, the copy is nearly always that of one moment, and stacks that
  * change fast are as likely to be read as others. */
 enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
                                  bool sure, struct dw_raw_stack *stack, struct dw_live_look *look);
