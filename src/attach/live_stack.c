@@ -199,6 +199,38 @@ static void swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
     *b = held;
 }
 
+/* Takes the stack that ends in that frame if the frame runs and it is the deeper one. */
+static void try_deeper(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                       uint64_t address, const uint8_t *bytes, struct dw_raw_stack *stack)
+{
+    if (dw_raw_frame_runs(&reader->python->offsets, bytes) &&
+        walk(reader, thread, copy_of(reader, 0), address, &reader->spare) &&
+        !drop_returned(&reader->spare) && reader->spare.count > stack->count)
+        swap(stack, &reader->spare);
+}
+
+/* What was called after the innermost frame was read, and before the copy: before 3.14, a frame
+ * of the copy that runs and has its callers there is live. It lies above those callers that are
+ * in the main area, or is a generator's. Without this, short functions would hardly be seen. */
+static void find_deeper(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                        struct dw_raw_stack *stack)
+{
+    const struct dw_live_area *main = &thread->areas[0];
+    uint32_t frame_size = reader->python->offsets.frame_size;
+    const uint8_t *copy = copy_of(reader, 0);
+    uint64_t start = main->start;
+    for (uint32_t i = 0; i < stack->count && start == main->start; i++)
+        if (stack->frames[i].address >= main->start && stack->frames[i].address < main->end)
+            start = stack->frames[i].address;
+    for (uint64_t at = start; at + frame_size <= main->end; at += 8)
+        try_deeper(reader, thread, at, copy + (at - main->start), stack);
+    for (uint32_t i = 0; i < thread->area_count; i++) {
+        if (i && !thread->areas[i].is_internal)
+            try_deeper(reader, thread, thread->areas[i].start, copy, stack);
+        copy += thread->areas[i].end - thread->areas[i].start;
+    }
+}
+
 /* The stack at the moment of the copy. The innermost frame was read a little before and again
  * a little after it; the one that was live and innermost at that moment is the better one. */
 static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
@@ -207,6 +239,8 @@ static bool find_stack(struct dw_live_reader *reader, const struct dw_live_threa
     bool good = walk(reader, thread, copy_of(reader, 0), before, stack);
     if (good)
         drop_returned(stack);
+    if (good && stack->count && !reader->python->offsets.saved_is_pointer)
+        find_deeper(reader, thread, stack);
     if (before == after || (good && stack->count && stack->frames[0].runs))
         return good;
     if (!walk(reader, thread, copy_of(reader, 0), after, &reader->spare))

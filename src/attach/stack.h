@@ -47,6 +47,8 @@ void dw_stack_reader_release(struct dw_stack_reader *reader);
  * cannot be one. A frame without code is one that only the interpreter knows. */
 bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
                         struct dw_raw_frame *frame, uint64_t *previous);
+/* Whether it executes itself. */
+bool dw_raw_frame_runs(const struct dw_py_offsets *offsets, const uint8_t *bytes);
 /* Appends it, or notes that what was appended last was called by C code. */
 void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame);
 
