@@ -231,6 +231,27 @@ static void find_deeper(struct dw_live_reader *reader, const struct dw_live_thre
     }
 }
 
+/* A frame that waits for what it called, though nothing above it runs: its callee returned while
+ * it was copied, and lies right above it. */
+static void find_callee(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                        struct dw_raw_stack *stack)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    const struct dw_live_area *main = &thread->areas[0];
+    uint64_t caller = stack->frames[0].address;
+    if (stack->frames[0].runs || caller < main->start || caller >= main->end)
+        return;
+    for (uint64_t at = caller + offsets->frame_size; at + offsets->frame_size <= main->end; at += 8) {
+        const uint8_t *bytes = copy_of(reader, 0) + (at - main->start);
+        if (dw_u64_at(bytes, offsets->frame_previous) != caller)
+            continue;
+        if (walk(reader, thread, copy_of(reader, 0), at, &reader->spare) &&
+            !drop_returned(&reader->spare) && reader->spare.count == stack->count + 1)
+            swap(stack, &reader->spare);
+        return;
+    }
+}
+
 /* The stack at the moment of the copy. The innermost frame was read a little before and again
  * a little after it; the one that was live and innermost at that moment is the better one. */
 static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
@@ -239,8 +260,10 @@ static bool find_stack(struct dw_live_reader *reader, const struct dw_live_threa
     bool good = walk(reader, thread, copy_of(reader, 0), before, stack);
     if (good)
         drop_returned(stack);
-    if (good && stack->count && !reader->python->offsets.saved_is_pointer)
+    if (good && stack->count && !reader->python->offsets.saved_is_pointer) {
         find_deeper(reader, thread, stack);
+        find_callee(reader, thread, stack);
+    }
     if (before == after || (good && stack->count && stack->frames[0].runs))
         return good;
     if (!walk(reader, thread, copy_of(reader, 0), after, &reader->spare))
@@ -480,14 +503,15 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     found->gil_holder = gil_holder(reader, &look);
     if (thread->is_deep)
         return read_deep(reader, thread, sure, stack);
-    if (!find_innermost(reader, thread, &look, &frame))
-        return DW_LIVE_AGAIN;
+    bool is_known = find_innermost(reader, thread, &look, &frame);
     if (!find_stack(reader, thread, frame, frame ? look.rounds[0].frame : 0, stack)) {
-        adapt(reader, thread, frame);
+        if (is_known)
+            adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;
     }
-    return !sure || find_sure_stack(reader, thread, &look, frame, stack) ? DW_LIVE_GOOD
-                                                                         : DW_LIVE_AGAIN;
+    bool is_good = sure ? is_known && find_sure_stack(reader, thread, &look, frame, stack)
+                        : is_known || (stack->count && stack->frames[0].runs);
+    return is_good ? DW_LIVE_GOOD : DW_LIVE_AGAIN;
 }
 
 /* When the stack has grown out of what was copied, the next copy has it. */
