@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from .attached import Attached
+
+Attach = Callable[..., Attached]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
@@ -64,3 +67,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return process
 
         yield run
+
+
+@pytest.fixture
+def attach(tmp_path: Path, dwell_program: str) -> Attach:
+    """Begins to record a process."""
+
+    def begin(process: "subprocess.Popen[str]", *options: str, name: str = "out") -> Attached:
+        return Attached(dwell_program, process.pid, tmp_path / f"{name}.dwell", options)
+
+    return begin
