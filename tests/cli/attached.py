@@ -25,18 +25,13 @@ class Attached:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.wait_until_larger_than(0)
-
-    def wait_until_larger_than(self, size: int) -> None:
-        while self.size() <= size and self.process.poll() is None:
+        while not (path.exists() and path.stat().st_size) and self.process.poll() is None:
             time.sleep(0.001)
 
-    def size(self) -> int:
-        return self.path.stat().st_size if self.path.exists() else 0
-
     def wait_for_samples(self) -> None:
-        """Until some are in the file, which has no more than its head before."""
-        self.wait_until_larger_than(self.size())
+        """Until some are in the file."""
+        while not self.stacks() and self.process.poll() is None:
+            time.sleep(0.01)
 
     def starved(self) -> float:
         """The share of its time that the recorder waited for a CPU, as the kernel counts it."""

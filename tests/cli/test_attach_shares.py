@@ -206,7 +206,7 @@ def test_threads_that_want_the_gil_wait_for_it(start: Start, attach: Attach):
     assert match
     held, waited = float(match[1]), float(match[2])
     assert 20 < held < 30, attached.summary()  # one of four threads has it
-    assert 35 < waited < 55, attached.summary()  # two of four want it
+    assert 25 < waited < 55, attached.summary()  # two of four want it
 
 
 def test_sixteen_threads(start: Start, attach: Attach):
