@@ -6,24 +6,18 @@
 #include "attach/live_stack.h"
 
 #include "attach/field.h"
+#include "attach/live_areas.h"
 #include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#define PAGE_BYTES 4096u
-#define COPY_BYTES (128u << 10)
-#define MAX_GAP_BYTES 4096u        /* between frames that are read in one go */
-#define MAX_STACK_GAP_BYTES 16384u /* the same on the C stack */
-#define SLACK_BYTES 1024u          /* for calls to come */
-#define MAX_GROWTH_BYTES 8192u
 #define LOOKS 3
-#define MAX_PARTS (4 + DW_LIVE_ROUNDS * (DW_LIVE_AREAS + 2)) /* of one system call */
+#define MAX_PARTS (5 + DW_LIVE_ROUNDS * (DW_LIVE_AREAS + 2)) /* of one system call */
 #define CFRAME_BYTES 16u
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
-#define MAX_FRAME_BYTES 512u   /* the same */
 #define GIL_BYTES 24u
 #define GENERATOR_OWNER 1
 
@@ -53,7 +47,7 @@ int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *p
                                    offsets->thread_native_id);
     reader->thread_end = 8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter),
                                     offsets->thread_native_id);
-    reader->copies = malloc(DW_LIVE_ROUNDS * (size_t)COPY_BYTES);
+    reader->copies = malloc(DW_LIVE_ROUNDS * (size_t)DW_LIVE_COPY_BYTES);
     int error = dw_stack_reader_init(&reader->walker, python, max_depth);
     if (!error)
         error = dw_raw_stack_init(&reader->spare, max_depth);
@@ -94,7 +88,7 @@ struct look {
 
 static uint8_t *copy_of(const struct dw_live_reader *reader, uint32_t round)
 {
-    return reader->copies + round * (size_t)COPY_BYTES;
+    return reader->copies + round * (size_t)DW_LIVE_COPY_BYTES;
 }
 
 static uint64_t field_of(const struct dw_live_reader *reader, const struct look *look,
@@ -113,8 +107,9 @@ static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
     }
 }
 
+/* The code comes last, since it may be gone, and the rest is good without. */
 static bool take_look(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                      uint32_t rounds, struct look *look)
+                      uint32_t rounds, struct look *look, struct dw_live_look *found)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     struct request request = {.count = 0};
@@ -132,9 +127,13 @@ static bool take_look(const struct dw_live_reader *reader, const struct dw_live_
             ask(&request, thread_frame_at, &look->rounds[i].thread_frame, 8);
     }
     ask(&request, thread->gil + gil_start(offsets), look->gil, GIL_BYTES);
+    size_t needed = request.size;
+    if (thread->code)
+        ask(&request, thread->code, found->code_head, offsets->code_bytecode);
     ssize_t got = process_vm_readv(reader->python->target->pid, request.local, request.count,
                                    request.remote, request.count, 0);
-    return got == (ssize_t)request.size;
+    found->code = got == (ssize_t)request.size ? thread->code : 0;
+    return got >= (ssize_t)needed;
 }
 
 static const uint8_t *find_copy(const struct dw_live_thread *thread, const uint8_t *copy,
@@ -171,7 +170,7 @@ static bool walk(const struct dw_live_reader *reader, const struct dw_live_threa
         struct dw_raw_frame frame;
         const uint8_t *bytes =
             address % 8 ? NULL : find_copy(thread, copy, address, offsets->frame_size);
-        if (!bytes || steps > COPY_BYTES / offsets->frame_size ||
+        if (!bytes || steps > DW_LIVE_COPY_BYTES / offsets->frame_size ||
             !dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
             return false;
         dw_raw_stack_add(stack, &frame);
@@ -241,7 +240,8 @@ static void find_callee(struct dw_live_reader *reader, const struct dw_live_thre
     uint64_t caller = stack->frames[0].address;
     if (stack->frames[0].runs || caller < main->start || caller >= main->end)
         return;
-    for (uint64_t at = caller + offsets->frame_size; at + offsets->frame_size <= main->end; at += 8) {
+    for (uint64_t at = caller + offsets->frame_size; at + offsets->frame_size <= main->end;
+         at += 8) {
         const uint8_t *bytes = copy_of(reader, 0) + (at - main->start);
         if (dw_u64_at(bytes, offsets->frame_previous) != caller)
             continue;
@@ -316,99 +316,6 @@ static bool find_sure_stack(struct dw_live_reader *reader, const struct dw_live_
     return true;
 }
 
-/* Makes the area reach from `start` to `end`, if it is near. Frames of calls come from above;
- * those on the C stack, which are of the interpreter itself, from anywhere on it. */
-static bool stretch(struct dw_live_area *area, uint64_t start, uint64_t end, bool is_internal)
-{
-    bool is_below = start < area->start && area->start - start <= MAX_GAP_BYTES;
-    bool is_above = is_internal && end > area->end && end - area->end <= MAX_STACK_GAP_BYTES;
-    if (is_below)
-        area->start = start;
-    if (is_above)
-        area->end = end;
-    return is_below || is_above || (start >= area->start && end <= area->end);
-}
-
-/* Joins the frame to the areas; false when there are too many. */
-static bool add_to_areas(struct dw_live_thread *thread, uint64_t start, uint64_t end,
-                         bool is_internal)
-{
-    for (uint32_t i = 0; i < thread->area_count; i++)
-        if (thread->areas[i].is_internal == is_internal &&
-            stretch(&thread->areas[i], start, end, is_internal))
-            return true;
-    if (thread->area_count == DW_LIVE_AREAS)
-        return false;
-    thread->areas[thread->area_count++] = (struct dw_live_area){start, end, is_internal};
-    return true;
-}
-
-/* The page that is in use is there to its end. */
-static uint64_t with_slack(uint64_t end)
-{
-    uint64_t page_end = (end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-    return end + SLACK_BYTES < page_end ? end + SLACK_BYTES : page_end;
-}
-
-static size_t sum_of_areas(const struct dw_live_thread *thread)
-{
-    size_t sum = 0;
-    for (uint32_t i = 0; i < thread->area_count; i++)
-        sum += (size_t)(thread->areas[i].end - thread->areas[i].start);
-    return sum;
-}
-
-/* The area that grows and shrinks with calls comes first, with room for more. */
-static void put_main_first(struct dw_live_thread *thread, uint64_t frame)
-{
-    for (uint32_t i = 0; i < thread->area_count; i++) {
-        struct dw_live_area area = thread->areas[i];
-        if (frame < area.start || frame >= area.end)
-            continue;
-        thread->areas[i] = thread->areas[0];
-        area.end = with_slack(area.end);
-        thread->areas[0] = area;
-    }
-}
-
-static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                         uint64_t address, uint64_t *first_of_thread)
-{
-    const struct dw_py_offsets *offsets = &reader->python->offsets;
-    uint8_t bytes[MAX_FRAME_BYTES];
-    for (uint32_t i = 0; address && i <= reader->spare.capacity; i++) {
-        struct dw_raw_frame frame;
-        uint64_t start = address;
-        if (dw_target_read(reader->python->target, address, bytes, offsets->frame_size) ||
-            !dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
-            return false;
-        if (frame.code && !frame.owner && !*first_of_thread)
-            *first_of_thread = start;
-        if (!add_to_areas(thread, start, start + offsets->frame_size, !frame.code) ||
-            sum_of_areas(thread) > COPY_BYTES / 2) {
-            thread->area_count = 0;
-            thread->is_deep = true;
-            return true;
-        }
-    }
-    return true;
-}
-
-/* Walks frame by frame, each by a system call, and keeps where they were, beside what is known:
- * a thread comes back to where it was, and what is missed because it is not copied is missed
- * again and again. */
-static void learn_areas(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                        uint64_t address)
-{
-    bool had_areas = thread->area_count != 0;
-    uint64_t first_of_thread = 0;
-    thread->is_deep = false;
-    thread->known = learn_frames(reader, thread, address, &first_of_thread);
-    if (thread->is_deep && had_areas)
-        return learn_areas(reader, thread, address); /* all of them were too many */
-    put_main_first(thread, first_of_thread);
-}
-
 /* Where the innermost frame is now. */
 static bool read_innermost(struct dw_live_reader *reader, struct dw_live_thread *thread,
                            uint64_t *frame)
@@ -421,19 +328,6 @@ static bool read_innermost(struct dw_live_reader *reader, struct dw_live_thread 
         return true;
     thread->cframe = *frame;
     return !*frame || !dw_target_read_u64(target, *frame + offsets->cframe_frame, frame);
-}
-
-/* The first area grows with the stack; everything else is learnt anew. */
-static void adapt(struct dw_live_reader *reader, struct dw_live_thread *thread, uint64_t frame)
-{
-    struct dw_live_area *main = &thread->areas[0];
-    uint64_t end = frame + reader->python->offsets.frame_size;
-    if (thread->known && thread->area_count && frame >= main->end - SLACK_BYTES &&
-        frame < main->end + MAX_GROWTH_BYTES && end > main->end &&
-        sum_of_areas(thread) < COPY_BYTES / 2)
-        main->end = with_slack(end);
-    else
-        learn_areas(reader, thread, frame);
 }
 
 static bool is_still_there(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
@@ -491,9 +385,9 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     if (!thread->known) {
         if (!read_innermost(reader, thread, &frame))
             return DW_LIVE_GONE;
-        learn_areas(reader, thread, frame);
+        dw_live_areas_learn(reader, thread, frame);
     }
-    if (!take_look(reader, thread, sure ? DW_LIVE_ROUNDS : 1, &look)) {
+    if (!take_look(reader, thread, sure ? DW_LIVE_ROUNDS : 1, &look, found)) {
         thread->known = false;
         thread->area_count = 0; /* some of it is not there any more */
         return DW_LIVE_AGAIN;
@@ -506,7 +400,7 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     bool is_known = find_innermost(reader, thread, &look, &frame);
     if (!find_stack(reader, thread, frame, frame ? look.rounds[0].frame : 0, stack)) {
         if (is_known)
-            adapt(reader, thread, frame);
+            dw_live_areas_adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;
     }
     bool is_good = sure ? is_known && find_sure_stack(reader, thread, &look, frame, stack)
@@ -521,6 +415,8 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
     enum dw_live_result result = DW_LIVE_AGAIN;
     for (int i = 0; i < LOOKS && result == DW_LIVE_AGAIN; i++)
         result = look_once(reader, thread, sure, stack, found);
+    if (result == DW_LIVE_GOOD)
+        thread->code = stack->count ? stack->frames[0].code : 0;
     return result;
 }
 
@@ -530,9 +426,9 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
 {
     struct look look;
     thread->area_count = 0;
-    thread->cframe = 0;
+    thread->cframe = thread->code = 0;
     thread->known = false;
-    if (!take_look(reader, thread, 1, &look) || !is_still_there(reader, thread, &look))
+    if (!take_look(reader, thread, 1, &look, found) || !is_still_there(reader, thread, &look))
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);

@@ -29,8 +29,11 @@ class Attached:
             time.sleep(0.001)
 
     def wait_for_samples(self) -> None:
-        """Until some are in the file."""
-        while not self.stacks() and self.process.poll() is None:
+        """Until some are in the file, which cannot be read at all before it has its head."""
+        command = [self.program, "export", str(self.path), "--to", "collapsed"]
+        while self.process.poll() is None:
+            if subprocess.run(command, capture_output=True).stdout:
+                return
             time.sleep(0.01)
 
     def starved(self) -> float:

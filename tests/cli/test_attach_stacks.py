@@ -74,6 +74,29 @@ def test_functions_that_are_not_the_very_shortest_are_seen(start: Start, attach:
     assert {"leaf_1", "leaf_2"} <= innermost
 
 
+@pytest.mark.parametrize("rate", ["10000", "max"])
+def test_function_at_the_address_of_another_one_is_not_taken_for_it(
+    start: Start, attach: Attach, rate: str
+):
+    process = start(
+        "made = {}\n"
+        "def run_first(): made['name']()\n"
+        "def run_other(): made['name']()\n"
+        "print('ready', flush=True)\n"
+        "while True:\n"
+        "    for name, run in ('first', run_first), ('other', run_other):\n"
+        "        exec(f'def {name}():\\n for _ in range(2000): pass', made)\n"
+        "        made['name'] = made.pop(name)\n"
+        "        run()\n"
+        "        del made['name']\n",
+        sleeps=False,
+    )
+    attached = attach(process, "--rate", rate, "--duration", "2").wait()
+    functions = [[name for name, _ in stack] for stack in attached.stacks()]
+    made = {tuple(names[-2:]) for names in functions if names[-1] in ("first", "other")}
+    assert made == {("run_first", "first"), ("run_other", "other")}
+
+
 def test_code_at_an_address_that_was_used_before_has_its_own_name(start: Start, attach: Attach):
     process = start(
         "print('ready', flush=True)\n"
