@@ -68,7 +68,12 @@ static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thr
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     uint8_t bytes[MAX_FRAME_BYTES];
+    uint64_t marked = 0;
     for (uint32_t i = 0; address && i <= reader->spare.capacity; i++) {
+        if (address == marked)
+            return false; /* it changed, and leads back to where it was */
+        if (!(i & (i - 1)))
+            marked = address;
         struct dw_raw_frame frame;
         uint64_t start = address;
         if (dw_target_read(reader->python->target, address, bytes, offsets->frame_size) ||

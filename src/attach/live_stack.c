@@ -122,7 +122,8 @@ static bool take_look(const struct dw_live_reader *reader, const struct dw_live_
     }
     for (uint32_t i = 0; i < rounds; i++) {
         ask_for_areas(thread, copy_of(reader, i), &request);
-        ask(&request, frame_at, &look->rounds[i].frame, 8);
+        if (rounds > 1 || offsets->saved_is_pointer)
+            ask(&request, frame_at, &look->rounds[i].frame, 8);
         if (rounds > 1)
             ask(&request, thread_frame_at, &look->rounds[i].thread_frame, 8);
     }
@@ -252,18 +253,14 @@ static void find_callee(struct dw_live_reader *reader, const struct dw_live_thre
     }
 }
 
-/* The stack at the moment of the copy. The innermost frame was read a little before and again
- * a little after it; the one that was live and innermost at that moment is the better one. */
-static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                       uint64_t before, uint64_t after, struct dw_raw_stack *stack)
+/* From 3.14 on, frames do not tell that they returned. The innermost one was read a little before
+ * the copy and again a little after it; the one that was live at that moment is the better one. */
+static bool find_around_copy(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                             uint64_t before, uint64_t after, struct dw_raw_stack *stack)
 {
     bool good = walk(reader, thread, copy_of(reader, 0), before, stack);
     if (good)
         drop_returned(stack);
-    if (good && stack->count && !reader->python->offsets.saved_is_pointer) {
-        find_deeper(reader, thread, stack);
-        find_callee(reader, thread, stack);
-    }
     if (before == after || (good && stack->count && stack->frames[0].runs))
         return good;
     if (!walk(reader, thread, copy_of(reader, 0), after, &reader->spare))
@@ -272,6 +269,26 @@ static bool find_stack(struct dw_live_reader *reader, const struct dw_live_threa
     if (!good || (reader->spare.count && reader->spare.frames[0].runs))
         swap(stack, &reader->spare);
     return true;
+}
+
+/* The stack at the moment of the copy. */
+static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                       const struct look *look, uint64_t frame, struct dw_raw_stack *stack)
+{
+    if (reader->python->offsets.saved_is_pointer)
+        return find_around_copy(reader, thread, frame, look->rounds[0].frame, stack);
+    bool good = walk(reader, thread, copy_of(reader, 0), frame, stack);
+    if (!good && !find_copy(thread, copy_of(reader, 0), frame, 1))
+        return false;
+    if (good)
+        drop_returned(stack);
+    else
+        stack->count = 0;
+    if (frame)
+        find_deeper(reader, thread, stack);
+    if (stack->count)
+        find_callee(reader, thread, stack);
+    return good || stack->count;
 }
 
 static bool is_same(const struct dw_raw_frame *a, const struct dw_raw_frame *b)
@@ -398,7 +415,7 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     if (thread->is_deep)
         return read_deep(reader, thread, sure, stack);
     bool is_known = find_innermost(reader, thread, &look, &frame);
-    if (!find_stack(reader, thread, frame, frame ? look.rounds[0].frame : 0, stack)) {
+    if (!find_stack(reader, thread, &look, frame, stack)) {
         if (is_known)
             dw_live_areas_adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;

@@ -87,12 +87,6 @@ static bool read_innermost(const struct dw_python *python, uint64_t thread_state
     return true;
 }
 
-bool dw_raw_frame_runs(const struct dw_py_offsets *offsets, const uint8_t *bytes)
-{
-    return offsets->saved_is_pointer ? !dw_u64_at(bytes, offsets->frame_saved)
-                                     : dw_u32_at(bytes, offsets->frame_saved) == UINT32_MAX;
-}
-
 bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
                         struct dw_raw_frame *frame, uint64_t *previous)
 {
