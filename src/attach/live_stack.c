@@ -107,7 +107,8 @@ static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
     }
 }
 
-/* The code comes last, since it may be gone, and the rest is good without. */
+/* The code comes last, since it may be gone, and the rest is good without; or, to be sure that it
+ * is that of the stack, between copies of the stack. */
 static bool take_look(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
                       uint32_t rounds, struct look *look, struct dw_live_look *found)
 {
@@ -126,10 +127,12 @@ static bool take_look(const struct dw_live_reader *reader, const struct dw_live_
             ask(&request, frame_at, &look->rounds[i].frame, 8);
         if (rounds > 1)
             ask(&request, thread_frame_at, &look->rounds[i].thread_frame, 8);
+        if (thread->code && i + 2 == rounds)
+            ask(&request, thread->code, found->code_head, offsets->code_bytecode);
     }
     ask(&request, thread->gil + gil_start(offsets), look->gil, GIL_BYTES);
     size_t needed = request.size;
-    if (thread->code)
+    if (thread->code && rounds == 1)
         ask(&request, thread->code, found->code_head, offsets->code_bytecode);
     ssize_t got = process_vm_readv(reader->python->target->pid, request.local, request.count,
                                    request.remote, request.count, 0);
@@ -406,6 +409,7 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     }
     if (!take_look(reader, thread, sure ? DW_LIVE_ROUNDS : 1, &look, found)) {
         thread->known = false;
+        thread->code = 0;
         thread->area_count = 0; /* some of it is not there any more */
         return DW_LIVE_AGAIN;
     }

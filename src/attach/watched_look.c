@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define SURE_WITHIN_NS 200000 /* a thread with the GIL that ran this recently runs */
-#define SURE_TRIES 2          /* the first may find code that is new */
+#define SURE_TRIES 3          /* the first may find code that is new */
 #define TRIES 30
 
 static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)

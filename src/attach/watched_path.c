@@ -79,17 +79,19 @@ static bool is_innermost_same(struct dw_sampler *sampler, const struct dw_live_l
                                look->code == code ? look->code_head : NULL, now_ns);
 }
 
-/* Code that is new may have come to its address after the stack was read, since the thread goes
- * on: DW_ERR_DAMAGED, and it is not new to the next reading. */
-static int find_codes(struct dw_sampler *sampler, uint64_t now_ns)
+/* Code that was not read with the stack may have come to its address later, since the thread goes
+ * on: DW_ERR_DAMAGED, and the next reading has it. */
+static int find_codes(struct dw_sampler *sampler, const struct dw_live_look *look, uint64_t now_ns)
 {
     uint32_t last_identity = sampler->cache.last_identity;
+    bool is_read = !sampler->stack.count || look->code == sampler->stack.frames[0].code;
     struct dw_code_place found;
     int error = 0;
     for (uint32_t i = 0; !error && i < sampler->stack.count; i++)
         error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log,
                                     &sampler->stack.frames[i], now_ns, &found);
-    return !error && last_identity != sampler->cache.last_identity ? DW_ERR_DAMAGED : error;
+    bool is_sure = is_read && last_identity == sampler->cache.last_identity;
+    return !error && !is_sure ? DW_ERR_DAMAGED : error;
 }
 
 /* The path of a stack. Frames that are the same as the last time, from the outermost on, need
@@ -101,7 +103,7 @@ int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
     uint32_t index = 0;
     bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS;
     bool same = stack->count && is_innermost_same(sampler, look, now_ns);
-    int error = reading == DW_READING_SURE ? find_codes(sampler, now_ns) : 0;
+    int error = reading == DW_READING_SURE ? find_codes(sampler, look, now_ns) : 0;
     while (!all && index + !same < stack->count &&
            is_known(thread, index, &stack->frames[stack->count - 1 - index]))
         index++;

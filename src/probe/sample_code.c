@@ -50,11 +50,11 @@ static uint64_t fingerprint(const PyCodeObject *code)
     return dw_hash_mix(parts) | 1;
 }
 
-uint32_t dw_code_number(const PyCodeObject *code)
+/* Among `count` from `first` on; 0 when there is no room. */
+static uint32_t find_number(uint64_t wanted, uint32_t first, uint32_t count)
 {
-    uint64_t wanted = fingerprint(code);
     for (uint32_t i = 0; i < PROBES; i++) {
-        uint32_t at = (uint32_t)((wanted >> 8) + i) % DW_CODE_LIMIT;
+        uint32_t at = first + (uint32_t)((wanted >> 8) + i) % count;
         uint64_t found = atomic_load_explicit(&codes[at].fingerprint, memory_order_relaxed);
         if (!found && atomic_compare_exchange_strong(&codes[at].fingerprint, &found, wanted))
             return at + 1;
@@ -62,6 +62,13 @@ uint32_t dw_code_number(const PyCodeObject *code)
             return at + 1;
     }
     return 0;
+}
+
+uint32_t dw_code_number(const PyCodeObject *code)
+{
+    uint64_t wanted = fingerprint(code);
+    uint32_t number = find_number(wanted, 0, DW_CODE_COMMON);
+    return number ? number : find_number(wanted, DW_CODE_COMMON, DW_CODE_RARE);
 }
 
 bool dw_code_is_known(uint32_t id)

@@ -16,6 +16,7 @@ struct dw_sample_places {
     struct dw_sample_log *log;
     struct dw_sample_natives natives;
     struct dw_described_code *codes; /* by number - 1 */
+    uint32_t last_code;              /* the largest number of those that are described */
     dw_place_id marks[DW_MARKS];
     struct dw_buffer text;
     struct dw_cached_token {

@@ -4,6 +4,7 @@
 import itertools
 import json
 import re
+import time
 
 import pytest
 
@@ -69,9 +70,13 @@ def test_functions_that_are_not_the_very_shortest_are_seen(start: Start, attach:
     longer = FLUTTER.replace("import sys", "WORK = (0,) * 100").replace(
         "return 0", "return sum(WORK)"
     )
-    attached = attach(start(longer, sleeps=False), "--rate", rate, "--duration", "2").wait()
-    innermost = {stack[-1][0] for stack in attached.stacks()}
-    assert {"leaf_1", "leaf_2"} <= innermost
+    attached = attach(start(longer, sleeps=False), "--rate", rate, "--duration", "30")
+    attached.wait_for_samples()
+    while not {"leaf_1", "leaf_2"} <= {stack[-1][0] for stack in attached.stacks()}:
+        assert attached.process.poll() is None
+        time.sleep(0.1)
+    attached.process.terminate()
+    attached.wait()
 
 
 @pytest.mark.parametrize("rate", ["10000", "max"])
