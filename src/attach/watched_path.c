@@ -70,28 +70,38 @@ static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
     return error;
 }
 
-/* Functions that are made for one call have the addresses of those before them. */
-static bool is_innermost_same(struct dw_sampler *sampler, const struct dw_live_look *look,
-                              uint64_t now_ns)
+/* Functions that are made for one call have the addresses of those before them. What is known of
+ * the innermost one must be what was there when the stack was read. DW_ERR_DAMAGED when nobody can
+ * tell, since the thread went on; the next reading can. */
+static int check_innermost(struct dw_sampler *sampler, enum dw_reading reading,
+                           const struct dw_live_look *look, uint64_t now_ns, bool *is_same)
 {
-    uint64_t code = sampler->stack.frames[0].code;
-    return dw_code_cache_check(&sampler->cache, &sampler->python, code,
-                               look->code == code ? look->code_head : NULL, now_ns);
+    const struct dw_raw_frame *frame = &sampler->stack.frames[0];
+    const uint8_t *head = look->code == frame->code ? look->code_head : NULL;
+    struct dw_code_place found;
+    *is_same = dw_code_cache_check(&sampler->cache, &sampler->python, frame->code, head, now_ns);
+    if (*is_same)
+        return head || reading != DW_READING_SURE ? 0 : DW_ERR_DAMAGED;
+    int error =
+        dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log, frame, now_ns, &found);
+    if (error || reading == DW_READING_STOPPED)
+        return error;
+    return head && dw_code_cache_check(&sampler->cache, &sampler->python, frame->code, head, now_ns)
+               ? 0
+               : DW_ERR_DAMAGED;
 }
 
-/* Code that was not read with the stack may have come to its address later, since the thread goes
- * on: DW_ERR_DAMAGED, and the next reading has it. */
-static int find_codes(struct dw_sampler *sampler, const struct dw_live_look *look, uint64_t now_ns)
+/* Code of callers that is new may have come to its address later. DW_ERR_DAMAGED, and it is not
+ * new to the next reading. */
+static int find_codes(struct dw_sampler *sampler, uint64_t now_ns)
 {
     uint32_t last_identity = sampler->cache.last_identity;
-    bool is_read = !sampler->stack.count || look->code == sampler->stack.frames[0].code;
     struct dw_code_place found;
     int error = 0;
     for (uint32_t i = 0; !error && i < sampler->stack.count; i++)
         error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log,
                                     &sampler->stack.frames[i], now_ns, &found);
-    bool is_sure = is_read && last_identity == sampler->cache.last_identity;
-    return !error && !is_sure ? DW_ERR_DAMAGED : error;
+    return !error && last_identity != sampler->cache.last_identity ? DW_ERR_DAMAGED : error;
 }
 
 /* The path of a stack. Frames that are the same as the last time, from the outermost on, need
@@ -101,9 +111,10 @@ int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
 {
     const struct dw_raw_stack *stack = &sampler->stack;
     uint32_t index = 0;
-    bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS;
-    bool same = stack->count && is_innermost_same(sampler, look, now_ns);
-    int error = reading == DW_READING_SURE ? find_codes(sampler, look, now_ns) : 0;
+    bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS, same = false;
+    int error = reading == DW_READING_SURE ? find_codes(sampler, now_ns) : 0;
+    if (!error && stack->count)
+        error = check_innermost(sampler, reading, look, now_ns, &same);
     while (!all && index + !same < stack->count &&
            is_known(thread, index, &stack->frames[stack->count - 1 - index]))
         index++;
