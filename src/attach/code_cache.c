@@ -91,6 +91,20 @@ static bool is_unchanged(const struct dw_python *python, const struct dw_cached_
     return !memcmp(&now, &code->fingerprint, sizeof now);
 }
 
+bool dw_code_cache_check(struct dw_code_cache *cache, const struct dw_python *python,
+                         uint64_t address, const uint8_t *head, uint64_t now_ns)
+{
+    uint32_t index =
+        dw_map_find(&cache->code_index, dw_hash_mix(address), is_code, cache->codes, &address);
+    if (index == DW_MAP_NONE)
+        return false;
+    struct dw_cached_code *code = &cache->codes[index];
+    struct fingerprint now = head ? fingerprint_of(python, head) : code->fingerprint;
+    bool same = head ? !memcmp(&now, &code->fingerprint, sizeof now) : is_unchanged(python, code);
+    code->checked_ns = same ? now_ns : 0;
+    return same;
+}
+
 static int intern_text(struct dw_code_cache *cache, struct dw_sample_log *log, dw_string_id *id)
 {
     if (cache->text.failed)

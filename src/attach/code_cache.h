@@ -20,6 +20,11 @@ struct dw_code_cache {
 };
 
 void dw_code_cache_release(struct dw_code_cache *cache);
+/* Whether the address holds what it held, which is otherwise believed for a while. `head` has the
+ * first bytes of the object as they were read with the frame; NULL: they are read now. */
+bool dw_code_cache_check(struct dw_code_cache *cache, const struct dw_python *python,
+                         uint64_t address, const uint8_t *head, uint64_t now_ns);
+
 struct dw_code_place {
     dw_place_id place; /* 0: a frame that Python does not show either */
     uint32_t identity; /* of the code object */

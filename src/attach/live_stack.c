@@ -6,23 +6,18 @@
 #include "attach/live_stack.h"
 
 #include "attach/field.h"
+#include "attach/live_areas.h"
 #include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#define PAGE_BYTES 4096u
-#define COPY_BYTES (128u << 10)
-#define MAX_GAP_BYTES 4096u        /* between frames that are read in one go */
-#define MAX_STACK_GAP_BYTES 16384u /* the same on the C stack */
-#define SLACK_BYTES 1024u          /* for calls to come */
-#define MAX_GROWTH_BYTES 8192u
 #define LOOKS 3
+#define MAX_PARTS (5 + DW_LIVE_ROUNDS * (DW_LIVE_AREAS + 2)) /* of one system call */
 #define CFRAME_BYTES 16u
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 #define MAX_THREAD_BYTES 8192u /* dw_py_offsets_init allows no larger ones */
-#define MAX_FRAME_BYTES 512u   /* the same */
 #define GIL_BYTES 24u
 #define GENERATOR_OWNER 1
 
@@ -52,18 +47,16 @@ int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *p
                                    offsets->thread_native_id);
     reader->thread_end = 8 + larger(larger(offsets->thread_frame, offsets->thread_interpreter),
                                     offsets->thread_native_id);
-    for (int i = 0; i < 2; i++)
-        reader->copies[i] = malloc(COPY_BYTES);
+    reader->copies = malloc(DW_LIVE_ROUNDS * (size_t)DW_LIVE_COPY_BYTES);
     int error = dw_stack_reader_init(&reader->walker, python, max_depth);
     if (!error)
         error = dw_raw_stack_init(&reader->spare, max_depth);
-    return reader->copies[0] && reader->copies[1] ? error : DW_ERR_MEMORY;
+    return reader->copies ? error : DW_ERR_MEMORY;
 }
 
 void dw_live_reader_release(struct dw_live_reader *reader)
 {
-    for (int i = 0; i < 2; i++)
-        free(reader->copies[i]);
+    free(reader->copies);
     dw_stack_reader_release(&reader->walker);
     dw_raw_stack_release(&reader->spare);
     *reader = (struct dw_live_reader){0};
@@ -71,7 +64,7 @@ void dw_live_reader_release(struct dw_live_reader *reader)
 
 /* One system call, being put together. */
 struct request {
-    struct iovec local[2 * DW_LIVE_AREAS + 8], remote[2 * DW_LIVE_AREAS + 8];
+    struct iovec local[MAX_PARTS], remote[MAX_PARTS];
     unsigned long count;
     size_t size;
 };
@@ -87,9 +80,22 @@ static void ask(struct request *request, uint64_t address, void *to, size_t size
 struct look {
     uint8_t thread[MAX_THREAD_BYTES];
     uint8_t cframe[CFRAME_BYTES];
-    uint64_t frame_after;
+    struct {
+        uint64_t thread_frame, frame; /* after the copy of the frames */
+    } rounds[DW_LIVE_ROUNDS];
     uint8_t gil[GIL_BYTES];
 };
+
+static uint8_t *copy_of(const struct dw_live_reader *reader, uint32_t round)
+{
+    return reader->copies + round * (size_t)DW_LIVE_COPY_BYTES;
+}
+
+static uint64_t field_of(const struct dw_live_reader *reader, const struct look *look,
+                         uint32_t offset)
+{
+    return dw_u64_at(look->thread, offset - reader->thread_start);
+}
 
 static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
                           struct request *request)
@@ -101,26 +107,37 @@ static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
     }
 }
 
+/* The code comes last, since it may be gone, and the rest is good without; or, to be sure that it
+ * is that of the stack, between copies of the stack. */
 static bool take_look(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                      bool twice, struct look *look)
+                      uint32_t rounds, struct look *look, struct dw_live_look *found)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     struct request request = {.count = 0};
-    uint64_t frame_at = thread->state + offsets->thread_frame;
+    uint64_t thread_frame_at = thread->state + offsets->thread_frame, frame_at = thread_frame_at;
     ask(&request, thread->state + reader->thread_start, look->thread,
         reader->thread_end - reader->thread_start);
     if (thread->cframe) {
         frame_at = thread->cframe + offsets->cframe_frame;
         ask(&request, thread->cframe, look->cframe, CFRAME_BYTES);
     }
-    ask_for_areas(thread, reader->copies[0], &request);
-    if (twice)
-        ask_for_areas(thread, reader->copies[1], &request);
-    ask(&request, frame_at, &look->frame_after, sizeof look->frame_after);
+    for (uint32_t i = 0; i < rounds; i++) {
+        ask_for_areas(thread, copy_of(reader, i), &request);
+        if (rounds > 1 || offsets->saved_is_pointer)
+            ask(&request, frame_at, &look->rounds[i].frame, 8);
+        if (rounds > 1)
+            ask(&request, thread_frame_at, &look->rounds[i].thread_frame, 8);
+        if (thread->code && i + 2 == rounds)
+            ask(&request, thread->code, found->code_head, offsets->code_bytecode);
+    }
     ask(&request, thread->gil + gil_start(offsets), look->gil, GIL_BYTES);
+    size_t needed = request.size;
+    if (thread->code && rounds == 1)
+        ask(&request, thread->code, found->code_head, offsets->code_bytecode);
     ssize_t got = process_vm_readv(reader->python->target->pid, request.local, request.count,
                                    request.remote, request.count, 0);
-    return got == (ssize_t)request.size;
+    found->code = got == (ssize_t)request.size ? thread->code : 0;
+    return got >= (ssize_t)needed;
 }
 
 static const uint8_t *find_copy(const struct dw_live_thread *thread, const uint8_t *copy,
@@ -157,7 +174,7 @@ static bool walk(const struct dw_live_reader *reader, const struct dw_live_threa
         struct dw_raw_frame frame;
         const uint8_t *bytes =
             address % 8 ? NULL : find_copy(thread, copy, address, offsets->frame_size);
-        if (!bytes || steps > COPY_BYTES / offsets->frame_size ||
+        if (!bytes || steps > DW_LIVE_COPY_BYTES / offsets->frame_size ||
             !dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
             return false;
         dw_raw_stack_add(stack, &frame);
@@ -166,15 +183,16 @@ static bool walk(const struct dw_live_reader *reader, const struct dw_live_threa
 }
 
 /* A frame that runs has no callee: whatever the chain has inside of it has returned already. */
-static void drop_returned(struct dw_raw_stack *stack)
+static bool drop_returned(struct dw_raw_stack *stack)
 {
     for (uint32_t i = stack->count; i-- > 1;) {
         if (!stack->frames[i].runs || stack->frames[i - 1].is_entry)
             continue;
         stack->count -= i;
         memmove(stack->frames, stack->frames + i, stack->count * sizeof *stack->frames);
-        return;
+        return true;
     }
+    return false;
 }
 
 static void swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
@@ -184,22 +202,96 @@ static void swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
     *b = held;
 }
 
-/* The stack at the moment of the copy. The innermost frame was read a little before and again
- * a little after it; the one that was live and innermost at that moment is the better one. */
-static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                       uint64_t before, uint64_t after, struct dw_raw_stack *stack)
+/* Takes the stack that ends in that frame if the frame runs and it is the deeper one. */
+static void try_deeper(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                       uint64_t address, const uint8_t *bytes, struct dw_raw_stack *stack)
 {
-    bool good = walk(reader, thread, reader->copies[0], before, stack);
+    if (dw_raw_frame_runs(&reader->python->offsets, bytes) &&
+        walk(reader, thread, copy_of(reader, 0), address, &reader->spare) &&
+        !drop_returned(&reader->spare) && reader->spare.count > stack->count)
+        swap(stack, &reader->spare);
+}
+
+/* What was called after the innermost frame was read, and before the copy: before 3.14, a frame
+ * of the copy that runs and has its callers there is live. It lies above those callers that are
+ * in the main area, or is a generator's. Without this, short functions would hardly be seen. */
+static void find_deeper(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                        struct dw_raw_stack *stack)
+{
+    const struct dw_live_area *main = &thread->areas[0];
+    uint32_t frame_size = reader->python->offsets.frame_size;
+    const uint8_t *copy = copy_of(reader, 0);
+    uint64_t start = main->start;
+    for (uint32_t i = 0; i < stack->count && start == main->start; i++)
+        if (stack->frames[i].address >= main->start && stack->frames[i].address < main->end)
+            start = stack->frames[i].address;
+    for (uint64_t at = start; at + frame_size <= main->end; at += 8)
+        try_deeper(reader, thread, at, copy + (at - main->start), stack);
+    for (uint32_t i = 0; i < thread->area_count; i++) {
+        if (i && !thread->areas[i].is_internal)
+            try_deeper(reader, thread, thread->areas[i].start, copy, stack);
+        copy += thread->areas[i].end - thread->areas[i].start;
+    }
+}
+
+/* A frame that waits for what it called, though nothing above it runs: its callee returned while
+ * it was copied, and lies right above it. */
+static void find_callee(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                        struct dw_raw_stack *stack)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    const struct dw_live_area *main = &thread->areas[0];
+    uint64_t caller = stack->frames[0].address;
+    if (stack->frames[0].runs || caller < main->start || caller >= main->end)
+        return;
+    for (uint64_t at = caller + offsets->frame_size; at + offsets->frame_size <= main->end;
+         at += 8) {
+        const uint8_t *bytes = copy_of(reader, 0) + (at - main->start);
+        if (dw_u64_at(bytes, offsets->frame_previous) != caller)
+            continue;
+        if (walk(reader, thread, copy_of(reader, 0), at, &reader->spare) &&
+            !drop_returned(&reader->spare) && reader->spare.count == stack->count + 1)
+            swap(stack, &reader->spare);
+        return;
+    }
+}
+
+/* From 3.14 on, frames do not tell that they returned. The innermost one was read a little before
+ * the copy and again a little after it; the one that was live at that moment is the better one. */
+static bool find_around_copy(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                             uint64_t before, uint64_t after, struct dw_raw_stack *stack)
+{
+    bool good = walk(reader, thread, copy_of(reader, 0), before, stack);
     if (good)
         drop_returned(stack);
     if (before == after || (good && stack->count && stack->frames[0].runs))
         return good;
-    if (!walk(reader, thread, reader->copies[0], after, &reader->spare))
+    if (!walk(reader, thread, copy_of(reader, 0), after, &reader->spare))
         return good;
     drop_returned(&reader->spare);
     if (!good || (reader->spare.count && reader->spare.frames[0].runs))
         swap(stack, &reader->spare);
     return true;
+}
+
+/* The stack at the moment of the copy. */
+static bool find_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                       const struct look *look, uint64_t frame, struct dw_raw_stack *stack)
+{
+    if (reader->python->offsets.saved_is_pointer)
+        return find_around_copy(reader, thread, frame, look->rounds[0].frame, stack);
+    bool good = walk(reader, thread, copy_of(reader, 0), frame, stack);
+    if (!good && !find_copy(thread, copy_of(reader, 0), frame, 1))
+        return false;
+    if (good)
+        drop_returned(stack);
+    else
+        stack->count = 0;
+    if (frame)
+        find_deeper(reader, thread, stack);
+    if (stack->count)
+        find_callee(reader, thread, stack);
+    return good || stack->count;
 }
 
 static bool is_same(const struct dw_raw_frame *a, const struct dw_raw_frame *b)
@@ -218,106 +310,30 @@ static bool agree(const struct dw_raw_stack *a, const struct dw_raw_stack *b)
     return true;
 }
 
-static bool is_confirmed(struct dw_live_reader *reader, const struct dw_live_thread *thread,
-                         uint64_t after, const struct dw_raw_stack *stack)
+/* Before 3.14 a frame that returned has put its stack away, which one that is innermost only
+ * does for the moment of a call. */
+static bool is_innermost(const struct dw_py_offsets *offsets, const struct dw_raw_stack *stack)
 {
-    if (!walk(reader, thread, reader->copies[1], after, &reader->spare))
-        return false;
-    drop_returned(&reader->spare);
-    return agree(stack, &reader->spare);
+    return !stack->count || offsets->saved_is_pointer || stack->frames[0].runs;
 }
 
-/* Makes the area reach from `start` to `end`, if it is near. Frames of calls come from above;
- * those on the C stack, which are of the interpreter itself, from anywhere on it. */
-static bool stretch(struct dw_live_area *area, uint64_t start, uint64_t end, bool is_internal)
+/* Whether all copies have the stack, and the thread was in its innermost frame around each. A
+ * single one may have a caller just before or after the call: programs do the same again and
+ * again, but not at the pace of the copies. */
+static bool find_sure_stack(struct dw_live_reader *reader, const struct dw_live_thread *thread,
+                            const struct look *look, uint64_t frame, struct dw_raw_stack *stack)
 {
-    bool is_below = start < area->start && area->start - start <= MAX_GAP_BYTES;
-    bool is_above = is_internal && end > area->end && end - area->end <= MAX_STACK_GAP_BYTES;
-    if (is_below)
-        area->start = start;
-    if (is_above)
-        area->end = end;
-    return is_below || is_above || (start >= area->start && end <= area->end);
-}
-
-/* Joins the frame to the areas; false when there are too many. */
-static bool add_to_areas(struct dw_live_thread *thread, uint64_t start, uint64_t end,
-                         bool is_internal)
-{
-    for (uint32_t i = 0; i < thread->area_count; i++)
-        if (thread->areas[i].is_internal == is_internal &&
-            stretch(&thread->areas[i], start, end, is_internal))
-            return true;
-    if (thread->area_count == DW_LIVE_AREAS)
-        return false;
-    thread->areas[thread->area_count++] = (struct dw_live_area){start, end, is_internal};
-    return true;
-}
-
-/* The page that is in use is there to its end. */
-static uint64_t with_slack(uint64_t end)
-{
-    uint64_t page_end = (end + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-    return end + SLACK_BYTES < page_end ? end + SLACK_BYTES : page_end;
-}
-
-static size_t sum_of_areas(const struct dw_live_thread *thread)
-{
-    size_t sum = 0;
-    for (uint32_t i = 0; i < thread->area_count; i++)
-        sum += (size_t)(thread->areas[i].end - thread->areas[i].start);
-    return sum;
-}
-
-/* The area that grows and shrinks with calls comes first, with room for more. */
-static void put_main_first(struct dw_live_thread *thread, uint64_t frame)
-{
-    for (uint32_t i = 0; i < thread->area_count; i++) {
-        struct dw_live_area area = thread->areas[i];
-        if (frame < area.start || frame >= area.end)
-            continue;
-        thread->areas[i] = thread->areas[0];
-        area.end = with_slack(area.end);
-        thread->areas[0] = area;
-    }
-}
-
-static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                         uint64_t address, uint64_t *first_of_thread)
-{
-    const struct dw_py_offsets *offsets = &reader->python->offsets;
-    uint8_t bytes[MAX_FRAME_BYTES];
-    for (uint32_t i = 0; address && i <= reader->spare.capacity; i++) {
-        struct dw_raw_frame frame;
-        uint64_t start = address;
-        if (dw_target_read(reader->python->target, address, bytes, offsets->frame_size) ||
-            !dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
+    uint64_t thread_frame = field_of(reader, look, reader->python->offsets.thread_frame);
+    for (uint32_t i = 0; i < DW_LIVE_ROUNDS; i++) {
+        struct dw_raw_stack *found = i ? &reader->spare : stack;
+        if (look->rounds[i].thread_frame != thread_frame ||
+            (frame && look->rounds[i].frame != frame) ||
+            !walk(reader, thread, copy_of(reader, i), frame, found) ||
+            !is_innermost(&reader->python->offsets, found) || drop_returned(found) ||
+            !agree(stack, found))
             return false;
-        if (frame.code && !frame.owner && !*first_of_thread)
-            *first_of_thread = start;
-        if (!add_to_areas(thread, start, start + offsets->frame_size, !frame.code) ||
-            sum_of_areas(thread) > COPY_BYTES / 2) {
-            thread->area_count = 0;
-            thread->is_deep = true;
-            return true;
-        }
     }
     return true;
-}
-
-/* Walks frame by frame, each by a system call, and keeps where they were, beside what is known:
- * a thread comes back to where it was, and what is missed because it is not copied is missed
- * again and again. */
-static void learn_areas(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                        uint64_t address)
-{
-    bool had_areas = thread->area_count != 0;
-    uint64_t first_of_thread = 0;
-    thread->is_deep = false;
-    thread->known = learn_frames(reader, thread, address, &first_of_thread);
-    if (thread->is_deep && had_areas)
-        return learn_areas(reader, thread, address); /* all of them were too many */
-    put_main_first(thread, first_of_thread);
 }
 
 /* Where the innermost frame is now. */
@@ -332,25 +348,6 @@ static bool read_innermost(struct dw_live_reader *reader, struct dw_live_thread 
         return true;
     thread->cframe = *frame;
     return !*frame || !dw_target_read_u64(target, *frame + offsets->cframe_frame, frame);
-}
-
-/* The first area grows with the stack; everything else is learnt anew. */
-static void adapt(struct dw_live_reader *reader, struct dw_live_thread *thread, uint64_t frame)
-{
-    struct dw_live_area *main = &thread->areas[0];
-    uint64_t end = frame + reader->python->offsets.frame_size;
-    if (thread->known && thread->area_count && frame >= main->end - SLACK_BYTES &&
-        frame < main->end + MAX_GROWTH_BYTES && end > main->end &&
-        sum_of_areas(thread) < COPY_BYTES / 2)
-        main->end = with_slack(end);
-    else
-        learn_areas(reader, thread, frame);
-}
-
-static uint64_t field_of(const struct dw_live_reader *reader, const struct look *look,
-                         uint32_t offset)
-{
-    return dw_u64_at(look->thread, offset - reader->thread_start);
 }
 
 static bool is_still_there(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
@@ -370,15 +367,17 @@ static uint64_t gil_holder(const struct dw_live_reader *reader, const struct loo
                : 0;
 }
 
-/* Deep stacks take several system calls: they count when two readings agree. */
+/* Deep stacks take several system calls: they count when readings agree. */
 static enum dw_live_result read_deep(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                     struct dw_raw_stack *stack)
+                                     bool sure, struct dw_raw_stack *stack)
 {
-    dw_stack_read(&reader->walker, thread->state, stack);
-    dw_stack_read(&reader->walker, thread->state, &reader->spare);
-    if (stack->state == DW_STACK_BROKEN || reader->spare.state == DW_STACK_BROKEN ||
-        !agree(stack, &reader->spare))
-        return DW_LIVE_AGAIN;
+    for (uint32_t i = 0; i < (sure ? DW_LIVE_ROUNDS : 2); i++) {
+        struct dw_raw_stack *found = i ? &reader->spare : stack;
+        dw_stack_read(&reader->walker, thread->state, found);
+        if (found->state == DW_STACK_BROKEN || !agree(stack, found) ||
+            (sure && !is_innermost(&reader->python->offsets, found)))
+            return DW_LIVE_AGAIN;
+    }
     thread->is_deep = thread->known = stack->count > 100;
     return DW_LIVE_GOOD;
 }
@@ -406,10 +405,11 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     if (!thread->known) {
         if (!read_innermost(reader, thread, &frame))
             return DW_LIVE_GONE;
-        learn_areas(reader, thread, frame);
+        dw_live_areas_learn(reader, thread, frame);
     }
-    if (!take_look(reader, thread, sure, &look)) {
+    if (!take_look(reader, thread, sure ? DW_LIVE_ROUNDS : 1, &look, found)) {
         thread->known = false;
+        thread->code = 0;
         thread->area_count = 0; /* some of it is not there any more */
         return DW_LIVE_AGAIN;
     }
@@ -417,15 +417,16 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     if (thread->is_deep)
-        return read_deep(reader, thread, stack);
-    if (!find_innermost(reader, thread, &look, &frame))
-        return DW_LIVE_AGAIN;
-    if (!find_stack(reader, thread, frame, frame ? look.frame_after : 0, stack)) {
-        adapt(reader, thread, frame);
+        return read_deep(reader, thread, sure, stack);
+    bool is_known = find_innermost(reader, thread, &look, &frame);
+    if (!find_stack(reader, thread, &look, frame, stack)) {
+        if (is_known)
+            dw_live_areas_adapt(reader, thread, frame);
         return DW_LIVE_AGAIN;
     }
-    return !sure || is_confirmed(reader, thread, look.frame_after, stack) ? DW_LIVE_GOOD
-                                                                          : DW_LIVE_AGAIN;
+    bool is_good = sure ? is_known && find_sure_stack(reader, thread, &look, frame, stack)
+                        : is_known || (stack->count && stack->frames[0].runs);
+    return is_good ? DW_LIVE_GOOD : DW_LIVE_AGAIN;
 }
 
 /* When the stack has grown out of what was copied, the next copy has it. */
@@ -435,6 +436,8 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
     enum dw_live_result result = DW_LIVE_AGAIN;
     for (int i = 0; i < LOOKS && result == DW_LIVE_AGAIN; i++)
         result = look_once(reader, thread, sure, stack, found);
+    if (result == DW_LIVE_GOOD)
+        thread->code = stack->count ? stack->frames[0].code : 0;
     return result;
 }
 
@@ -444,9 +447,9 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
 {
     struct look look;
     thread->area_count = 0;
-    thread->cframe = 0;
+    thread->cframe = thread->code = 0;
     thread->known = false;
-    if (!take_look(reader, thread, false, &look) || !is_still_there(reader, thread, &look))
+    if (!take_look(reader, thread, 1, &look, found) || !is_still_there(reader, thread, &look))
         return DW_LIVE_GONE;
     found->gil_holder = gil_holder(reader, &look);
     dw_stack_read(&reader->walker, thread->state, stack);

@@ -6,9 +6,11 @@
 #define DW_ATTACH_LIVE_STACK_H
 
 #include "attach/interpreter.h"
+#include "attach/py_code.h"
 #include "attach/stack.h"
 
 #define DW_LIVE_AREAS 16
+#define DW_LIVE_ROUNDS 4 /* copies of all frames that must agree for a stack to be sure */
 
 /* Memory that holds frames. */
 struct dw_live_area {
@@ -21,6 +23,7 @@ struct dw_live_thread {
     uint64_t state, interpreter, gil;
     uint64_t native_id;
     uint64_t cframe; /* 3.11 and 3.12 */
+    uint64_t code;   /* of its innermost frame when it was looked at last; 0: unknown */
     struct dw_live_area areas[DW_LIVE_AREAS];
     uint32_t area_count;
     bool known;   /* the areas are those of its last stack */
@@ -31,7 +34,7 @@ struct dw_live_reader {
     const struct dw_python *python;
     struct dw_stack_reader walker;
     struct dw_raw_stack spare;
-    uint8_t *copies[2];                /* owned */
+    uint8_t *copies;                   /* owned */
     uint32_t thread_start, thread_end; /* the part of a thread state that is read */
 };
 
@@ -43,14 +46,16 @@ enum dw_live_result {
 
 struct dw_live_look {
     uint64_t gil_holder; /* a thread state; 0: nobody has it */
+    uint64_t code;       /* a code object whose head was read with the stack; 0: none */
+    uint8_t code_head[DW_PY_MAX_CODE_BYTES];
 };
 
 int dw_live_reader_init(struct dw_live_reader *reader, const struct dw_python *python,
                         uint32_t max_depth);
 void dw_live_reader_release(struct dw_live_reader *reader);
-/* With `sure`, everything is copied twice and must be the same, but for the place in the
- * innermost function. Without, the copy is nearly always that of one moment, and stacks that
- * change fast are as likely to be read as others. */
+/* With `sure`, everything is copied DW_LIVE_ROUNDS times in a row and must be the same, but for
+ * the place in the innermost function. Without, the copy is nearly always that of one moment, and
+ * stacks that change fast are as likely to be read as others. */
 enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_thread *thread,
                                  bool sure, struct dw_raw_stack *stack, struct dw_live_look *look);
 /* The same when the thread is known to stand still. */

@@ -87,12 +87,6 @@ static bool read_innermost(const struct dw_python *python, uint64_t thread_state
     return true;
 }
 
-static bool is_running(const struct dw_py_offsets *offsets, const uint8_t *bytes)
-{
-    return offsets->saved_is_pointer ? !dw_u64_at(bytes, offsets->frame_saved)
-                                     : dw_u32_at(bytes, offsets->frame_saved) == UINT32_MAX;
-}
-
 bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
                         struct dw_raw_frame *frame, uint64_t *previous)
 {
@@ -103,7 +97,7 @@ bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, c
         return owner <= LAST_OWNER;
     frame->code = dw_py_untagged(dw_u64_at(bytes, offsets->frame_code));
     frame->instruction = dw_u64_at(bytes, offsets->frame_instruction);
-    frame->runs = is_running(offsets, bytes);
+    frame->runs = dw_raw_frame_runs(offsets, bytes);
     frame->is_entry = offsets->frame_entry && bytes[offsets->frame_entry];
     return frame->code != 0;
 }

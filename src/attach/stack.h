@@ -4,6 +4,7 @@
 #ifndef DW_ATTACH_STACK_H
 #define DW_ATTACH_STACK_H
 
+#include "attach/field.h"
 #include "attach/python_runtime.h"
 
 #define DW_STACK_WINDOW_BYTES (16 * 1024)
@@ -47,6 +48,12 @@ void dw_stack_reader_release(struct dw_stack_reader *reader);
  * cannot be one. A frame without code is one that only the interpreter knows. */
 bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
                         struct dw_raw_frame *frame, uint64_t *previous);
+/* Whether it executes itself. */
+static inline bool dw_raw_frame_runs(const struct dw_py_offsets *offsets, const uint8_t *bytes)
+{
+    return offsets->saved_is_pointer ? !dw_u64_at(bytes, offsets->frame_saved)
+                                     : dw_u32_at(bytes, offsets->frame_saved) == UINT32_MAX;
+}
 /* Appends it, or notes that what was appended last was called by C code. */
 void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame);
 

@@ -50,10 +50,17 @@ static inline bool dw_is_foreign(int error)
 int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns);
 void dw_watched_release(struct dw_watched *thread);
 
+/* How the stack was read. */
+enum dw_reading {
+    DW_READING_LIKELY, /* once, while the thread ran */
+    DW_READING_SURE,
+    DW_READING_STOPPED, /* while it stood still, as it does now */
+};
+
 /* watched_path.c: the stack that was read last as a path of the recording, into thread->path.
  * DW_ERR_DAMAGED or DW_ERR_UNREADABLE when it cannot be right. */
-int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread, bool sure,
-                         uint64_t now_ns);
+int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
+                         enum dw_reading reading, const struct dw_live_look *look, uint64_t now_ns);
 int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *thread,
                                 uint64_t now_ns);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define SURE_WITHIN_NS 200000 /* a thread with the GIL that ran this recently runs */
+#define SURE_TRIES 3          /* the first may find code that is new */
 #define TRIES 30
 
 static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)
@@ -37,7 +38,7 @@ static enum dw_live_result read_stopped(struct dw_sampler *sampler, struct dw_wa
     enum dw_live_result result =
         dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look);
     if (result == DW_LIVE_GOOD)
-        *error = dw_watched_find_path(sampler, thread, true, now_ns);
+        *error = dw_watched_find_path(sampler, thread, DW_READING_STOPPED, look, now_ns);
     let_go(thread, signal);
     return result == DW_LIVE_GOOD && dw_is_foreign(*error) ? DW_LIVE_AGAIN : result;
 }
@@ -48,7 +49,9 @@ static enum dw_live_result read_once(struct dw_sampler *sampler, struct dw_watch
 {
     enum dw_live_result result =
         dw_live_read(&sampler->reader, &thread->live, sure, &sampler->stack, look);
-    *error = result == DW_LIVE_GOOD ? dw_watched_find_path(sampler, thread, sure, now_ns) : 0;
+    enum dw_reading reading = sure ? DW_READING_SURE : DW_READING_LIKELY;
+    *error =
+        result == DW_LIVE_GOOD ? dw_watched_find_path(sampler, thread, reading, look, now_ns) : 0;
     return dw_is_foreign(*error) ? DW_LIVE_AGAIN : result;
 }
 
@@ -67,7 +70,9 @@ static enum dw_live_result read_again(struct dw_sampler *sampler, struct dw_watc
 {
     uint32_t count = sampler->stack.count;
     struct dw_raw_frame innermost = sampler->stack.frames[0];
-    enum dw_live_result result = read_once(sampler, thread, true, now_ns, look, error);
+    enum dw_live_result result = DW_LIVE_AGAIN;
+    for (int i = 0; i < SURE_TRIES && result == DW_LIVE_AGAIN; i++)
+        result = read_once(sampler, thread, true, now_ns, look, error);
     if (result == DW_LIVE_GOOD && is_same_stack(&sampler->stack, count, &innermost))
         return result;
     if (result != DW_LIVE_GONE)
@@ -124,7 +129,7 @@ bool dw_watched_runs(const struct dw_watched *thread)
 
 static int look_plainly(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
-    struct dw_live_look look = {0};
+    struct dw_live_look look = {.code = 0};
     int error = 0;
     enum dw_live_result result = read_stack(sampler, thread, now_ns, &look, &error);
     if (result == DW_LIVE_GONE)

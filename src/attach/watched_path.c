@@ -26,12 +26,13 @@ static uint64_t hash_call(const void *entries, uint32_t id)
 
 /* A reading that was not sure may have put a function under one that does not call it. So
  * calls count only once they were seen in a reading that is sure; DW_ERR_DAMAGED until then. */
-static int check_call(struct dw_sampler *sampler, dw_place_id caller, uint32_t callee, bool sure)
+static int check_call(struct dw_sampler *sampler, dw_place_id caller, uint32_t callee,
+                      enum dw_reading reading)
 {
     uint64_t call = (uint64_t)caller << 32 | callee, hash = dw_hash_mix(call);
     if (dw_map_find(&sampler->call_index, hash, is_call, sampler->calls, &call) != DW_MAP_NONE)
         return 0;
-    if (!sure)
+    if (reading == DW_READING_LIKELY)
         return DW_ERR_DAMAGED;
     int error = DW_GROW(sampler->calls, sampler->call_count, sampler->call_capacity);
     if (error)
@@ -44,7 +45,7 @@ static int check_call(struct dw_sampler *sampler, dw_place_id caller, uint32_t c
 
 /* Finds the path of a frame under the one that is known last, and makes it known. */
 static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
-                     const struct dw_raw_frame *frame, bool is_innermost, bool sure,
+                     const struct dw_raw_frame *frame, bool is_innermost, enum dw_reading reading,
                      uint64_t now_ns)
 {
     struct dw_known_frame outer = {.path = DW_PATH_ROOT};
@@ -57,7 +58,7 @@ static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
     if (!error && !code.has_begun && !is_innermost)
         error = DW_ERR_DAMAGED;
     if (!error && code.place)
-        error = check_call(sampler, outer.place, code.identity, sure);
+        error = check_call(sampler, outer.place, code.identity, reading);
     if (!error && code.place) {
         known.place = code.place;
         error = dw_sample_log_stack(sampler->log, outer.path, code.place, &known.path);
@@ -69,22 +70,58 @@ static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
     return error;
 }
 
+/* Functions that are made for one call have the addresses of those before them. What is known of
+ * the innermost one must be what was there when the stack was read. DW_ERR_DAMAGED when nobody can
+ * tell, since the thread went on; the next reading can. */
+static int check_innermost(struct dw_sampler *sampler, enum dw_reading reading,
+                           const struct dw_live_look *look, uint64_t now_ns, bool *is_same)
+{
+    const struct dw_raw_frame *frame = &sampler->stack.frames[0];
+    const uint8_t *head = look->code == frame->code ? look->code_head : NULL;
+    struct dw_code_place found;
+    *is_same = dw_code_cache_check(&sampler->cache, &sampler->python, frame->code, head, now_ns);
+    if (*is_same)
+        return head || reading != DW_READING_SURE ? 0 : DW_ERR_DAMAGED;
+    int error =
+        dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log, frame, now_ns, &found);
+    if (error || reading == DW_READING_STOPPED)
+        return error;
+    return head && dw_code_cache_check(&sampler->cache, &sampler->python, frame->code, head, now_ns)
+               ? 0
+               : DW_ERR_DAMAGED;
+}
+
+/* Code of callers that is new may have come to its address later. DW_ERR_DAMAGED, and it is not
+ * new to the next reading. */
+static int find_codes(struct dw_sampler *sampler, uint64_t now_ns)
+{
+    uint32_t last_identity = sampler->cache.last_identity;
+    struct dw_code_place found;
+    int error = 0;
+    for (uint32_t i = 0; !error && i < sampler->stack.count; i++)
+        error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log,
+                                    &sampler->stack.frames[i], now_ns, &found);
+    return !error && last_identity != sampler->cache.last_identity ? DW_ERR_DAMAGED : error;
+}
+
 /* The path of a stack. Frames that are the same as the last time, from the outermost on, need
  * no looking up. */
-int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread, bool sure,
-                         uint64_t now_ns)
+int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
+                         enum dw_reading reading, const struct dw_live_look *look, uint64_t now_ns)
 {
     const struct dw_raw_stack *stack = &sampler->stack;
     uint32_t index = 0;
-    int error = 0;
-    bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS;
-    while (!all && index < stack->count &&
+    bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS, same = false;
+    int error = reading == DW_READING_SURE ? find_codes(sampler, now_ns) : 0;
+    if (!error && stack->count)
+        error = check_innermost(sampler, reading, look, now_ns, &same);
+    while (!all && index + !same < stack->count &&
            is_known(thread, index, &stack->frames[stack->count - 1 - index]))
         index++;
     thread->known_count = index;
     for (; !error && index < stack->count; index++)
         error = add_known(sampler, thread, &stack->frames[stack->count - 1 - index],
-                          index + 1 == stack->count, sure, now_ns);
+                          index + 1 == stack->count, reading, now_ns);
     if (error)
         return error;
     if (all)

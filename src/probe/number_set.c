@@ -11,7 +11,7 @@
 
 int dw_numbers_reset(struct dw_number_set *set)
 {
-    size_t size = set->limit * sizeof *set->entries;
+    size_t size = ((size_t)set->common + set->rare) * sizeof *set->entries;
     if (set->entries)
         return madvise(set->entries, size, MADV_DONTNEED) ? DW_ERR_MEMORY : 0;
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -22,10 +22,12 @@ int dw_numbers_reset(struct dw_number_set *set)
     return 0;
 }
 
-uint32_t dw_numbers_find(struct dw_number_set *set, uint64_t fingerprint)
+/* Among `count` from `first` on; 0 when there is no room. */
+static uint32_t find(struct dw_number_set *set, uint64_t fingerprint, uint32_t first,
+                     uint32_t count)
 {
-    for (uint32_t i = 0; i < PROBES; i++) {
-        uint32_t at = (uint32_t)((fingerprint >> 8) + i) % set->limit;
+    for (uint32_t i = 0; count && i < PROBES; i++) {
+        uint32_t at = first + (uint32_t)((fingerprint >> 8) + i) % count;
         struct dw_numbered *entry = &set->entries[at];
         uint64_t found = atomic_load_explicit(&entry->fingerprint, memory_order_relaxed);
         if (!found && atomic_compare_exchange_strong(&entry->fingerprint, &found, fingerprint))
@@ -34,6 +36,12 @@ uint32_t dw_numbers_find(struct dw_number_set *set, uint64_t fingerprint)
             return at + 1;
     }
     return 0;
+}
+
+uint32_t dw_numbers_find(struct dw_number_set *set, uint64_t fingerprint)
+{
+    uint32_t number = find(set, fingerprint, 0, set->common);
+    return number ? number : find(set, fingerprint, set->common, set->rare);
 }
 
 bool dw_numbers_is_known(const struct dw_number_set *set, uint32_t number)

@@ -14,13 +14,14 @@ struct dw_numbered {
 };
 
 struct dw_number_set {
-    uint32_t limit;
+    uint32_t common;             /* so many soon have all of their memory in use */
+    uint32_t rare;               /* and so many more are for programs that need them */
     struct dw_numbered *entries; /* NULL at first */
 };
 
 /* Nothing is in it. 0 or DW_ERR_MEMORY. */
 int dw_numbers_reset(struct dw_number_set *set);
-/* From 1 on, up to the limit; 0 when there are too many. [signal-safe] */
+/* From 1 on, up to common + rare; 0 when there are too many. [signal-safe] */
 uint32_t dw_numbers_find(struct dw_number_set *set, uint64_t fingerprint);
 /* [signal-safe] */
 bool dw_numbers_is_known(const struct dw_number_set *set, uint32_t number);

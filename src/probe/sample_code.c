@@ -9,7 +9,7 @@
 
 #define MAX_TEXT_CHARS 4096
 
-static struct dw_number_set codes = {.limit = DW_CODE_LIMIT};
+static struct dw_number_set codes = {.common = DW_CODE_COMMON, .rare = DW_CODE_RARE};
 
 int dw_codes_reset(void)
 {

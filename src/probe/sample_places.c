@@ -44,7 +44,7 @@ int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log 
 
 void dw_sample_places_release(struct dw_sample_places *places)
 {
-    for (uint32_t i = 0; places->codes && i < DW_CODE_LIMIT; i++)
+    for (uint32_t i = 0; i < places->last_code; i++)
         free(places->codes[i].table);
     free(places->codes);
     dw_buffer_release(&places->text);
@@ -117,6 +117,8 @@ void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_cod
     if (code->frame || describe(places, record, code))
         return;
     places->has_event_loop |= is_of_event_loop(record);
+    if (record->id > places->last_code)
+        places->last_code = record->id;
     code->first_line = record->first_line;
     code->table = record->table_size ? malloc((size_t)record->table_size) : NULL;
     code->table_size = code->table ? (size_t)record->table_size : 0;

@@ -17,6 +17,7 @@ struct dw_sample_places {
     struct dw_sample_log *log;
     struct dw_sample_natives natives;
     struct dw_described_code *codes; /* by number - 1 */
+    uint32_t last_code;              /* the largest number of those that are described */
     dw_place_id marks[DW_MARKS];
     dw_place_id tasks[DW_TASK_NUMBERS]; /* by number - 1 */
     bool has_event_loop;                /* asyncio's was seen */

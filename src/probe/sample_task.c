@@ -5,7 +5,8 @@
 #include "probe/number_set.h"
 #include "probe/sample_slot.h"
 
-static struct dw_number_set functions = {.limit = DW_TASK_LIMIT}, given = {.limit = DW_TASK_LIMIT};
+static struct dw_number_set functions = {.common = DW_TASK_LIMIT},
+                            given = {.common = DW_TASK_LIMIT};
 
 int dw_tasks_reset(void)
 {

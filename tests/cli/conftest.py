@@ -2,6 +2,7 @@
 """Programs that run while the tests look at them from outside."""
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import Program
+from .attached import Attached
+
+Attach = Callable[..., Attached]
+Dump = Callable[..., dict]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
@@ -34,6 +40,12 @@ def wait_until_asleep(pid: int) -> None:
     """After its first output a program has a few lines to go to where it sleeps."""
     while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "SZ":
         time.sleep(0.001)
+
+
+def scheduling(pid: int) -> list[str]:
+    """How often a process left a CPU, and who traces it."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return [line for line in lines if "_ctxt_switches" in line or line.startswith("TracerPid")]
 
 
 @pytest.fixture
@@ -64,3 +76,26 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return process
 
         yield run
+
+
+@pytest.fixture
+def attach(tmp_path: Path, dwell_program: str) -> Attach:
+    """Begins to record a process."""
+
+    def begin(process: "subprocess.Popen[str]", *options: str, name: str = "out") -> Attached:
+        return Attached(dwell_program, process.pid, tmp_path / f"{name}.dwell", options)
+
+    return begin
+
+
+@pytest.fixture
+def dump(run_dwell: Program) -> Dump:
+    """Reads a process once, as JSON."""
+
+    def read(process: "subprocess.Popen[str] | int", *options: str) -> dict:
+        pid = process if isinstance(process, int) else process.pid
+        result = run_dwell("dump", str(pid), "--json", *options)
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+
+    return read

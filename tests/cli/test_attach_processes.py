@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""What recordings hold when processes and recorders end, stop, fork or become others."""
+
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from .attached import SPIN, go
+from .conftest import MAY_READ, Attach, Start
+
+pytestmark = MAY_READ
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_recording_is_complete_when_the_process_dies(start: Start, attach: Attach, number: int):
+    process = start(SPIN, sleeps=False)
+    attached = attach(process, "--rate", "1000")
+    time.sleep(0.2)
+    process.send_signal(number)
+    attached.wait()
+    assert attached.status == 0
+    assert f"dwell: process {process.pid} has ended\n" in attached.stderr
+    assert attached.is_whole()
+    assert attached.functions()["spin"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_recording_is_complete_when_it_is_interrupted(start: Start, attach: Attach, number: int):
+    process = start(SPIN, sleeps=False)
+    attached = attach(process)
+    time.sleep(0.2)
+    attached.process.send_signal(number)
+    attached.wait()
+    assert attached.status == 0 and process.poll() is None
+    assert attached.is_whole()
+    assert re.search(r"dwell: \d+ samples, \d+ a second of 100 asked", attached.stderr)
+
+
+def test_what_was_recorded_survives_kill_9_of_the_recorder(start: Start, attach: Attach):
+    attached = attach(start(SPIN, sleeps=False))
+    attached.wait_for_samples()
+    attached.process.kill()
+    attached.wait()
+    assert attached.functions()["spin"] > 0
+
+
+def test_program_that_becomes_another_one_is_followed(start: Start, attach: Attach, tmp_path: Path):
+    (tmp_path / "second.py").write_text(
+        "import time\ndef after():\n    time.sleep(0.7)\n"
+        "begun = time.perf_counter()\nafter()\nprint(time.perf_counter() - begun)\n",
+        encoding="utf-8",
+    )
+    process = start(
+        "import os, sys\n"
+        "print('ready', flush=True)\n"
+        "def before():\n    input()\n"
+        "before()\n"
+        "os.execl('/bin/sh', 'sh', '-c', f'sleep 0.3; exec {sys.executable} {sys.argv[1]}')\n",
+        str(tmp_path / "second.py"),
+        stdin=subprocess.PIPE,
+    )
+    attached = attach(process, "--rate", "1000")
+    attached.wait_for_samples()
+    go(process)
+    assert attached.wait().status == 0, attached.stderr
+    assert process.stdout
+    truth = float(process.stdout.readline())
+    own = attached.functions()
+    assert own["before"] > 0 and 0.6 * truth < own["after"] / 1e6 < 1.05 * truth
+
+
+def test_stopped_process_is_waiting(start: Start, attach: Attach):
+    process = start(SPIN, sleeps=False)
+    attached = attach(process, "--duration", "1", "--rate", "1000")
+    time.sleep(0.1)
+    process.send_signal(signal.SIGSTOP)
+    attached.wait()
+    assert attached.status == 0, attached.stderr
+    assert 0.7e6 < attached.functions()["spin"] < 1.1e6
+    process.send_signal(signal.SIGCONT)
+
+
+def test_new_threads_and_names_are_noticed(start: Start, attach: Attach):
+    process = start(
+        "import threading, time\n"
+        "def work():\n    time.sleep(0.1)\n    threading.current_thread().name = 'renamed'\n"
+        "    time.sleep(0.8)\n"
+        "print('ready', flush=True)\n"
+        "input()\n"
+        "threading.Thread(target=work, name='late').start()\n",
+        stdin=subprocess.PIPE,
+    )
+    attached = attach(process)
+    go(process)
+    attached.wait()
+    assert "renamed" in attached.thread_names()
+
+
+CHILDREN = """\
+import multiprocessing, os, subprocess, sys, time
+def parent_work():
+    time.sleep(0.5)
+def child_work():
+    time.sleep(0.7)
+if __name__ == "__main__":
+    print("ready", flush=True)
+    sys.stdin.readline()
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=child_work)
+    child.start()
+    parent_work()
+    shell = subprocess.run(["sh", "-c", f"{sys.executable} {sys.argv[1]}; true"])
+    child.join()
+"""
+
+
+def test_children_have_files_of_their_own(start: Start, attach: Attach, tmp_path: Path):
+    (tmp_path / "other.py").write_text(
+        "import time\ndef other():\n    time.sleep(0.7)\nother()\n", encoding="utf-8"
+    )
+    process = start(CHILDREN, str(tmp_path / "other.py"), stdin=subprocess.PIPE)
+    attached = attach(process, "--subprocesses")
+    begun = time.monotonic()
+    go(process)
+    attached.wait()
+    lasted = time.monotonic() - begun
+    assert attached.status == 0, attached.stderr
+    children = sorted(tmp_path.glob("out.*.dwell"))
+    assert f"and the files of {len(children)} child" in attached.stderr
+    assert attached.functions()["parent_work"] > 0
+    found: Counter[str] = Counter()
+    for path in children:
+        assert attached.is_whole(path)
+        found += attached.functions(path)
+    assert 0.4 < found["child_work"] / 1e6 < lasted
+    assert 0.4 < found["other"] / 1e6 < lasted
+
+
+def test_program_that_forks_all_the_time(start: Start, attach: Attach):
+    process = start(
+        "import os\n"
+        "def child(): os._exit(0)\n"
+        "def run():\n"
+        "    while True:\n"
+        "        pid = os.fork()\n"
+        "        if not pid:\n"
+        "            child()\n"
+        "        os.waitpid(pid, 0)\n"
+        "print('ready', flush=True)\n"
+        "run()\n",
+        sleeps=False,
+    )
+    attached = attach(process, "--rate", "2000", "--duration", "1", "--subprocesses").wait()
+    assert attached.status == 0, attached.stderr
+    for stack in attached.stacks():
+        assert [name for name, _ in stack] in (["<module>"], ["<module>", "run"])

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""Where recordings say that the time went, compared with what the programs measured themselves."""
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from .attached import Attached, differ_by, go, shares
+from .conftest import MAY_READ, Attach, Start
+
+pytestmark = MAY_READ
+
+ATTEMPTS = 3  # of which one must be as good as a recorder that gets to run can be
+
+Shares = dict[str, float]
+
+# Runs its parts in turn and says how long each took; waits for a line before and after.
+RUN_PARTS = """
+def run(name, part):
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < 0.1:
+        part()
+    spent[name] += time.perf_counter() - begun
+
+spent = dict.fromkeys(PARTS, 0)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(int(sys.argv[1])):
+    for name in PARTS:
+        run(name, PARTS[name])
+    run(name, PARTS[name])
+print(json.dumps(spent), flush=True)
+sys.stdin.readline()
+"""
+
+
+def measure(process: "subprocess.Popen[str]", *recordings: Attached) -> tuple[dict, float]:
+    """Lets the program run: what it measured, and the share of time that recorders starved."""
+    go(process)
+    assert process.stdout
+    truth = json.loads(process.stdout.readline())
+    starved = max(recording.starved() for recording in recordings)
+    go(process)
+    for recording in recordings:
+        assert recording.wait().status == 0, recording.stderr
+    return truth, starved
+
+
+def check_shares(attempt: Callable[[], tuple[Shares, Shares, float]]) -> None:
+    """Shares are within two points, or off by no more than what the recorder could not see,
+    because the machine did not let it run, however often it was tried."""
+    for _ in range(ATTEMPTS):
+        found, truth, starved = attempt()
+        off = differ_by(found, truth)
+        if off < 2:
+            return
+    assert off < 2 + 100 * starved, f"{found} is not {truth}"
+
+
+PLAIN = """\
+import json, sys, time
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+def leaf(depth, n):
+    if depth:
+        return leaf(depth - 1, n)
+    total = 0
+    for i in range(n):
+        total += i
+    return total
+
+def loop(n):
+    total = 0
+    for i in range(n):
+        total += i * i % 7
+    return total
+
+PARTS = {"fib": lambda: fib(12), "leaf": lambda: leaf(40, 1000), "loop": lambda: loop(1000)}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "rounds"), [("100", "8"), ("1000", "4"), ("10000", "4"), ("max", "4")]
+)
+def test_shares_are_right_at_every_rate(start: Start, attach: Attach, rate: str, rounds: str):
+    def attempt() -> tuple[Shares, Shares, float]:
+        process = start(PLAIN + RUN_PARTS, rounds, stdin=subprocess.PIPE)
+        attached = attach(process, "--rate", rate)
+        truth, starved = measure(process, attached)
+        found = dict.fromkeys(truth, 0)
+        for stack, weight in attached.stacks().items():
+            for part in found.keys() & {function for function, _ in stack}:
+                found[part] += weight
+        return shares(found), shares(truth), starved
+
+    check_shares(attempt)
+
+
+NATIVE = """\
+import json, sys, time, zlib
+def key(x):
+    total = 0
+    for i in range(300):
+        total += i
+    return total
+def calls_back():
+    sorted(range(50), key=key)
+data = b"abcdefgh" * 5000
+def calls_c():
+    zlib.compress(data)
+PARTS = {"calls_back": calls_back, "calls_c": calls_c}
+"""
+
+
+def native_shares(attached: Attached) -> tuple[Counter[str], int]:
+    """Time of the two parts, and how much of that in C was found to be in C."""
+    found: Counter[str] = Counter()
+    in_c = 0
+    for line in attached.dwell("export", "--to", "collapsed").splitlines():
+        stack, _, weight = line.rpartition(" ")
+        names = stack.split(";")
+        for part in {"calls_back", "calls_c"} & set(names):
+            assert names[names.index(part) - 2 : names.index(part)] == ["<module>", "run"]
+            found[part] += int(weight)
+        if "key" in names:
+            assert "calls_back" in names[: names.index("key")]
+        if "calls_c" in names and names[-1] != "calls_c":
+            in_c += int(weight)
+    return found, in_c
+
+
+def test_native_frames_are_where_they_belong(start: Start, attach: Attach):
+    def attempt() -> tuple[Shares, Shares, float]:
+        process = start(NATIVE + RUN_PARTS, "5", stdin=subprocess.PIPE)
+        attached = attach(process, "--native", "--rate", "400")
+        truth, starved = measure(process, attached)
+        assert "threads that run are stopped for a moment for each sample" in attached.stderr
+        found, in_c = native_shares(attached)
+        assert in_c > 0.9 * found["calls_c"]
+        assert "libz" in attached.dwell("report", "--by", "module")
+        return shares(found), shares(truth), starved
+
+    check_shares(attempt)
+
+
+WAITING = """\
+import json, sys, time
+def work():
+    end = time.perf_counter() + 0.05
+    while time.perf_counter() < end:
+        pass
+def rest():
+    time.sleep(0.15)
+print("ready", flush=True)
+sys.stdin.readline()
+spent = {"work": 0, "rest": 0}
+used = time.process_time()
+for _ in range(8):
+    for part in (work, rest):
+        begun = time.perf_counter()
+        part()
+        spent[part.__name__] += time.perf_counter() - begun
+spent["cpu"] = time.process_time() - used
+print(json.dumps(spent), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("rate", ["100", "10000"])
+def test_wall_time_has_what_waits_and_cpu_time_what_runs(start: Start, attach: Attach, rate: str):
+    def attempt() -> tuple[Shares, Shares, float]:
+        process = start(WAITING, stdin=subprocess.PIPE)
+        wall = attach(process, "--rate", rate, name="wall")
+        cpu = attach(process, "--rate", rate, "--mode", "cpu", name="cpu")
+        truth, starved = measure(process, wall, cpu)
+        used = truth.pop("cpu")
+        own = cpu.functions()
+        assert own["rest"] / (own["work"] + own["rest"]) < 0.05  # it falls asleep and wakes up
+        assert own["work"] / 1e6 == pytest.approx(used, rel=0.1 + starved)
+        assert "cpu" in cpu.summary().lower()
+        found = wall.functions()
+        return shares({part: found[part] for part in truth}), shares(truth), starved
+
+    check_shares(attempt)
+
+
+def test_threads_that_want_the_gil_wait_for_it(start: Start, attach: Attach):
+    process = start(
+        "import threading\n"
+        "def spin():\n    while True:\n        pass\n"
+        "for name in ('one', 'two', 'three'):\n"
+        "    threading.Thread(target=spin, name=name, daemon=True).start()\n"
+        "print('ready', flush=True)\n"
+        "threading.Event().wait()\n",
+        sleeps=False,
+    )
+    attached = attach(process, "--rate", "500", "--duration", "2").wait()
+    assert attached.thread_names() == {"one", "two", "three", "MainThread"}
+    match = re.search(r"held in ([\d.]+) %.*waited for in ([\d.]+) %", attached.summary())
+    assert match
+    held, waited = float(match[1]), float(match[2])
+    assert 20 < held < 30, attached.summary()  # one of four threads has it
+    assert 25 < waited < 55, attached.summary()  # two of four want it
+
+
+def test_sixteen_threads(start: Start, attach: Attach):
+    process = start(
+        "import threading, time\n"
+        "def sleep():\n    time.sleep(1000)\n"
+        "for i in range(16):\n"
+        "    threading.Thread(target=sleep, name=f'sleeper-{i}', daemon=True).start()\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+    own = attach(process, "--rate", "1000", "--duration", "0.5").wait().functions()
+    assert own["sleep"] / own["<module>"] == pytest.approx(16, rel=0.02)
