@@ -233,14 +233,13 @@ static void write_thread(struct dw_sample_log *log, uint32_t index)
     thread->has_news = false;
 }
 
-int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stack, uint32_t state,
-                      uint64_t now_ns, uint64_t weight_ns)
+int dw_sample_log_add_time(struct dw_sample_log *log, uint32_t index, dw_path_id stack,
+                           uint32_t state, uint64_t now_ns, uint64_t weight_ns)
 {
     struct dw_sample_thread *thread = &log->threads[index];
     struct dw_sample *sample = dw_sample_get(&thread->sums, stack, state);
     if (!sample)
         return DW_ERR_MEMORY;
-    sample->count++;
     sample->weight_ns += weight_ns;
     if (log->timeline)
         keep_timed(thread, stack, state, now_ns, weight_ns);
@@ -250,6 +249,16 @@ int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stac
         write_timed(log, index);
     }
     return mark_new(thread, sample);
+}
+
+int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stack, uint32_t state,
+                      uint64_t now_ns, uint64_t weight_ns)
+{
+    struct dw_sample *sample = dw_sample_get(&log->threads[index].sums, stack, state);
+    if (!sample)
+        return DW_ERR_MEMORY;
+    sample->count++;
+    return dw_sample_log_add_time(log, index, stack, state, now_ns, weight_ns);
 }
 
 int dw_sample_log_flush(struct dw_sample_log *log, bool last)

@@ -50,8 +50,7 @@ static void check_lens(const char *lens, const struct dw_lens_options *options,
 }
 
 #define HEADER_RATE                                                                                \
-    "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut, "          \
-    "0 retried\n"
+    "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\n"
 #define HEADER_GIL "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %\n"
 #define HEADER HEADER_RATE HEADER_GIL
 
