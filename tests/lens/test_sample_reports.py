@@ -66,3 +66,72 @@ def test_the_main_thread_has_its_name_without_threading(recorded, run_dwell):
     rows = done(run_dwell("report", name, "--by", "thread", "--format", "csv"))
     threads = {line.split(",")[1] for line in rows.splitlines()[1:] if line.split(",")[2] == ""}
     assert threads == {"MainThread"}
+
+
+SPIN = """
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+fib(23)
+"""
+
+
+@pytest.fixture
+def spun(recorded):
+    return recorded(SPIN)
+
+
+def test_callers_of_samples_are_not_called_calls(spun, run_dwell):
+    table = done(run_dwell("report", spun, "--callers"))
+    assert "samples   self s  total s" in table and "calls" not in table
+    assert re.search(r"^ +\d+ +\d+\.\d{3} +\d+\.\d{3}  .*\(fib\)$", table, re.MULTILINE)
+    head = done(run_dwell("report", spun, "--callees", "--format", "csv")).splitlines()[0]
+    assert head.endswith(",callee,samples,self,total")
+    report = json.loads(done(run_dwell("report", spun, "--callers", "--format", "json")))
+    [fib] = [function for function in report["functions"] if function["name"] == "fib"]
+    assert not {"ncalls", "pcalls", "tottime_ns", "cumtime_ns"} & set(fib)
+    assert max(caller["samples"] for caller in fib["callers"]) <= fib["samples"]
+    assert "calls" not in report and report["sampling"]
+
+
+def test_callers_of_counts_have_no_seconds(run_dwell, tmp_path):
+    (tmp_path / "x.folded").write_text("a;b;b 2\na;c 3\n")
+    table = done(run_dwell("report", "x.folded", "--callers"))
+    assert "samples     self    total\n" in table
+    assert re.search(r"^b +<- +2 +0 +2  a$", table, re.MULTILINE)
+    rows = done(run_dwell("report", "x.folded", "--callers", "--format", "csv"))
+    assert ",0,a,,0,c,3,,\n" in rows
+
+
+@pytest.mark.parametrize("column", ["p50", "p99", "average", "min", "max", "cpu", "open"])
+def test_samples_have_no_shortest_and_no_longest(spun, column, run_dwell):
+    for options in (["--columns", f"name,{column}"], ["--by", "thread", "--sort", column]):
+        result = run_dwell("report", spun, *options)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"no '{column}'" in result.stderr and result.stderr.count("\n") == 1
+    exported = run_dwell("export", spun, "--to", "csv", "--columns", f"name,{column}")
+    assert exported.returncode == 2 and f"no '{column}'" in exported.stderr
+
+
+def test_rows_of_samples_have_no_durations_as_data(spun, run_dwell):
+    rows = json.loads(done(run_dwell("export", spun, "--to", "json")))["rows"]
+    assert {"samples", "total_ns", "self_ns"} <= set(rows[0])
+    assert not {"count", "min_ns", "p50_ns", "average_ns", "open"} & set(rows[0])
+    head = done(run_dwell("report", spun, "--by", "path", "--format", "csv")).splitlines()[0]
+    assert head == "id,name,parent_id,parent_name,total_us,self_us,samples"
+
+
+@pytest.mark.parametrize("command", [["report"], ["merge", "-o", "both.dwell"]])
+def test_cpu_and_wall_time_are_not_added_up(spun, command, recorded, run_dwell, tmp_path):
+    wall = recorded(SPIN, "--mode", "wall", name="wall.dwell")
+    result = run_dwell(*command, spun, wall)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "CPU time, others of wall time: these cannot be added up" in result.stderr
+    assert not (tmp_path / "both.dwell").exists()
+    assert run_dwell("report", spun, recorded(SPIN, name="again.dwell")).returncode == 0
+
+
+def test_help_says_what_is_shown_by_default(run_dwell):
+    text = done(run_dwell("report", "--help"))
+    assert "function (the default for samples and calls)" in text
+    assert max(map(len, text.splitlines())) <= 95
