@@ -34,7 +34,7 @@ int dw_cli_error(const char *file, int error)
 static bool can_go_on(int error)
 {
     return error == DW_ERR_IO || error == DW_ERR_NOT_DWELL || error == DW_ERR_EMPTY ||
-           error == DW_ERR_VERSION || error == DW_ERR_DAMAGED;
+           error == DW_ERR_VERSION || error == DW_ERR_DAMAGED || error == DW_ERR_NO_SAMPLES;
 }
 
 static uint64_t written_ns(const char *path)

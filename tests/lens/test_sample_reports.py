@@ -135,3 +135,44 @@ def test_help_says_what_is_shown_by_default(run_dwell):
     text = done(run_dwell("report", "--help"))
     assert "function (the default for samples and calls)" in text
     assert max(map(len, text.splitlines())) <= 95
+
+
+STARTED = """
+import dwell
+
+def spin():
+    for _ in range(3_000_000):
+        pass
+
+dwell.start("x.prof")
+spin()
+dwell.stop()
+"""
+
+
+def test_a_profile_for_pprof_is_read_too(python_program, run_dwell, tmp_path):
+    python_program(STARTED, cwd=tmp_path)
+    report = done(run_dwell("report", "x.prof"))
+    assert re.search(r"^ *[89]\d\.\d\d|^ 100.00 .* spin \(", report, re.MULTILINE)
+    assert re.search(r"^MainThread ", done(run_dwell("report", "x.prof", "--by", "thread")), re.M)
+    done(run_dwell("export", "x.prof", "--to", "pprof", "-o", "again.prof"))
+    for by in ("function", "line", "module"):
+        again = done(run_dwell("report", "again.prof", "--by", by))
+        assert again == done(run_dwell("report", "x.prof", "--by", by))
+
+
+def test_a_recording_comes_back_from_pprof(recorded, run_dwell):
+    name = recorded(TWO_THREADS)
+    done(run_dwell("export", name, "--to", "pprof", "-o", "x.pb.gz"))
+    for by in ("line", "module"):
+        before = done(run_dwell("report", name, "--by", by))
+        assert done(run_dwell("report", "x.pb.gz", "--by", by)) == before
+
+
+def test_a_broken_profile_is_one_sentence(recorded, run_dwell, tmp_path):
+    done(run_dwell("export", recorded(SPIN), "--to", "pprof", "-o", "x.pb.gz"))
+    whole = (tmp_path / "x.pb.gz").read_bytes()
+    (tmp_path / "cut.pb.gz").write_bytes(whole[: len(whole) // 2])
+    result = run_dwell("report", "cut.pb.gz")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("dwell: cut.pb.gz: damaged") and result.stderr.count("\n") == 1

@@ -220,16 +220,6 @@ static void test_what_is_not_understood_is_told(void **state)
     dw_profile_free(profile);
 }
 
-static uint64_t random_state = 0x9e3779b97f4a7c15u;
-
-static uint32_t random_below(uint32_t bound)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 32) % bound;
-}
-
 /* Sums that do not fit wrap; nothing else may happen. */
 static void import_and_show(const void *bytes, size_t size)
 {
@@ -251,14 +241,14 @@ static void change_and_import(const void *bytes, size_t size)
 {
     static const char interesting[] = "\n\t ;:()+/.#[]0123456789\xff";
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        size_t kept = round % 4 ? size : random_below((uint32_t)size) + 1;
+        size_t kept = round % 4 ? size : fixture_random_below((uint32_t)size) + 1;
         char *copy = malloc(kept);
         assert_non_null(copy);
         memcpy(copy, bytes, kept);
-        for (uint32_t i = 0, count = random_below(6); i < count; i++)
-            copy[random_below((uint32_t)kept)] = random_below(2)
-                                                     ? interesting[random_below(sizeof interesting)]
-                                                     : (char)random_below(256);
+        for (uint32_t i = 0, count = fixture_random_below(6); i < count; i++)
+            copy[fixture_random_below((uint32_t)kept)] = fixture_random_below(2)
+                                                     ? interesting[fixture_random_below(sizeof interesting)]
+                                                     : (char)fixture_random_below(256);
         import_and_show(copy, kept);
         free(copy);
     }
