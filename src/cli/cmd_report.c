@@ -146,7 +146,7 @@ static int report_samples(const struct dw_profile *profile, const struct request
                                                    &dw_sample_json};
     struct dw_sample_request wanted;
     int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
-    struct dw_lens_options options = {.samples = &wanted.options};
+    struct dw_lens_options options = {.samples = &wanted.options, .width = dw_cli_width()};
     if (!status)
         status =
             dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);
@@ -159,6 +159,7 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 {
     struct dw_report_options options;
     int status = dw_report_options_init(&options, &request->words);
+    options.lens.width = dw_cli_width();
     if (!status)
         status = report_rows(profile, request, &options, file);
     dw_report_options_release(&options);

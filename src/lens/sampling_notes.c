@@ -145,6 +145,16 @@ void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
                       100.0 * (double)gil.awaited / (double)gil.all);
 }
 
+void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct dw_out text;
+    dw_out_init_memory(&text);
+    dw_notes_put_sampling(&text, profile, "");
+    size_t size = text.buffer.size;
+    dw_out_json_string(out, text.buffer.data, size ? size - 1 : 0);
+    dw_out_close(&text);
+}
+
 static void put_json_process(struct dw_out *out, const struct dw_process *process)
 {
     static const char *const modes[] = {"cpu", "wall", "counts"};

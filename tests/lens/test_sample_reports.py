@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What reports of real recordings of samples say, and what they leave out."""
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
+import subprocess
+import termios
 
 import pytest
 
@@ -150,8 +157,8 @@ dwell.stop()
 """
 
 
-def test_a_profile_for_pprof_is_read_too(python_program, run_dwell, tmp_path):
-    python_program(STARTED, cwd=tmp_path)
+def test_a_profile_for_pprof_is_read_too(python_program, run_dwell):
+    python_program(STARTED)
     report = done(run_dwell("report", "x.prof"))
     assert re.search(r"^ *[89]\d\.\d\d|^ 100.00 .* spin \(", report, re.MULTILINE)
     assert re.search(r"^MainThread ", done(run_dwell("report", "x.prof", "--by", "thread")), re.M)
@@ -176,3 +183,55 @@ def test_a_broken_profile_is_one_sentence(recorded, run_dwell, tmp_path):
     result = run_dwell("report", "cut.pb.gz")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("dwell: cut.pb.gz: damaged") and result.stderr.count("\n") == 1
+
+
+def test_every_export_says_how_samples_were_taken(recorded, run_dwell, tmp_path):
+    name = recorded(SPIN, "--timeline")
+    header = done(run_dwell("report", name)).splitlines()[0]
+    assert json.loads(done(run_dwell("export", name, "--to", "speedscope")))["name"].startswith(
+        header
+    )
+    chrome = json.loads(done(run_dwell("export", name, "--to", "chrome")))
+    assert chrome["otherData"]["sampling"].startswith(header)
+    for lens in ("collapsed", "csv", "dot", "pstats"):
+        result = run_dwell("export", name, "--to", lens, "-o", f"x.{lens}")
+        assert f"dwell: {header}\n" in result.stderr
+    assert f"dwell: {header}\n" in run_dwell("report", name, "--format", "csv").stderr
+    assert header in done(run_dwell("export", name, "--to", "callgrind"))
+    assert header in done(run_dwell("export", name, "--to", "svg"))
+
+
+DEEP = """
+def down(n):
+    return sum(range(300_000)) if n == 0 else down(n - 1) + 1
+
+for _ in range(10):
+    down(60)
+"""
+
+
+def in_terminal(columns, *command, cwd):
+    """What the command writes to a terminal of that width."""
+    reader, writer = pty.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen(command, stdout=writer, cwd=cwd) as process:
+        os.close(writer)
+        text = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(reader, 65536):
+                text += piece
+    os.close(reader)
+    assert process.returncode == 0
+    return text.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_lines_fit_into_a_terminal(columns, recorded, run_dwell, dwell_program, tmp_path):
+    name = recorded(DEEP)
+    for by in ("path", "thread", "function"):
+        text = in_terminal(columns, dwell_program, "report", name, "--by", by, cwd=tmp_path)
+        assert max(map(len, text.splitlines())) <= columns
+    paths = in_terminal(columns, dwell_program, "report", name, "--by", "path", cwd=tmp_path)
+    assert re.search(r"…(.* > )?down", paths)
+    whole = done(run_dwell("report", name, "--by", "path"))
+    assert "…" not in whole and " > ".join(["down"] * 61) in whole
