@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+#define SHARES_WIDTH 15
+#define NUMBER_WIDTH 10
 #define LABEL_MIN 24 /* columns that labels keep in the narrowest terminal */
 
 static const char *const names[] = {
@@ -46,7 +48,8 @@ static void put_part(struct dw_out *out, const struct dw_sample_list *list, uint
 static void put_label(struct dw_out *out, const struct dw_sample_list *list, const char *label,
                       size_t width)
 {
-    size_t before = 2 + 15 + (list->are_counts ? 20 : 30) + (list->is_split ? 30 : 0);
+    size_t numbers = (list->are_counts ? 2u : 3u) + (list->is_split ? 3u : 0u);
+    size_t before = SHARES_WIDTH + numbers * NUMBER_WIDTH + 2;
     size_t room = width > before + LABEL_MIN ? width - before : LABEL_MIN;
     dw_out_text(out, "  ");
     dw_fit_put(out, label, strlen(label), width ? room : 0);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lens/event_walk.h"
 #include "lens/name_cache.h"
+#include "lens/notes.h"
 #include "lens/roster.h"
 #include "lens/row.h"
 #include "lens/speedscope_stacks.h"

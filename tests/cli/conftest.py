@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from .revisions import git
+
 Start = Callable[..., "subprocess.Popen[str]"]
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
@@ -64,3 +66,27 @@ def start(tmp_path: Path) -> Iterator[Start]:
             return process
 
         yield run
+
+
+@pytest.fixture
+def timed(run_dwell):
+    """Short runs: how long they take is not what is tested."""
+
+    def run(*args, **options):
+        return run_dwell("time", "--min-time", "0.002", *args, **options)
+
+    return run
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Two commits: f adds up 10 numbers, then 3000; the working tree has 10 again."""
+    package = tmp_path / "src" / "package"
+    package.mkdir(parents=True)
+    git(tmp_path, "init", "-q")
+    for count in (10, 3000):
+        (package / "__init__.py").write_text(f"def f():\n    return sum(range({count}))\n")
+        git(tmp_path, "add", "src")
+        git(tmp_path, "commit", "-qm", f"{count} numbers")
+    (package / "__init__.py").write_text("def f():\n    return sum(range(10))\n")
+    return tmp_path

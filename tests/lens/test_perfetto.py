@@ -154,6 +154,6 @@ def test_perfettos_own_schema_reads_samples(run_dwell, tmp_path):
     run_dwell("run", "-q", "--timeline", "-o", "x.dwell", "-c", SAMPLES)
     run_dwell("export", "x.dwell", "--to", "perfetto", "-o", "x.pftrace")
     tracks, seen = check_nesting(*decoded(tmp_path / "x.pftrace"))
-    assert any(("fib", "fib") == stack[-2:] for stack in seen["MainThread"])
+    assert any(stack[-2:] == ("fib", "fib") for stack in seen["MainThread"])
     [process] = [track.process for track in tracks.values() if track.HasField("process")]
     assert "1000 Hz asked" in process.process_labels[0]
