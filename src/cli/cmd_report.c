@@ -6,6 +6,7 @@
 #include "log/reader.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
@@ -146,7 +147,7 @@ static int report_samples(const struct dw_profile *profile, const struct request
                                                    &dw_sample_json};
     struct dw_sample_request wanted;
     int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
-    struct dw_lens_options options = {.samples = &wanted.options, .width = dw_cli_width()};
+    struct dw_lens_options options = {.samples = &wanted.options, .width = dw_cli_width(STDOUT_FILENO)};
     if (!status)
         status =
             dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);
@@ -159,7 +160,7 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 {
     struct dw_report_options options;
     int status = dw_report_options_init(&options, &request->words);
-    options.lens.width = dw_cli_width();
+    options.lens.width = dw_cli_width(STDOUT_FILENO);
     if (!status)
         status = report_rows(profile, request, &options, file);
     dw_report_options_release(&options);

@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "cli/terminal.h"
 #include "lens/notes.h"
 #include "log/save.h"
 
@@ -13,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,12 +97,10 @@ static int output_trouble(const char *path, int error)
     return dw_cli_error(path ? path : "standard output", error);
 }
 
-size_t dw_cli_width(void)
+size_t dw_cli_width(int fd)
 {
-    unsigned columns = 0, rows = 0;
-    if (isatty(STDOUT_FILENO))
-        dw_terminal_size(&columns, &rows);
-    return columns;
+    struct winsize size = {0};
+    return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
 bool dw_cli_is_same_file(const char *a, const char *b)

@@ -9,7 +9,7 @@
 
 #define SHARES_WIDTH 15
 #define NUMBER_WIDTH 10
-#define LABEL_MIN 24 /* columns that labels keep in the narrowest terminal */
+#define LABEL_MIN 30 /* columns: with fewer, labels take a second line rather than be cut */
 
 static const char *const names[] = {
     [DW_SPOT_FUNCTION] = "function",
@@ -50,9 +50,8 @@ static void put_label(struct dw_out *out, const struct dw_sample_list *list, con
 {
     size_t numbers = (list->are_counts ? 2u : 3u) + (list->is_split ? 3u : 0u);
     size_t before = SHARES_WIDTH + numbers * NUMBER_WIDTH + 2;
-    size_t room = width > before + LABEL_MIN ? width - before : LABEL_MIN;
     dw_out_text(out, "  ");
-    dw_fit_put(out, label, strlen(label), width ? room : 0);
+    dw_fit_put(out, label, strlen(label), width >= before + LABEL_MIN ? width - before : 0);
     dw_out_char(out, '\n');
 }
 

@@ -61,7 +61,7 @@ def test_pstats_finds_the_labels():
     profile = Profile()
     profile.runcall(one, np.zeros(3))
     stats = pstats.Stats(profile).strip_dirs().stats
-    key = "test_signatures.py", one.__code__.co_firstlineno
+    key = "signature_names.py", one.__code__.co_firstlineno
     assert (*key, "one(x:ndarray(dtype=float64, shape=(3,)))") in stats
 
 
