@@ -6,6 +6,9 @@
 #include "attach/python_runtime.h"
 #include "base/buffer.h"
 
+/* What `threading` calls the main thread, before it is imported too. */
+#define DW_MAIN_THREAD_NAME "MainThread"
+
 /* The dict of the interpreter's threads. DW_ERR_EMPTY when `threading` is not imported. */
 int dw_py_named_threads(const struct dw_python *python, uint64_t interpreter, uint64_t *active);
 /* Appends the name. DW_ERR_EMPTY when `threading` does not know the thread, as with those

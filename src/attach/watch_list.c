@@ -36,8 +36,8 @@ static int name_thread(struct dw_sampler *sampler, const struct dw_watched *watc
                                          (const char *)text->data, text->size);
     if (!watched->id || !dw_task_read(sampler->target.pid, watched->id, &task))
         return 0;
-    return dw_sample_log_name_thread(sampler->log, watched->log_thread, task.name,
-                                     strlen(task.name));
+    const char *name = watched->id == sampler->target.pid ? DW_MAIN_THREAD_NAME : task.name;
+    return dw_sample_log_name_thread(sampler->log, watched->log_thread, name, strlen(name));
 }
 
 int dw_sampler_name_threads(struct dw_sampler *sampler)

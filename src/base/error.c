@@ -28,6 +28,7 @@ const char *dw_error_text(int error)
     case DW_ERR_PYTHON_VERSION: return "a version of Python that dwell cannot read";
     case DW_ERR_NO_RUNTIME: return "its Python has not started yet, or is shutting down";
     case DW_ERR_STALE: return "has changed since it was recorded";
+    case DW_ERR_NO_SAMPLES: return "a profile of neither time nor samples";
     default: return "unknown error";
     }
 }

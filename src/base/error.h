@@ -25,6 +25,7 @@ enum dw_error {
     DW_ERR_PYTHON_VERSION = -17, /* a Python that dwell cannot read */
     DW_ERR_NO_RUNTIME = -18,     /* Python is there, but does not run yet or any more */
     DW_ERR_STALE = -19,          /* the file is not the one that ran */
+    DW_ERR_NO_SAMPLES = -20,     /* a profile of something that is not ours */
 };
 
 /* One clause, lower case, without a full stop. For DW_ERR_IO it reads errno. */

@@ -3,7 +3,9 @@
 
 #include "base/varint.h"
 
-enum wire_type { WIRE_NUMBER = 0, WIRE_BYTES = 2 };
+enum wire_type { WIRE_NUMBER = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+#define FIELD_MAX ((1u << 29) - 1)
 
 static uint64_t key_of(uint32_t field, enum wire_type type)
 {
@@ -29,4 +31,45 @@ size_t dw_protobuf_head(uint8_t head[DW_PROTOBUF_HEAD_MAX], uint32_t field, size
 {
     uint8_t *end = dw_varint_put(head, key_of(field, WIRE_BYTES));
     return (size_t)(dw_varint_put(end, size) - head);
+}
+
+/* Numbers of a fixed size are in none of our formats, but may stand in a message. */
+static uint64_t get_fixed(struct dw_cursor *message, unsigned size)
+{
+    uint64_t value = 0;
+    if ((size_t)(message->end - message->at) < size) {
+        message->bad = true;
+        return 0;
+    }
+    for (unsigned i = 0; i < size; i++)
+        value |= (uint64_t)*message->at++ << 8 * i;
+    return value;
+}
+
+bool dw_protobuf_next(struct dw_cursor *message, struct dw_protobuf_field *field)
+{
+    if (message->bad || message->at == message->end)
+        return false;
+    uint64_t key = dw_cursor_get(message);
+    *field = (struct dw_protobuf_field){.number = (uint32_t)(key >> 3)};
+    if (!(key >> 3) || key >> 3 > FIELD_MAX)
+        message->bad = true;
+    switch (key & 7) {
+    case WIRE_NUMBER: field->value = dw_cursor_get(message); break;
+    case WIRE_FIXED64: field->value = get_fixed(message, 8); break;
+    case WIRE_BYTES: field->bytes = dw_cursor_get_blob(message, &field->size); break;
+    case WIRE_FIXED32: field->value = get_fixed(message, 4); break;
+    default: message->bad = true;
+    }
+    return !message->bad;
+}
+
+bool dw_protobuf_get_numbers(const uint8_t *bytes, size_t size, uint64_t *fields, uint32_t count)
+{
+    struct dw_cursor message = {bytes, bytes + size, false};
+    struct dw_protobuf_field field;
+    while (dw_protobuf_next(&message, &field))
+        if (!field.bytes && field.number < count)
+            fields[field.number] = field.value;
+    return !message.bad;
 }

@@ -134,6 +134,9 @@ struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);
 
+/* Columns of the terminal that the fd is; 0: it is none. */
+size_t dw_cli_width(int fd);
+
 /* Where a command writes: stdout, or a file that appears under its name only when it is whole. */
 struct dw_output {
     char *path;      /* NULL: stdout */

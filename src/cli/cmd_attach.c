@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "cli/process_words.h"
 #include "cli/sampling_words.h"
+#include "cli/stop_signal.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -52,24 +52,6 @@ struct attach {
     char path[PATH_MAX];
     bool quiet, is_shown;
 };
-
-static volatile int stopped;
-
-static void on_signal(int number)
-{
-    (void)number;
-    stopped = 1;
-}
-
-/* No SA_RESTART: sleeping ends at once. */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
-}
 
 static int parse_duration(const char *word, uint64_t *duration_ns)
 {
@@ -119,11 +101,11 @@ static int record(struct attach *attach)
     int error = 0;
     if (attach->duration_ns < UINT64_MAX - begun_ns)
         end_ns = begun_ns + attach->duration_ns;
-    while (!error && !stopped && !attach->recording.is_over) {
+    while (!error && !dw_cli_stopped && !attach->recording.is_over) {
         uint64_t until_ns = dw_clock_ns(CLOCK_MONOTONIC) + PROGRESS_EVERY_NS;
         if (until_ns > end_ns)
             until_ns = end_ns;
-        error = dw_recording_run(&attach->recording, until_ns, &stopped);
+        error = dw_recording_run(&attach->recording, until_ns, &dw_cli_stopped);
         show_progress(attach);
         if (until_ns == end_ns)
             break;
@@ -189,17 +171,12 @@ int dw_cmd_attach(int argc, char **argv)
     };
     if (dw_cli_help(argc, argv, help))
         return 0;
-    int operands = dw_cli_parse(options, argc, argv);
-    if (operands < 0)
-        return DW_EXIT_USAGE;
-    if (operands != 1)
-        return dw_cli_usage("attach needs one process id; see 'dwell attach --help'");
-    if (dw_cli_parse_pid("attach", argv[1], &attach.options.pid) ||
+    if (dw_cli_parse_process(options, argc, argv, &attach.options.pid) ||
         dw_cli_parse_rate(rate, &attach.options.period_ns) ||
         dw_cli_parse_mode(mode, &attach.options.mode) ||
         (duration && parse_duration(duration, &attach.duration_ns)))
         return DW_EXIT_USAGE;
     make_path(&attach, out);
-    catch_signals();
+    dw_cli_catch_stop();
     return run(&attach);
 }

@@ -101,12 +101,7 @@ int dw_cmd_dump(int argc, char **argv)
     };
     if (dw_cli_help(argc, argv, help))
         return 0;
-    int operands = dw_cli_parse(options, argc, argv);
-    if (operands < 0)
-        return DW_EXIT_USAGE;
-    if (operands != 1)
-        return dw_cli_usage("dump needs one process id; see 'dwell dump --help'");
-    if (dw_cli_parse_pid("dump", argv[1], &pid))
+    if (dw_cli_parse_process(options, argc, argv, &pid))
         return DW_EXIT_USAGE;
     if (use.options.native)
         fputs("dwell: with --native, threads that run are stopped for a moment\n", stderr);

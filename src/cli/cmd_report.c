@@ -6,23 +6,33 @@
 #include "log/reader.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up. Timings ('dwell time -o') are\n"
-    "listed, and compared with the first.\n"
+    "Prints what the recordings hold; several files are added up. Profiles that pprof, gperftools,\n"
+    "'perf script' or tools for flame graphs read or wrote are read too.\n"
     "\n"
-    "  --by WHAT        region (the tree, the default), path, thread, process, function\n"
-    "                   or line\n"
+    "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
+    "                   (a tree, the default for regions), module (samples), path, thread or\n"
+    "                   process\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
     "  --format FORMAT  table (the default), tree, csv or json\n"
-    "  --columns A,B,C  which columns: name, total, self, count, average, min, max, p50, p95,\n"
-    "                   p99, stdev, percents_of_total, active, suspended, cpu, open, path, ...\n"
+    "  --columns A,B,C  of regions, paths, threads and processes: name, total, self, count,\n"
+    "                   percents_of_total, path, ...; not of samples: average, min, max, p50,\n"
+    "                   p95, p99, stdev, active, suspended, cpu, open\n"
+    "\n"
+    "Samples ('dwell run', 'dwell attach') are printed with shares of all of them:\n"
+    "  --sort KEY       self (the default), total, samples or name\n"
+    "  --match REGEX    only rows that match\n"
+    "  --full-paths     keep the directories of files\n"
+    "  --callers        the functions that they were called from\n"
+    "  --callees        the functions that they called\n"
     "  --names HOW      native functions: short (the default), full (with types) or raw\n"
-    "  --internals      samples: also the functions of the interpreter itself, whose time is\n"
-    "                   else that of the Python function they work for\n"
+    "  --internals      also the functions of the interpreter itself, whose time is else that of\n"
+    "                   the Python function they work for\n"
     "\n"
     "Functions, when calls were recorded, are printed as pstats prints them:\n"
     "  --sort KEY       calls, cumulative (the default), filename, line, module, name, nfl,\n"
@@ -33,14 +43,8 @@ static const char help[] =
     "  --callees        whom they called\n"
     "  --full-paths     keep the directories of files (--strip-dirs is the default)\n"
     "\n"
-    "Samples are printed with shares of all of them:\n"
-    "  --by WHAT        function (the default), line or module; the others as above\n"
-    "  --sort KEY       self (the default), total, samples or name\n"
-    "  --limit N        the first N rows\n"
-    "  --match REGEX    only rows that match\n"
-    "  --full-paths     keep the directories of files\n"
-    "\n"
-    "Lines, when they were recorded, are printed with the source, as line_profiler prints them:\n"
+    "Lines, when they were recorded, are printed with the source, as line_profiler prints them;\n"
+    "so are lines of samples with one of the first three:\n"
     "  --unit SECONDS   of the times; 1e-6 is the default\n"
     "  --strip-zeros    leave out functions that never ran\n"
     "  --summarize      add a line for each function at the end\n"
@@ -48,13 +52,15 @@ static const char help[] =
     "  --match REGEX    only functions that match, as file:line(name)\n"
     "  --sort time      the function that took longest last\n"
     "\n"
+    "Timings ('dwell time -o') are listed, and compared with the first.\n"
+    "\n"
     "examples:\n"
+    "  dwell report run.dwell --limit 10\n"
+    "  dwell report run.dwell --by line --match train.py\n"
     "  dwell report run.dwell --format tree\n"
-    "  dwell report run.dwell --by function --sort self --limit 10\n"
     "  dwell report run.dwell --by function --match 'json' --callers\n"
-    "  dwell report run.dwell --by line --strip-zeros --unit 1e-3\n"
-    "  dwell report rank*.dwell --by process --columns indented_name,total,count,p95\n"
-    "  dwell report run.dwell --format csv > run.csv\n";
+    "  dwell report rank*.dwell --by process --columns indented_name,total,self\n"
+    "  dwell report old.prof --format csv > old.csv\n";
 
 struct request {
     struct dw_report_words words;
@@ -141,7 +147,7 @@ static int report_samples(const struct dw_profile *profile, const struct request
                                                    &dw_sample_json};
     struct dw_sample_request wanted;
     int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
-    struct dw_lens_options options = {.samples = &wanted.options};
+    struct dw_lens_options options = {.samples = &wanted.options, .width = dw_cli_width(STDOUT_FILENO)};
     if (!status)
         status =
             dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);
@@ -154,6 +160,7 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 {
     struct dw_report_options options;
     int status = dw_report_options_init(&options, &request->words);
+    options.lens.width = dw_cli_width(STDOUT_FILENO);
     if (!status)
         status = report_rows(profile, request, &options, file);
     dw_report_options_release(&options);

@@ -10,6 +10,7 @@
 #include "cli/process_words.h"
 #include "cli/python.h"
 #include "cli/sampling_words.h"
+#include "cli/stop_signal.h"
 #include "cli/terminal.h"
 #include "cli/top_screen.h"
 
@@ -60,23 +61,6 @@ struct top {
     uint64_t count;
 };
 
-static volatile int stopped;
-
-static void on_signal(int number)
-{
-    (void)number;
-    stopped = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
-}
-
 /* The recording feeds the table, which is made only when the log is. */
 static void feed(void *context, uint32_t thread, dw_path_id stack, uint32_t state,
                  uint64_t weight_ns)
@@ -100,7 +84,7 @@ static void press(struct top *top, char key, uint64_t now_ns)
     case 'p': screen->is_paused = !screen->is_paused; break;
     case 'r': dw_top_table_reset(&screen->table, now_ns); break;
     case '?': screen->shows_help = !screen->shows_help; break;
-    case 'q': stopped = 1; break;
+    case 'q': dw_cli_stopped = 1; break;
     default: break;
     }
 }
@@ -147,8 +131,8 @@ static int print(struct top *top, uint64_t now_ns)
 static int watch_in_terminal(struct top *top)
 {
     uint64_t drawn_ns = 0, first_ns = dw_clock_ns(CLOCK_MONOTONIC) + KEYS_EVERY_NS;
-    int error = dw_recording_run(&top->recording, first_ns, &stopped);
-    while (!error && !stopped && !top->recording.is_over) {
+    int error = dw_recording_run(&top->recording, first_ns, &dw_cli_stopped);
+    while (!error && !dw_cli_stopped && !top->recording.is_over) {
         uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
         bool is_due = now_ns - drawn_ns >= DRAW_EVERY_NS;
         bool has_changed = dw_terminal_has_changed();
@@ -157,7 +141,7 @@ static int watch_in_terminal(struct top *top)
             drawn_ns = now_ns;
         }
         if (!error)
-            error = dw_recording_run(&top->recording, now_ns + KEYS_EVERY_NS, &stopped);
+            error = dw_recording_run(&top->recording, now_ns + KEYS_EVERY_NS, &dw_cli_stopped);
     }
     return error;
 }
@@ -166,9 +150,9 @@ static int watch_in_pipe(struct top *top)
 {
     uint64_t next_ns = dw_clock_ns(CLOCK_MONOTONIC);
     int error = 0;
-    for (uint64_t i = 0; !error && !stopped && i < top->count && !top->recording.is_over; i++) {
+    for (uint64_t i = 0; !error && !dw_cli_stopped && i < top->count && !top->recording.is_over; i++) {
         next_ns += PRINT_EVERY_NS;
-        error = dw_recording_run(&top->recording, next_ns, &stopped);
+        error = dw_recording_run(&top->recording, next_ns, &dw_cli_stopped);
         if (!error)
             error = print(top, dw_clock_ns(CLOCK_MONOTONIC));
     }
@@ -248,12 +232,12 @@ static int run_program(struct top *top)
     if (top->options.pid < 0)
         return dw_cli_error(python, DW_ERR_IO), 127;
     int status = run(top);
-    if (stopped)
+    if (dw_cli_stopped)
         kill(top->options.pid, SIGTERM);
     while (waitpid(top->options.pid, &child_status, 0) < 0 && errno == EINTR)
         ;
     show_output(top->output);
-    return status || stopped ? status : dw_child_exit(child_status);
+    return status || dw_cli_stopped ? status : dw_child_exit(child_status);
 }
 
 static int parse_count(const char *word, uint64_t *count)
@@ -305,7 +289,7 @@ int dw_cmd_top(int argc, char **argv)
     top.options.seen_context = &top;
     top.has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     dw_out_init_memory(&top.program);
-    catch_signals();
+    dw_cli_catch_stop();
     int status = has_program ? run_program(&top) : run(&top);
     dw_out_close(&top.program);
     return status;

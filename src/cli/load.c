@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "import/import.h"
+#include "lens/column.h"
 #include "lens/timings.h"
 #include "log/reader.h"
 
@@ -33,7 +34,7 @@ int dw_cli_error(const char *file, int error)
 static bool can_go_on(int error)
 {
     return error == DW_ERR_IO || error == DW_ERR_NOT_DWELL || error == DW_ERR_EMPTY ||
-           error == DW_ERR_VERSION || error == DW_ERR_DAMAGED;
+           error == DW_ERR_VERSION || error == DW_ERR_DAMAGED || error == DW_ERR_NO_SAMPLES;
 }
 
 static uint64_t written_ns(const char *path)
@@ -57,14 +58,26 @@ static int read_file(const char *path, unsigned flags, struct dw_profile *profil
     return error;
 }
 
-/* Numbers of samples and times have no sum. */
-static bool is_mixed(const struct dw_profile *profile)
+/* What the times of the files are, when they have no sum; else NULL. */
+static const char *find_mixture(const struct dw_profile *profile)
 {
-    uint32_t counted = 0;
+    uint32_t seen[DW_SAMPLE_MODES] = {0};
     for (uint32_t i = 0; i < profile->process_count; i++)
-        counted += profile->processes[i].is_sampled &&
-                   profile->processes[i].sampling.mode == DW_SAMPLE_COUNTS;
-    return counted && counted < profile->process_count;
+        if (profile->processes[i].is_sampled)
+            seen[profile->processes[i].sampling.mode]++;
+    if (seen[DW_SAMPLE_COUNTS] && seen[DW_SAMPLE_COUNTS] < profile->process_count)
+        return "some files hold times, others numbers of samples";
+    if (seen[DW_SAMPLE_CPU] && seen[DW_SAMPLE_WALL])
+        return "some files hold samples of CPU time, others of wall time";
+    return NULL;
+}
+
+static bool is_sum(const struct dw_profile *profile)
+{
+    const char *mixture = find_mixture(profile);
+    if (mixture)
+        dw_cli_usage("%s: these cannot be added up; give them one at a time", mixture);
+    return !mixture;
 }
 
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status)
@@ -86,8 +99,7 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
             break;
         }
     }
-    if (loaded && is_mixed(profile)) {
-        dw_cli_usage("some files hold times, others numbers of samples: these cannot be added up");
+    if (loaded && !is_sum(profile)) {
         *status = DW_EXIT_TROUBLE;
         loaded = false;
     }
@@ -97,11 +109,25 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
     return NULL;
 }
 
+/* A column that means something only for calls and regions, or NULL. */
+static const char *find_entry_column(const struct dw_lens_options *options)
+{
+    const struct dw_column *column = options->sort ? dw_column_find(options->sort) : NULL;
+    for (size_t i = 0; (!column || !column->of_entries) && i < options->column_count; i++)
+        column = dw_column_find(options->columns[i]);
+    return column && column->of_entries ? column->id : NULL;
+}
+
 /* Columns are those of calls and regions. A recording in which no region was entered is fine. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file)
 {
     bool shows_lines = lens->shows_lines && !options->columns;
+    const char *entry_column = find_entry_column(options);
+    if (dw_samples_are_in(profile) && entry_column)
+        return dw_cli_usage("%s: holds samples, which begin and end nowhere: no '%s', but "
+                            "total, self, samples, percents_of_total",
+                            file, entry_column);
     if (dw_timings_are_all(profile) && !lens->shows_timings)
         dw_cli_usage("%s: holds timings, no calls or regions; see them with 'dwell report %s' or "
                      "'dwell export --to json'",

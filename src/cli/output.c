@@ -5,12 +5,14 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "lens/notes.h"
 #include "log/save.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +97,12 @@ static int output_trouble(const char *path, int error)
     return dw_cli_error(path ? path : "standard output", error);
 }
 
+size_t dw_cli_width(int fd)
+{
+    struct winsize size = {0};
+    return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
 bool dw_cli_is_same_file(const char *a, const char *b)
 {
     struct stat s, t;
@@ -133,10 +141,23 @@ static int write_lens(const void *context, struct dw_out *out)
     return use->lens->write(use->profile, use->options, out);
 }
 
+/* Nothing when there are no samples. */
+static void say_sampling(const struct dw_profile *profile)
+{
+    struct dw_out out;
+    dw_out_init_fd(&out, STDERR_FILENO);
+    dw_notes_put_sampling(&out, profile, "dwell: ");
+    dw_out_close(&out);
+}
+
 int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
                  const struct dw_lens_options *options, const char *input, const char *path)
 {
-    return dw_cli_write_with(write_lens, &(struct lens_use){profile, lens, options}, input, path);
+    int status =
+        dw_cli_write_with(write_lens, &(struct lens_use){profile, lens, options}, input, path);
+    if (!status && lens->lacks_notes)
+        say_sampling(profile);
+    return status;
 }
 
 int dw_cli_save(const struct dw_profile *profile, const char *path)

@@ -21,6 +21,17 @@ int dw_cli_parse_pid(const char *command, const char *word, pid_t *pid)
     return 0;
 }
 
+int dw_cli_parse_process(const struct dw_option *options, int argc, char **argv, pid_t *pid)
+{
+    const char *command = argv[0];
+    int operands = dw_cli_parse(options, argc, argv);
+    if (operands < 0)
+        return DW_EXIT_USAGE;
+    if (operands != 1)
+        return dw_cli_usage("%s needs one process id; see 'dwell %s --help'", command, command);
+    return dw_cli_parse_pid(command, argv[1], pid);
+}
+
 static int read_ptrace_scope(void)
 {
     int scope = 0;

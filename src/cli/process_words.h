@@ -5,6 +5,10 @@
 
 #include "attach/python_runtime.h"
 
+struct dw_option;
+/* Parses the options and the one operand of a command that takes a process. 0, or DW_EXIT_USAGE
+ * after saying what is wrong. */
+int dw_cli_parse_process(const struct dw_option *options, int argc, char **argv, pid_t *pid);
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_cli_parse_pid(const char *command, const char *word, pid_t *pid);
 /* Says why, and what helps; `python` is as much as was found. Returns DW_EXIT_TROUBLE. */

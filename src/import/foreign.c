@@ -62,29 +62,43 @@ uint32_t dw_foreign_thread(struct dw_foreign *foreign, uint32_t process, uint64_
                            struct dw_string name)
 {
     struct dw_profile *profile = foreign->profile;
-    for (uint32_t i = profile->thread_count; i-- > foreign->first_thread;)
-        if (profile->threads[i].tid == tid && profile->threads[i].process == process)
+    dw_string_id name_id = dw_foreign_string(foreign, name);
+    for (uint32_t i = profile->thread_count; i-- > foreign->first_thread;) {
+        const struct dw_thread *thread = &profile->threads[i];
+        if (thread->process == process && thread->tid == tid && (tid || thread->name == name_id))
             return i;
+    }
     note(foreign, DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity));
     if (foreign->error)
         return DW_MAP_NONE;
-    profile->threads[profile->thread_count] = (struct dw_thread){
-        .process = process, .tid = tid, .name = dw_foreign_string(foreign, name)};
+    profile->threads[profile->thread_count] =
+        (struct dw_thread){.process = process, .tid = tid, .name = name_id};
     return profile->thread_count++;
+}
+
+dw_place_id dw_foreign_place(struct dw_foreign *foreign, const struct dw_frame *frame,
+                             struct dw_place place)
+{
+    struct dw_profile *profile = foreign->profile;
+    dw_place_id id = 0;
+    note(foreign, dw_frame_intern(&profile->frames, frame, &place.frame));
+    if (!foreign->error)
+        note(foreign, dw_place_intern(&profile->places, &place, &id));
+    return id;
+}
+
+dw_path_id dw_foreign_push(struct dw_foreign *foreign, dw_path_id parent, dw_place_id place)
+{
+    dw_path_id stack = DW_PATH_ROOT;
+    if (!foreign->error)
+        note(foreign, dw_path_intern(&foreign->profile->stacks, parent, place, &stack));
+    return stack;
 }
 
 dw_path_id dw_foreign_stack(struct dw_foreign *foreign, dw_path_id parent,
                             const struct dw_frame *frame, struct dw_place place)
 {
-    struct dw_profile *profile = foreign->profile;
-    dw_place_id id = 0;
-    dw_path_id stack = DW_PATH_ROOT;
-    note(foreign, dw_frame_intern(&profile->frames, frame, &place.frame));
-    if (!foreign->error)
-        note(foreign, dw_place_intern(&profile->places, &place, &id));
-    if (!foreign->error)
-        note(foreign, dw_path_intern(&profile->stacks, parent, id, &stack));
-    return stack;
+    return dw_foreign_push(foreign, parent, dw_foreign_place(foreign, frame, place));
 }
 
 void dw_foreign_add(struct dw_foreign *foreign, uint32_t thread, dw_path_id stack, uint32_t state,
@@ -164,6 +178,11 @@ bool dw_text_number(struct dw_string *text, unsigned base, uint64_t *number)
     *text = (struct dw_string){text->bytes + at, text->size - at};
     *number = value;
     return true;
+}
+
+bool dw_text_is(struct dw_string text, const char *other)
+{
+    return text.size == strlen(other) && !memcmp(text.bytes, other, text.size);
 }
 
 bool dw_text_skip(struct dw_string *text, const char *prefix)

@@ -16,20 +16,27 @@ struct dw_foreign {
 };
 
 /* The formats: whether the bytes are such, and reading them. */
-bool dw_gperftools_is(const uint8_t *bytes, size_t size);
-void dw_gperftools_read(struct dw_foreign *foreign, const uint8_t *bytes, size_t size);
+bool dw_gperftools_is(struct dw_string bytes);
+void dw_gperftools_read(struct dw_foreign *foreign, struct dw_string bytes);
+bool dw_pprof_is(struct dw_string bytes);
+void dw_pprof_read(struct dw_foreign *foreign, struct dw_string bytes);
 bool dw_perf_script_is(struct dw_string text);
 void dw_perf_script_read(struct dw_foreign *foreign, struct dw_string text);
 bool dw_collapsed_is(struct dw_string text);
 void dw_collapsed_read(struct dw_foreign *foreign, struct dw_string text);
 
-/* The process or thread of that number and name, made when absent. */
+/* The process or thread of that number, made when absent with that name. Threads without a
+ * number are told apart by name. */
 uint32_t dw_foreign_process(struct dw_foreign *foreign, uint64_t pid, struct dw_string program);
 uint32_t dw_foreign_thread(struct dw_foreign *foreign, uint32_t process, uint64_t tid,
                            struct dw_string name);
 
 dw_string_id dw_foreign_string(struct dw_foreign *foreign, struct dw_string string);
-/* The stack of a place of that frame under `parent`; the place's own frame is set here. */
+/* The place with that frame, and the stack of a place under `parent`. */
+dw_place_id dw_foreign_place(struct dw_foreign *foreign, const struct dw_frame *frame,
+                             struct dw_place place);
+dw_path_id dw_foreign_push(struct dw_foreign *foreign, dw_path_id parent, dw_place_id place);
+/* Both. */
 dw_path_id dw_foreign_stack(struct dw_foreign *foreign, dw_path_id parent,
                             const struct dw_frame *frame, struct dw_place place);
 void dw_foreign_add(struct dw_foreign *foreign, uint32_t thread, dw_path_id stack, uint32_t state,
@@ -46,6 +53,7 @@ bool dw_text_line(struct dw_string *text, struct dw_string *line);
 bool dw_text_number(struct dw_string *text, unsigned base, uint64_t *number);
 /* Where the character is last; NULL: nowhere. */
 const char *dw_text_last(struct dw_string text, char c);
+bool dw_text_is(struct dw_string text, const char *other);
 /* Whether the text begins so; moves behind it then. */
 bool dw_text_skip(struct dw_string *text, const char *prefix);
 

@@ -57,19 +57,20 @@ static bool is_head(const struct words *words)
 }
 
 /* Which size the words have shows in the head: two words of 4 bytes are one of 8 that is not 3. */
-static bool find_words(const uint8_t *bytes, size_t size, struct words *words)
+static bool find_words(struct dw_string bytes, struct words *words)
 {
-    *words = (struct words){bytes, bytes + size, sizeof(uint64_t)};
+    const uint8_t *at = (const uint8_t *)bytes.bytes;
+    *words = (struct words){at, at + bytes.size, sizeof(uint64_t)};
     if (is_head(words))
         return true;
     words->size = sizeof(uint32_t);
     return is_head(words);
 }
 
-bool dw_gperftools_is(const uint8_t *bytes, size_t size)
+bool dw_gperftools_is(struct dw_string bytes)
 {
     struct words words;
-    return find_words(bytes, size, &words);
+    return find_words(bytes, &words);
 }
 
 /* "start-end perms offset device inode path"; mappings that hold no code are left out. */
@@ -137,16 +138,15 @@ static void add_module(struct reading *reading, struct mapping *mapping)
         reading->foreign->error = error;
         return;
     }
-    dw_object_open(&mapping->object, dw_profile_string(profile, mapping->path).bytes,
-                   mapping->start, mapping->offset, reading->foreign->written_ns);
-    profile->modules[profile->module_count++] = (struct dw_module){
-        .process = reading->process,
-        .path = mapping->path,
-        .start = mapping->start,
-        .end = mapping->end,
-        .file_offset = mapping->offset,
-        .bias = mapping->object.bias,
-    };
+    struct dw_module module = {.process = reading->process,
+                               .path = mapping->path,
+                               .start = mapping->start,
+                               .end = mapping->end,
+                               .file_offset = mapping->offset};
+    dw_object_open(&mapping->object, dw_profile_string(profile, mapping->path).bytes, &module,
+                   reading->foreign->written_ns);
+    module.bias = mapping->object.bias;
+    profile->modules[profile->module_count++] = module;
     mapping->module = profile->module_count;
 }
 
@@ -208,12 +208,12 @@ static bool next_record(struct words *words, struct words *record, uint64_t *dep
 }
 
 /* The maps are behind the records, whose addresses mean nothing without them. */
-void dw_gperftools_read(struct dw_foreign *foreign, const uint8_t *bytes, size_t size)
+void dw_gperftools_read(struct dw_foreign *foreign, struct dw_string bytes)
 {
     struct reading reading = {.foreign = foreign};
     struct words words, behind, record;
     uint64_t depth;
-    if (!find_words(bytes, size, &words))
+    if (!find_words(bytes, &words))
         return;
     foreign->sampling = (struct dw_sampling){.mode = DW_SAMPLE_CPU, .native = true};
     if (__builtin_mul_overflow(word(&words, 3), UINT64_C(1000), &reading.period_ns))

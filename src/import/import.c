@@ -2,9 +2,12 @@
 #include "import/import.h"
 
 #include "base/error.h"
+#include "base/gzip.h"
 #include "import/foreign.h"
 
 #include <string.h>
+
+#define PLAIN_MAX ((size_t)1 << 30) /* bytes of a file that is compressed */
 
 static bool is_known(const struct dw_profile *profile, uint64_t identity)
 {
@@ -14,31 +17,60 @@ static bool is_known(const struct dw_profile *profile, uint64_t identity)
     return false;
 }
 
-/* One part of a format can be taken for another, so the order matters: the stricter first. */
-int dw_import(const void *bytes, size_t size, const char *name, uint64_t written_ns,
-              struct dw_profile *profile)
+typedef bool is_format(struct dw_string bytes);
+typedef void read_format(struct dw_foreign *foreign, struct dw_string bytes);
+
+/* What is of one format can look like another, so the order matters: the stricter first. */
+static const struct format {
+    is_format *is;
+    read_format *read;
+    bool is_text;
+} formats[] = {
+    {dw_gperftools_is, dw_gperftools_read, false},
+    {dw_perf_script_is, dw_perf_script_read, true},
+    {dw_collapsed_is, dw_collapsed_read, true},
+    {dw_pprof_is, dw_pprof_read, false},
+};
+
+static const struct format *find_format(struct dw_string bytes)
 {
-    struct dw_string text = {bytes, size};
+    bool is_text = bytes.size && !memchr(bytes.bytes, '\0', bytes.size);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if ((is_text || !formats[i].is_text) && formats[i].is(bytes))
+            return &formats[i];
+    return NULL;
+}
+
+static int import(struct dw_string bytes, const char *name, uint64_t written_ns,
+                  struct dw_profile *profile)
+{
     struct dw_foreign foreign = {
         .profile = profile,
         .name = name,
         .written_ns = written_ns,
-        .identity = dw_hash_bytes(bytes, size),
+        .identity = dw_hash_bytes(bytes.bytes, bytes.size),
         .first_process = profile->process_count,
         .first_thread = profile->thread_count,
     };
-    bool is_gperftools = dw_gperftools_is(bytes, size);
-    bool is_text = !is_gperftools && size && !memchr(bytes, '\0', size);
-    bool is_perf = is_text && dw_perf_script_is(text);
-    if (!is_gperftools && !is_perf && !(is_text && dw_collapsed_is(text)))
+    const struct format *format = find_format(bytes);
+    if (!format)
         return DW_ERR_NOT_DWELL;
     if (is_known(profile, foreign.identity))
         return DW_ERR_DUPLICATE;
-    if (is_gperftools)
-        dw_gperftools_read(&foreign, bytes, size);
-    else if (is_perf)
-        dw_perf_script_read(&foreign, text);
-    else
-        dw_collapsed_read(&foreign, text);
+    format->read(&foreign, bytes);
     return foreign.error;
+}
+
+int dw_import(const void *bytes, size_t size, const char *name, uint64_t written_ns,
+              struct dw_profile *profile)
+{
+    struct dw_buffer plain = {0};
+    if (!dw_gzip_is(bytes, size))
+        return import((struct dw_string){bytes, size}, name, written_ns, profile);
+    int error = dw_gunzip(bytes, size, PLAIN_MAX, &plain);
+    if (!error)
+        error = import((struct dw_string){(const char *)plain.data, plain.size}, name, written_ns,
+                       profile);
+    dw_buffer_release(&plain);
+    return error;
 }

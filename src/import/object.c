@@ -30,15 +30,15 @@ static bool find_address(const struct dw_elf *elf, uint64_t offset, uint64_t *ad
     return false;
 }
 
-static uint64_t find_bias(int fd, uint64_t start, uint64_t offset)
+static uint64_t find_bias(int fd, const struct dw_module *module)
 {
     struct dw_elf elf;
-    uint64_t address = offset;
+    uint64_t address = module->file_offset;
     if (dw_elf_open(fd, &elf))
-        return start - offset;
-    find_address(&elf, offset, &address);
+        return module->start - address;
+    find_address(&elf, module->file_offset, &address);
     dw_elf_release(&elf);
-    return start - address;
+    return module->start - address;
 }
 
 static bool is_newer(const struct stat *status, uint64_t written_ns)
@@ -49,28 +49,29 @@ static bool is_newer(const struct stat *status, uint64_t written_ns)
 }
 
 /* The path comes from a file: it may be a pipe or worse. */
-static int open_unchanged(const char *path, uint64_t written_ns)
+static int open_regular(const char *path, struct stat *status)
 {
-    struct stat status;
     int fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (fd >= 0 &&
-        (fstat(fd, &status) || !S_ISREG(status.st_mode) || is_newer(&status, written_ns))) {
+    if (fd >= 0 && (fstat(fd, status) || !S_ISREG(status->st_mode))) {
         close(fd);
         return -1;
     }
     return fd;
 }
 
-void dw_object_open(struct dw_object *object, const char *path, uint64_t start, uint64_t offset,
+/* A build id is compared with that of the file by those who open the symbols. */
+void dw_object_open(struct dw_object *object, const char *path, const struct dw_module *module,
                     uint64_t written_ns)
 {
-    int fd = open_unchanged(path, written_ns);
-    *object = (struct dw_object){.bias = start - offset};
+    struct stat status;
+    int fd = open_regular(path, &status);
+    *object = (struct dw_object){.bias = module->start - module->file_offset};
     if (fd < 0)
         return;
-    object->bias = find_bias(fd, start, offset);
-    if (dw_symbols_open(fd, path, NULL, 0, &object->symbols))
-        object->symbols = NULL;
+    bool is_changed = !module->build_id_size && is_newer(&status, written_ns);
+    if (!is_changed &&
+        !dw_symbols_open(fd, path, module->build_id, module->build_id_size, &object->symbols))
+        object->bias = find_bias(fd, module);
     close(fd);
 }
 

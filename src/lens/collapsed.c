@@ -135,5 +135,6 @@ const struct dw_lens dw_lens_collapsed = {
     .name = "collapsed",
     .summary = "folded stacks with self times, for flamegraph.pl and its kin",
     .extension = ".folded",
+    .lacks_notes = true,
     .write = write_collapsed,
 };

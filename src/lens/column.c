@@ -74,38 +74,38 @@ GETTER(get_p99, dw_metric_quantile(&row->metric, 0.99))
 GETTER(get_stdev, (uint64_t)(dw_metric_stdev(&row->metric) + 0.5))
 
 /* A time as people read it, and in microseconds as programs do. */
-#define TIMES(id, header, get)                                                                     \
-    {#id, #id, header, DW_COLUMN_TIME, get, NULL},                                                 \
+#define TIMES(id, header, get, of_entries)                                                         \
+    {#id, #id, header, DW_COLUMN_TIME, get, NULL, of_entries},                                     \
     {                                                                                              \
-#id "_us", #id "_us", header " us", DW_COLUMN_TIME_US, get, NULL                           \
+#id "_us", #id "_us", header " us", DW_COLUMN_TIME_US, get, NULL, of_entries               \
     }
 
 static const struct dw_column columns[] = {
-    {"name", "name", "name", DW_COLUMN_TEXT, NULL, dw_row_put_name},
-    {"indented_name", "name", "name", DW_COLUMN_TEXT, NULL, put_indented_name},
-    {"node_id", "id", "id", DW_COLUMN_NUMBER, get_id, NULL},
-    {"parent_id", "parent_id", "parent id", DW_COLUMN_TEXT, NULL, put_parent_id},
-    {"parent_name", "parent_name", "parent name", DW_COLUMN_TEXT, NULL, put_parent_name},
-    {"percents_of_total", "percents_of_total", "% of total", DW_COLUMN_SHARE, get_total, NULL},
-    {"count", "count", "count", DW_COLUMN_NUMBER, get_count, NULL},
-    {"samples", "samples", "samples", DW_COLUMN_NUMBER, get_count, NULL},
-    TIMES(total, "total", get_total),
-    TIMES(total_inner, "total inner", get_inner),
-    TIMES(average, "average", dw_row_average),
-    TIMES(min, "min", get_min),
-    TIMES(max, "max", get_max),
-    TIMES(self, "self", get_self),
-    TIMES(p50, "p50", get_p50),
-    TIMES(p95, "p95", get_p95),
-    TIMES(p99, "p99", get_p99),
-    TIMES(stdev, "stdev", get_stdev),
-    TIMES(active, "active", dw_row_active),
-    TIMES(suspended, "suspended", get_suspended),
-    TIMES(cpu, "cpu", get_cpu),
-    {"open", "open", "open", DW_COLUMN_NUMBER, get_open, NULL},
-    {"path", "path", "path", DW_COLUMN_TEXT, NULL, put_path},
-    {"thread", "thread", "thread", DW_COLUMN_TEXT, NULL, put_thread},
-    {"process", "process", "process", DW_COLUMN_TEXT, NULL, put_process},
+    {"name", "name", "name", DW_COLUMN_TEXT, NULL, dw_row_put_name, false},
+    {"indented_name", "name", "name", DW_COLUMN_TEXT, NULL, put_indented_name, false},
+    {"node_id", "id", "id", DW_COLUMN_NUMBER, get_id, NULL, false},
+    {"parent_id", "parent_id", "parent id", DW_COLUMN_TEXT, NULL, put_parent_id, false},
+    {"parent_name", "parent_name", "parent name", DW_COLUMN_TEXT, NULL, put_parent_name, false},
+    {"percents_of_total", "percents_of_total", "% of total", DW_COLUMN_SHARE, get_total, NULL, false},
+    {"count", "count", "count", DW_COLUMN_NUMBER, get_count, NULL, false},
+    {"samples", "samples", "samples", DW_COLUMN_NUMBER, get_count, NULL, false},
+    TIMES(total, "total", get_total, false),
+    TIMES(total_inner, "total inner", get_inner, false),
+    TIMES(average, "average", dw_row_average, true),
+    TIMES(min, "min", get_min, true),
+    TIMES(max, "max", get_max, true),
+    TIMES(self, "self", get_self, false),
+    TIMES(p50, "p50", get_p50, true),
+    TIMES(p95, "p95", get_p95, true),
+    TIMES(p99, "p99", get_p99, true),
+    TIMES(stdev, "stdev", get_stdev, true),
+    TIMES(active, "active", dw_row_active, true),
+    TIMES(suspended, "suspended", get_suspended, true),
+    TIMES(cpu, "cpu", get_cpu, true),
+    {"open", "open", "open", DW_COLUMN_NUMBER, get_open, NULL, true},
+    {"path", "path", "path", DW_COLUMN_TEXT, NULL, put_path, false},
+    {"thread", "thread", "thread", DW_COLUMN_TEXT, NULL, put_thread, false},
+    {"process", "process", "process", DW_COLUMN_TEXT, NULL, put_process, false},
 };
 
 const struct dw_column *dw_column_at(size_t index)

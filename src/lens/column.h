@@ -25,6 +25,7 @@ struct dw_column {
     enum dw_column_kind kind;
     dw_column_get *get;       /* of all kinds but TEXT */
     dw_column_put_text *text; /* of TEXT */
+    bool of_entries;          /* means nothing for samples, which begin and end nowhere */
 };
 
 /* NULL when there is none of that name. */

@@ -74,6 +74,7 @@ const struct dw_lens dw_lens_csv = {
     .name = "csv",
     .summary = "comma-separated values",
     .extension = ".csv",
+    .lacks_notes = true,
     .shows_lines = true,
     .write = write_csv,
 };

@@ -183,5 +183,6 @@ const struct dw_lens dw_lens_dot = {
     .name = "dot",
     .summary = "the call graph for Graphviz, as gprof2dot draws it",
     .extension = ".dot",
+    .lacks_notes = true,
     .write = write_dot,
 };

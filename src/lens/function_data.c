@@ -47,15 +47,32 @@ static void put_csv_functions(struct dw_out *out, const struct dw_function_list 
         put_csv_function(out, &list->functions.functions[list->order[i]]);
 }
 
-static void put_csv_edge(struct dw_out *out, const struct dw_functions *functions,
+/* Samples stand for no known time when they are counts. */
+static void put_sampled_time(struct dw_out *out, const struct dw_function_list *list, uint64_t ns)
+{
+    if (list->are_counts)
+        dw_out_char(out, ',');
+    else
+        put_seconds(out, ns);
+}
+
+static void put_csv_edge(struct dw_out *out, const struct dw_function_list *list,
                          const struct dw_call_edge *edge)
 {
-    put_csv_name(out, &functions->functions[edge->caller]);
+    const struct dw_function *functions = list->functions.functions;
+    const struct dw_call_sums *sums = &edge->sums;
+    put_csv_name(out, &functions[edge->caller]);
     dw_out_char(out, ',');
-    put_csv_name(out, &functions->functions[edge->callee]);
-    dw_out_printf(out, ",%" PRIu64 ",%" PRIu64, edge->sums.count, edge->sums.primitive);
-    put_seconds(out, edge->sums.self);
-    put_seconds(out, edge->sums.total);
+    put_csv_name(out, &functions[edge->callee]);
+    if (list->are_samples) {
+        dw_out_printf(out, ",%" PRIu64, sums->primitive);
+        put_sampled_time(out, list, sums->self);
+        put_sampled_time(out, list, sums->total);
+    } else {
+        dw_out_printf(out, ",%" PRIu64 ",%" PRIu64, sums->count, sums->primitive);
+        put_seconds(out, sums->self);
+        put_seconds(out, sums->total);
+    }
     dw_out_char(out, '\n');
 }
 
@@ -65,7 +82,7 @@ static void put_csv_edges(struct dw_out *out, const struct dw_function_list *lis
     for (uint32_t i = 0; i < list->count && !out->error; i++) {
         uint32_t function = list->order[i];
         for (uint32_t e = edges->start[function]; e < edges->start[function + 1]; e++)
-            put_csv_edge(out, &list->functions, &edges->edges[e]);
+            put_csv_edge(out, list, &edges->edges[e]);
     }
 }
 
@@ -78,8 +95,10 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
     if (error)
         return error;
     if (wanted->callers || wanted->callees)
-        dw_out_text(out, "caller_filename,caller_lineno,caller,callee_filename,callee_lineno,"
-                         "callee,ncalls,pcalls,tottime,cumtime\n");
+        dw_out_printf(out,
+                      "caller_filename,caller_lineno,caller,callee_filename,callee_lineno,"
+                      "callee,%s\n",
+                      list.are_samples ? "samples,self,total" : "ncalls,pcalls,tottime,cumtime");
     else
         put_csv_functions(out, &list);
     if (wanted->callers)
@@ -98,24 +117,41 @@ static void put_json_name(struct dw_out *out, const struct dw_function *function
     dw_out_json_string(out, function->name.bytes, function->name.size);
 }
 
-static void put_json_sums(struct dw_out *out, const struct dw_call_sums *sums)
+static void put_json_sampled(struct dw_out *out, const struct dw_function_list *list,
+                             const struct dw_call_sums *sums)
 {
+    dw_out_printf(out, ", \"samples\": %" PRIu64, sums->primitive);
+    if (list->are_counts)
+        dw_out_text(out, ", \"self_ns\": null, \"total_ns\": null");
+    else
+        dw_out_printf(out, ", \"self_ns\": %" PRIu64 ", \"total_ns\": %" PRIu64, sums->self,
+                      sums->total);
+}
+
+static void put_json_sums(struct dw_out *out, const struct dw_function_list *list,
+                          const struct dw_call_sums *sums)
+{
+    if (list->are_samples) {
+        put_json_sampled(out, list, sums);
+        return;
+    }
     dw_out_printf(out,
                   ", \"ncalls\": %" PRIu64 ", \"pcalls\": %" PRIu64 ", \"tottime_ns\": %" PRIu64
                   ", \"cumtime_ns\": %" PRIu64,
                   sums->count, sums->primitive, sums->self, sums->total);
 }
 
-static void put_json_edges(struct dw_out *out, const struct dw_functions *functions,
+static void put_json_edges(struct dw_out *out, const struct dw_function_list *list,
                            uint32_t function, bool callers)
 {
+    const struct dw_functions *functions = &list->functions;
     const struct dw_function_edges *edges = callers ? &functions->callers : &functions->callees;
     dw_out_printf(out, ", \"%s\": [", callers ? "callers" : "callees");
     for (uint32_t i = edges->start[function]; i < edges->start[function + 1]; i++) {
         const struct dw_call_edge *edge = &edges->edges[i];
         dw_out_text(out, i > edges->start[function] ? ", " : "");
         put_json_name(out, &functions->functions[callers ? edge->caller : edge->callee]);
-        put_json_sums(out, &edge->sums);
+        put_json_sums(out, list, &edge->sums);
         dw_out_char(out, '}');
     }
     dw_out_char(out, ']');
@@ -126,23 +162,33 @@ static void put_json_function(struct dw_out *out, const struct dw_function_list 
 {
     const struct dw_functions *functions = &list->functions;
     put_json_name(out, &functions->functions[function]);
-    put_json_sums(out, &functions->functions[function].sums);
+    put_json_sums(out, list, &functions->functions[function].sums);
     if (wanted->callers)
-        put_json_edges(out, functions, function, true);
+        put_json_edges(out, list, function, true);
     if (wanted->callees)
-        put_json_edges(out, functions, function, false);
+        put_json_edges(out, list, function, false);
     dw_out_char(out, '}');
+}
+
+static void put_json_head(struct dw_out *out, const struct dw_profile *profile,
+                          const struct dw_function_list *list)
+{
+    const struct dw_call_sums *all = &list->functions.all;
+    dw_out_text(out, "{\n  \"dwell\": \"" DW_VERSION "\"");
+    if (list->are_samples)
+        dw_notes_put_json_sampling(out, profile);
+    else
+        dw_out_printf(out,
+                      ",\n  \"calls\": %" PRIu64 ",\n  \"primitive_calls\": %" PRIu64
+                      ",\n  \"total_ns\": %" PRIu64,
+                      all->count, all->primitive, all->self);
 }
 
 static void put_json(struct dw_out *out, const struct dw_profile *profile,
                      const struct dw_function_list *list, const struct dw_function_options *wanted)
 {
-    const struct dw_call_sums *all = &list->functions.all;
-    dw_out_printf(out,
-                  "{\n  \"dwell\": \"" DW_VERSION "\",\n  \"calls\": %" PRIu64
-                  ",\n  \"primitive_calls\": %" PRIu64 ",\n  \"total_ns\": %" PRIu64
-                  ",\n  \"functions\": [",
-                  all->count, all->primitive, all->self);
+    put_json_head(out, profile, list);
+    dw_out_text(out, ",\n  \"functions\": [");
     for (uint32_t i = 0; i < list->count && !out->error; i++) {
         dw_out_text(out, i ? ",\n    " : "\n    ");
         put_json_function(out, list, list->order[i], wanted);
@@ -164,5 +210,5 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
     return 0;
 }
 
-const struct dw_lens dw_function_csv = {.name = "csv", .write = write_csv};
+const struct dw_lens dw_function_csv = {.name = "csv", .lacks_notes = true, .write = write_csv};
 const struct dw_lens dw_function_json = {.name = "json", .write = write_json};

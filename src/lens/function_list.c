@@ -4,6 +4,7 @@
 #include "lens/function_list.h"
 
 #include "base/error.h"
+#include "lens/stack_tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +77,20 @@ static const struct {
     {"stdname", by_label, "standard name"},   {"time", by_self, "internal time"},
     {"tottime", by_self, "internal time"},    {"count", by_calls, "call count"},
     {"self", by_self, "internal time"},       {"total", by_total, "cumulative time"},
+    {"samples", by_primitive, "samples"},
 };
+
+/* Samples know no calls, and their columns have names of their own. */
+static const char *meaning_of(const struct dw_function_list *list, uint8_t word)
+{
+    compare_functions *compare = words[word].compare;
+    if (!list->are_samples)
+        return words[word].meaning;
+    return compare == by_calls || compare == by_primitive ? "samples"
+           : compare == by_total                          ? "total"
+           : compare == by_self                           ? "self"
+                                                          : words[word].meaning;
+}
 #define WORD_COUNT (sizeof words / sizeof *words)
 #define PSTATS_WORD_COUNT 13 /* only these may be shortened */
 #define CUMULATIVE 3
@@ -168,7 +182,7 @@ static void sort_list(struct dw_function_list *list, const struct dw_function_so
     dw_out_text(&list->message, "   Ordered by: ");
     for (uint32_t i = 0; i < sorting.sort->count; i++) {
         dw_out_text(&list->message, i ? ", " : "");
-        dw_out_text(&list->message, words[sorting.sort->words[i]].meaning);
+        dw_out_text(&list->message, meaning_of(list, sorting.sort->words[i]));
     }
     dw_out_char(&list->message, '\n');
 }
@@ -237,7 +251,8 @@ static void restrict_list(struct dw_function_list *list, const struct dw_restric
 int dw_function_list_make(const struct dw_profile *profile,
                           const struct dw_function_options *options, struct dw_function_list *list)
 {
-    struct dw_function_list made = {0};
+    struct dw_function_list made = {.are_samples = dw_samples_are_in(profile),
+                                    .are_counts = dw_samples_are_counts(profile)};
     dw_out_init_memory(&made.labels);
     dw_out_init_memory(&made.message);
     int error = dw_functions_make(profile, !options->full_paths, &made.functions);

@@ -99,14 +99,31 @@ static void measure(struct page *page)
     page->width += 2;
 }
 
+/* A sample counts once, however often the two stand in its stack. */
+static void put_sampled_edge(struct page *page, const struct dw_call_sums *sums, int width)
+{
+    dw_out_printf(page->out, "%*" PRIu64 " ", width, sums->primitive);
+    if (page->list.are_counts) {
+        dw_out_printf(page->out, "%8" PRIu64 " %8" PRIu64 "  ", sums->self, sums->total);
+        return;
+    }
+    put_seconds(page->out, sums->self);
+    dw_out_printf(page->out, "%8.3f  ", (double)sums->total / 1e9);
+}
+
 /* The first edge stands beside the function, the others under it. */
 static void put_edge(struct page *page, const struct dw_call_edge *edge, bool callers, bool first)
 {
+    int width = first ? 7 : 9;
     if (!first)
         dw_out_repeat(page->out, ' ', page->width + 1);
-    put_calls(page->out, &edge->sums, first ? 7 : 9);
-    put_seconds(page->out, edge->sums.self);
-    dw_out_printf(page->out, "%8.3f  ", (double)edge->sums.total / 1e9);
+    if (page->list.are_samples) {
+        put_sampled_edge(page, &edge->sums, width);
+    } else {
+        put_calls(page->out, &edge->sums, width);
+        put_seconds(page->out, edge->sums.self);
+        dw_out_printf(page->out, "%8.3f  ", (double)edge->sums.total / 1e9);
+    }
     put_label(page, callers ? edge->caller : edge->callee);
     dw_out_char(page->out, '\n');
 }
@@ -125,6 +142,13 @@ static void put_edges(struct page *page, uint32_t function, bool callers)
         dw_out_char(page->out, '\n');
 }
 
+static const char *edge_columns(const struct dw_function_list *list)
+{
+    if (!list->are_samples)
+        return "    ncalls  tottime  cumtime\n";
+    return list->are_counts ? "   samples     self    total\n" : "   samples   self s  total s\n";
+}
+
 static void put_neighbours(struct page *page, bool callers)
 {
     put_message(page);
@@ -135,7 +159,7 @@ static void put_neighbours(struct page *page, bool callers)
     dw_out_text(page->out, callers ? "was called by...\n" : "called...\n");
     if (page->list.functions.edge_count) {
         dw_out_repeat(page->out, ' ', page->width);
-        dw_out_text(page->out, "    ncalls  tottime  cumtime\n");
+        dw_out_text(page->out, edge_columns(&page->list));
     }
     for (uint32_t i = 0; i < page->list.count && !page->out->error; i++)
         put_edges(page, page->list.order[i], callers);

@@ -300,7 +300,8 @@ void dw_functions_release(struct dw_functions *functions)
 
 static bool is_in_no_file(const struct dw_function *function)
 {
-    return !function->line && function->file.size == 1 && *function->file.bytes == '~';
+    bool is_marked = function->file.size == 1 && *function->file.bytes == '~';
+    return !function->line && (is_marked || !function->file.size);
 }
 
 void dw_function_put_label(struct dw_out *out, const struct dw_function *function)
@@ -308,7 +309,9 @@ void dw_function_put_label(struct dw_out *out, const struct dw_function *functio
     const struct dw_string *name = &function->name;
     if (!is_in_no_file(function)) {
         dw_out_write(out, function->file.bytes, function->file.size);
-        dw_out_printf(out, ":%u(", function->line);
+        if (function->line)
+            dw_out_printf(out, ":%u", function->line);
+        dw_out_char(out, '(');
         dw_out_write(out, name->bytes, name->size);
         dw_out_char(out, ')');
     } else if (name->size > 1 && name->bytes[0] == '<' && name->bytes[name->size - 1] == '>') {
@@ -339,7 +342,9 @@ void dw_function_put_node(struct dw_out *out, const struct dw_function *function
     if (!is_in_no_file(function)) {
         struct dw_string module = module_of(function->file);
         dw_out_write(out, module.bytes, module.size);
-        dw_out_printf(out, ":%u:", function->line);
+        if (function->line)
+            dw_out_printf(out, ":%u", function->line);
+        dw_out_char(out, ':');
     }
     dw_out_write(out, function->name.bytes, function->name.size);
 }

@@ -170,6 +170,19 @@ static void put_identity(struct dw_out *out, const struct dw_rows *rows, const s
     }
 }
 
+/* Samples begin and end nowhere; those that are counts stand for no time. */
+static void put_sampled_values(struct dw_out *out, const struct dw_rows *rows,
+                               const struct dw_row *row)
+{
+    put_number(out, "samples", row->metric.count, false);
+    if (rows->are_counts) {
+        put_number(out, "self_samples", row->self, false);
+        return;
+    }
+    put_number(out, "total_ns", row->total, false);
+    put_number(out, "self_ns", row->self, false);
+}
+
 static void put_values(struct dw_out *out, const struct dw_row *row)
 {
     static const struct {
@@ -204,7 +217,10 @@ static void put_rows(struct dw_out *out, const struct dw_rows *rows, const struc
         put_separator(out, !i);
         dw_out_char(out, '{');
         put_identity(out, rows, &rows->rows[i], places);
-        put_values(out, &rows->rows[i]);
+        if (rows->are_samples)
+            put_sampled_values(out, rows, &rows->rows[i]);
+        else
+            put_values(out, &rows->rows[i]);
         dw_out_char(out, '}');
     }
     dw_out_printf(out, "],\n  \"rows_left_out\": %u", rows->left_out);

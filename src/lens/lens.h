@@ -23,6 +23,7 @@ struct dw_lens_options {
     size_t column_count;
     const char *sort; /* a column id; NULL: by total time, largest first */
     size_t limit;     /* rows at most; 0: all */
+    size_t width;     /* columns of the terminal that it is for; 0: any line may be long */
     bool with_lines;  /* of samples: functions with the lines that they had reached */
     const struct dw_function_options *functions; /* of tables of functions (function_list.h) */
     const struct dw_line_options *lines;         /* of reports of lines (line_list.h), or NULL */
@@ -38,6 +39,7 @@ struct dw_lens {
     bool shows_lines;      /* and not only calls and regions */
     bool shows_timings;    /* the same */
     bool shows_places;     /* lines of functions, so that debug information is worth reading */
+    bool lacks_notes;      /* has no place for how samples were taken: say so elsewhere */
     /* 0 or an error; trouble with the output itself is sticky in `out`. */
     int (*write)(const struct dw_profile *profile, const struct dw_lens_options *options,
                  struct dw_out *out);

@@ -194,5 +194,5 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
     return 0;
 }
 
-const struct dw_lens dw_line_csv = {.name = "csv", .write = write_csv};
+const struct dw_lens dw_line_csv = {.name = "csv", .lacks_notes = true, .write = write_csv};
 const struct dw_lens dw_line_json = {.name = "json", .write = write_json};

@@ -18,6 +18,8 @@ void dw_notes_put_json_losses(struct dw_out *out, const struct dw_profile *profi
  * the GIL, when that is known. Nothing when there are none. */
 void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
                            const char *prefix);
+/* The same as one JSON string, for formats that have room for no more. */
+void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile);
 /* The same of each process that was sampled: a comma and the member "sampling" of an object. */
 void dw_notes_put_json_sampling(struct dw_out *out, const struct dw_profile *profile);
 

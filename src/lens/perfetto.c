@@ -6,6 +6,7 @@
 #include "base/protobuf.h"
 #include "lens/event_walk.h"
 #include "lens/lens.h"
+#include "lens/notes.h"
 #include "lens/roster.h"
 #include "lens/slice_walk.h"
 #include "lens/track_numbers.h"
@@ -27,7 +28,7 @@ enum { NAME_ID = 1, NAME_TEXT };
 enum { EVENT_TYPE = 9, EVENT_NAME_ID = 10, EVENT_TRACK = 11, EVENT_VALUE = 30 };
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER };
 enum { TRACK_ID = 1, TRACK_NAME, TRACK_PROCESS, TRACK_THREAD, TRACK_PARENT, TRACK_COUNTER = 8 };
-enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
+enum { PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_LABEL = 8 };
 enum { THREAD_PID = 1, THREAD_TID, THREAD_NAME = 5 };
 
 #define THE_SEQUENCE 1
@@ -82,6 +83,16 @@ static void put_text(struct perfetto *perfetto, struct dw_buffer *message, uint3
     dw_buffer_clear(text);
 }
 
+/* The lines that were built, each as a string of the message. */
+static void put_lines(struct perfetto *perfetto, struct dw_buffer *message, uint32_t field)
+{
+    struct dw_buffer *text = &perfetto->text.buffer;
+    const uint8_t *at = text->data, *end = at + text->size, *newline;
+    for (; at < end && (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1)
+        dw_protobuf_put_bytes(message, field, at, (size_t)(newline - at));
+    dw_buffer_clear(text);
+}
+
 static uint64_t process_track(uint32_t process)
 {
     return process + UINT64_C(1);
@@ -105,6 +116,8 @@ static void put_process(struct perfetto *perfetto, uint32_t process)
     dw_protobuf_put_number(&perfetto->part, PROCESS_PID, perfetto->numbers.pids[process]);
     dw_roster_put_process(&perfetto->text, perfetto->profile, process);
     put_text(perfetto, &perfetto->part, PROCESS_NAME);
+    dw_notes_put_sampling(&perfetto->text, perfetto->profile, "");
+    put_lines(perfetto, &perfetto->part, PROCESS_LABEL);
     put_part(perfetto, TRACK_PROCESS);
     put_message(perfetto, PACKET_TRACK);
     put_packet(perfetto);

@@ -125,6 +125,7 @@ static void put_thread(struct writing *writing, uint32_t index)
         const struct dw_sample *sample = &samples->samples[i];
         uint64_t values[] = {sample->count, sample->weight_ns};
         put_stack(writing, sample->stack);
+        dw_pprof_label_state(writing->pprof, sample->state);
         dw_pprof_put_sample(writing->pprof, values, writing->are_counts ? 1 : 2);
     }
 }

@@ -5,11 +5,6 @@
 #include "lens/notes.h"
 #include "lens/roster.h"
 
-enum { TYPE_NAME = 1, TYPE_UNIT };
-enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
-enum { LINE_FUNCTION = 1, LINE_NUMBER, LINE_COLUMN };
-enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILE = 4, FUNCTION_LINE };
-
 static void put_field(struct dw_pprof *pprof, uint32_t field, const void *bytes, size_t size)
 {
     uint8_t head[DW_PROTOBUF_HEAD_MAX];
@@ -47,21 +42,21 @@ uint64_t dw_pprof_literal(struct dw_pprof *pprof, const char *text)
 
 void dw_pprof_put_type(struct dw_pprof *pprof, uint32_t field, const char *name, const char *unit)
 {
-    dw_protobuf_put_number(&pprof->message, TYPE_NAME, dw_pprof_literal(pprof, name));
-    dw_protobuf_put_number(&pprof->message, TYPE_UNIT, dw_pprof_literal(pprof, unit));
+    dw_protobuf_put_number(&pprof->message, DW_PPROF_TYPE_NAME, dw_pprof_literal(pprof, name));
+    dw_protobuf_put_number(&pprof->message, DW_PPROF_TYPE_UNIT, dw_pprof_literal(pprof, unit));
     dw_pprof_put_message(pprof, field);
 }
 
 static void add_label(struct dw_pprof *pprof, const char *key, uint32_t field, uint64_t value)
 {
     dw_buffer_clear(&pprof->part);
-    dw_protobuf_put_number(&pprof->part, LABEL_KEY, dw_pprof_literal(pprof, key));
+    dw_protobuf_put_number(&pprof->part, DW_PPROF_LABEL_KEY, dw_pprof_literal(pprof, key));
     dw_protobuf_put_number(&pprof->part, field, value);
     dw_protobuf_put_bytes(&pprof->labels, DW_PPROF_SAMPLE_LABEL, pprof->part.data,
                           pprof->part.size);
 }
 
-void dw_pprof_label_thread(struct dw_pprof *pprof, uint32_t index)
+static void label_thread(struct dw_pprof *pprof, uint32_t index)
 {
     const struct dw_profile *profile = pprof->profile;
     const struct dw_thread *thread = &profile->threads[index];
@@ -69,15 +64,31 @@ void dw_pprof_label_thread(struct dw_pprof *pprof, uint32_t index)
     struct dw_string name = dw_profile_string(profile, thread->name);
     dw_buffer_clear(&pprof->labels);
     if (name.size)
-        add_label(pprof, "thread", LABEL_TEXT, dw_pprof_string(pprof, name));
+        add_label(pprof, "thread", DW_PPROF_LABEL_TEXT, dw_pprof_string(pprof, name));
     if (thread->tid)
-        add_label(pprof, "thread id", LABEL_NUMBER, dw_pprof_number(thread->tid));
+        add_label(pprof, "thread id", DW_PPROF_LABEL_NUMBER, dw_pprof_number(thread->tid));
     if (profile->process_count < 2)
         return;
-    add_label(pprof, "process id", LABEL_NUMBER,
+    add_label(pprof, "process id", DW_PPROF_LABEL_NUMBER,
               dw_pprof_number(profile->processes[thread->process].pid));
     if (host.size)
-        add_label(pprof, "host", LABEL_TEXT, dw_pprof_string(pprof, host));
+        add_label(pprof, "host", DW_PPROF_LABEL_TEXT, dw_pprof_string(pprof, host));
+}
+
+void dw_pprof_label_thread(struct dw_pprof *pprof, uint32_t index)
+{
+    label_thread(pprof, index);
+    pprof->thread_labels = pprof->labels.size;
+}
+
+void dw_pprof_label_state(struct dw_pprof *pprof, uint32_t state)
+{
+    const char *name = dw_sample_state_name(state);
+    pprof->labels.size = pprof->thread_labels;
+    if (name)
+        add_label(pprof, "state", DW_PPROF_LABEL_TEXT, dw_pprof_literal(pprof, name));
+    if (state & DW_SAMPLE_HOLDS_GIL)
+        add_label(pprof, "gil", DW_PPROF_LABEL_TEXT, dw_pprof_literal(pprof, "held"));
 }
 
 void dw_pprof_put_sample(struct dw_pprof *pprof, const uint64_t *values, size_t count)
@@ -96,19 +107,19 @@ void dw_pprof_put_sample(struct dw_pprof *pprof, const uint64_t *values, size_t 
 void dw_pprof_put_function(struct dw_pprof *pprof, uint64_t id, uint64_t name, uint64_t file,
                            uint32_t line)
 {
-    dw_protobuf_put_number(&pprof->message, FUNCTION_ID, id);
-    dw_protobuf_put_number(&pprof->message, FUNCTION_NAME, name);
-    dw_protobuf_put_number(&pprof->message, FUNCTION_FILE, file);
-    dw_protobuf_put_number(&pprof->message, FUNCTION_LINE, line);
+    dw_protobuf_put_number(&pprof->message, DW_PPROF_FUNCTION_ID, id);
+    dw_protobuf_put_number(&pprof->message, DW_PPROF_FUNCTION_NAME, name);
+    dw_protobuf_put_number(&pprof->message, DW_PPROF_FUNCTION_FILE, file);
+    dw_protobuf_put_number(&pprof->message, DW_PPROF_FUNCTION_LINE, line);
     dw_pprof_put_message(pprof, DW_PPROF_FUNCTION);
 }
 
 void dw_pprof_add_line(struct dw_pprof *pprof, uint64_t function, uint32_t line, uint32_t column)
 {
     dw_buffer_clear(&pprof->part);
-    dw_protobuf_put_number(&pprof->part, LINE_FUNCTION, function);
-    dw_protobuf_put_number(&pprof->part, LINE_NUMBER, line);
-    dw_protobuf_put_number(&pprof->part, LINE_COLUMN, column);
+    dw_protobuf_put_number(&pprof->part, DW_PPROF_LINE_FUNCTION, function);
+    dw_protobuf_put_number(&pprof->part, DW_PPROF_LINE_NUMBER, line);
+    dw_protobuf_put_number(&pprof->part, DW_PPROF_LINE_COLUMN, column);
     dw_protobuf_put_bytes(&pprof->message, DW_PPROF_LOCATION_LINE, pprof->part.data,
                           pprof->part.size);
 }

@@ -5,50 +5,17 @@
 #define DW_LENS_PPROF_WRITER_H
 
 #include "base/gzip.h"
+#include "base/pprof_fields.h"
 #include "base/protobuf.h"
 #include "model/profile.h"
-
-/* Fields of the messages, by number. */
-enum {
-    DW_PPROF_SAMPLE_TYPE = 1,
-    DW_PPROF_SAMPLE,
-    DW_PPROF_MAPPING,
-    DW_PPROF_LOCATION,
-    DW_PPROF_FUNCTION,
-    DW_PPROF_STRING,
-    DW_PPROF_TIME_NS = 9,
-    DW_PPROF_DURATION_NS,
-    DW_PPROF_PERIOD_TYPE,
-    DW_PPROF_PERIOD,
-    DW_PPROF_COMMENT,
-    DW_PPROF_DEFAULT_TYPE
-};
-enum { DW_PPROF_SAMPLE_LOCATIONS = 1, DW_PPROF_SAMPLE_VALUES, DW_PPROF_SAMPLE_LABEL };
-enum {
-    DW_PPROF_MAPPING_ID = 1,
-    DW_PPROF_MAPPING_START,
-    DW_PPROF_MAPPING_LIMIT,
-    DW_PPROF_MAPPING_OFFSET,
-    DW_PPROF_MAPPING_FILE,
-    DW_PPROF_MAPPING_BUILD_ID,
-    DW_PPROF_MAPPING_HAS_FUNCTIONS,
-    DW_PPROF_MAPPING_HAS_FILES,
-    DW_PPROF_MAPPING_HAS_LINES,
-    DW_PPROF_MAPPING_HAS_INLINES
-};
-enum {
-    DW_PPROF_LOCATION_ID = 1,
-    DW_PPROF_LOCATION_MAPPING,
-    DW_PPROF_LOCATION_ADDRESS,
-    DW_PPROF_LOCATION_LINE
-};
 
 struct dw_pprof {
     const struct dw_profile *profile;
     struct dw_gzip gzip;
     struct dw_string_table strings;
     struct dw_buffer message, part; /* being built */
-    struct dw_buffer labels;        /* of the samples of this thread */
+    struct dw_buffer labels;        /* of the samples of this thread, first those of all of them */
+    size_t thread_labels;           /* bytes that these take */
     struct dw_out text;             /* of a string, while it is looked up */
     int error;
 };
@@ -75,6 +42,8 @@ void dw_pprof_put_type(struct dw_pprof *pprof, uint32_t field, const char *name,
 void dw_pprof_put_facts(struct dw_pprof *pprof, const char *default_type, uint64_t period);
 /* Starts the labels with those of the thread. */
 void dw_pprof_label_thread(struct dw_pprof *pprof, uint32_t thread);
+/* Adds what the thread did, in place of what it did before. */
+void dw_pprof_label_state(struct dw_pprof *pprof, uint32_t state);
 /* Ends a sample whose locations are in the message. */
 void dw_pprof_put_sample(struct dw_pprof *pprof, const uint64_t *values, size_t count);
 /* A function, its name and file by id. */

@@ -138,6 +138,7 @@ const struct dw_lens dw_lens_pstats = {
     .name = "pstats",
     .summary = "functions and their callers, for pstats, snakeviz, gprof2dot, tuna",
     .extension = ".pstats",
+    .lacks_notes = true,
     .binary = true,
     .write = write_pstats,
 };

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Samples by function, line or module: a table for people, and the same as data. Shares are
  * of all samples; those of own time add up to the whole. */
+#include "lens/fit.h"
 #include "lens/notes.h"
 #include "lens/sample_list.h"
 
 #include <inttypes.h>
+
+#define SHARES_WIDTH 15
+#define NUMBER_WIDTH 10
+#define LABEL_MIN 30 /* columns: with fewer, labels take a second line rather than be cut */
 
 static const char *const names[] = {
     [DW_SPOT_FUNCTION] = "function",
@@ -40,8 +45,18 @@ static void put_part(struct dw_out *out, const struct dw_sample_list *list, uint
         put_seconds(out, weight);
 }
 
+static void put_label(struct dw_out *out, const struct dw_sample_list *list, const char *label,
+                      size_t width)
+{
+    size_t numbers = (list->are_counts ? 2u : 3u) + (list->is_split ? 3u : 0u);
+    size_t before = SHARES_WIDTH + numbers * NUMBER_WIDTH + 2;
+    dw_out_text(out, "  ");
+    dw_fit_put(out, label, strlen(label), width >= before + LABEL_MIN ? width - before : 0);
+    dw_out_char(out, '\n');
+}
+
 static void put_row(struct dw_out *out, const struct dw_sample_list *list,
-                    const struct dw_sample_row *row)
+                    const struct dw_sample_row *row, size_t width)
 {
     dw_out_printf(out, "%7.2f %7.2f", share(list, row->total.weight),
                   share(list, row->self.weight));
@@ -54,7 +69,7 @@ static void put_row(struct dw_out *out, const struct dw_sample_list *list,
         put_part(out, list, row->native);
         put_part(out, list, row->waiting);
     }
-    dw_out_printf(out, "  %s\n", row->label);
+    put_label(out, list, row->label, width);
 }
 
 static int write_table(const struct dw_profile *profile, const struct dw_lens_options *options,
@@ -67,7 +82,7 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
     dw_notes_put_sampling(out, profile, "");
     put_heading(out, &list);
     for (uint32_t i = 0; i < list.count && !out->error; i++)
-        put_row(out, &list, &list.rows[i]);
+        put_row(out, &list, &list.rows[i], options->width);
     if (list.left_out)
         dw_out_printf(out, "(%" PRIu32 " more)\n", list.left_out);
     dw_notes_put_losses(out, profile, "");
@@ -210,5 +225,5 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
 }
 
 const struct dw_lens dw_sample_table = {.name = "table", .write = write_table};
-const struct dw_lens dw_sample_csv = {.name = "csv", .write = write_csv};
+const struct dw_lens dw_sample_csv = {.name = "csv", .lacks_notes = true, .write = write_csv};
 const struct dw_lens dw_sample_json = {.name = "json", .write = write_json};

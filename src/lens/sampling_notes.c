@@ -8,7 +8,7 @@
 
 struct summary {
     uint32_t processes;
-    uint64_t samples, weight; /* as kept; each stands for its weight */
+    uint64_t samples, weight; /* as kept, so that they are what the rows below add up to */
     uint64_t shortest_ns, longest_ns;
     struct dw_sampling sums;
 };
@@ -24,7 +24,6 @@ static void add_process(struct summary *summary, const struct dw_sampling *sampl
         summary->shortest_ns = summary->longest_ns = period;
     summary->shortest_ns = period < summary->shortest_ns ? period : summary->shortest_ns;
     summary->longest_ns = period > summary->longest_ns ? period : summary->longest_ns;
-    summary->sums.taken += sampling->taken;
     summary->sums.missed += sampling->missed;
     summary->sums.guessed += sampling->guessed;
     summary->sums.cut += sampling->cut;
@@ -75,12 +74,31 @@ static void put_asked(struct dw_out *out, const struct summary *summary)
     dw_out_text(out, " asked");
 }
 
+/* What went wrong, as far as something did. */
+static void put_trouble(struct dw_out *out, const struct dw_sampling *sums)
+{
+    const struct {
+        uint64_t count;
+        const char *what;
+    } parts[] = {{sums->missed, "missed"},
+                 {sums->guessed, "guessed"},
+                 {sums->cut, "cut"},
+                 {sums->retried, "retried"}};
+    const char *before = "; ";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].count)
+            continue;
+        dw_out_printf(out, "%s%" PRIu64 " %s", before, parts[i].count, parts[i].what);
+        before = ", ";
+    }
+    dw_out_char(out, '\n');
+}
+
 static void put_summary(struct dw_out *out, const struct summary *summary, enum dw_sample_mode mode)
 {
     static const char *const modes[] = {"CPU time", "wall time", "counts"};
-    const struct dw_sampling *sums = &summary->sums;
-    uint64_t taken = sums->taken ? sums->taken : summary->samples;
-    dw_out_printf(out, "%s: %" PRIu64 " samples", modes[mode], taken);
+    dw_out_printf(out, "%s: %" PRIu64 " sample%s", modes[mode], summary->samples,
+                  summary->samples == 1 ? "" : "s");
     if (mode == DW_SAMPLE_COUNTS) {
         dw_out_text(out, ", of which it is not known how long they stand for\n");
         return;
@@ -88,11 +106,9 @@ static void put_summary(struct dw_out *out, const struct summary *summary, enum 
     dw_out_text(out, ", ");
     put_asked(out, summary);
     dw_out_text(out, ", ");
-    put_rate(out, summary->weight ? (double)taken * 1e9 / (double)summary->weight : 0);
-    dw_out_printf(out,
-                  " obtained; %" PRIu64 " missed, %" PRIu64 " guessed, %" PRIu64 " cut, %" PRIu64
-                  " retried\n",
-                  sums->missed, sums->guessed, sums->cut, sums->retried);
+    put_rate(out, summary->weight ? (double)summary->samples * 1e9 / (double)summary->weight : 0);
+    dw_out_text(out, " obtained");
+    put_trouble(out, &summary->sums);
 }
 
 static void add_gil(struct gil *gil, const struct dw_sample *sample)
@@ -127,6 +143,16 @@ void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
         dw_out_printf(out, "%sGIL: held in %.1f %% of the time sampled, waited for in %.1f %%\n",
                       prefix, 100.0 * (double)gil.held / (double)gil.all,
                       100.0 * (double)gil.awaited / (double)gil.all);
+}
+
+void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct dw_out text;
+    dw_out_init_memory(&text);
+    dw_notes_put_sampling(&text, profile, "");
+    size_t size = text.buffer.size;
+    dw_out_json_string(out, text.buffer.data, size ? size - 1 : 0);
+    dw_out_close(&text);
 }
 
 static void put_json_process(struct dw_out *out, const struct dw_process *process)

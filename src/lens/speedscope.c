@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lens/event_walk.h"
 #include "lens/name_cache.h"
+#include "lens/notes.h"
 #include "lens/roster.h"
 #include "lens/row.h"
 #include "lens/speedscope_stacks.h"
@@ -192,7 +193,13 @@ static int write_speedscope(const struct dw_profile *profile, const struct dw_le
     if (error)
         return error;
     dw_out_text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
-                     "\"exporter\":\"dwell@" DW_VERSION "\",\"shared\":{\"frames\":[\n");
+                     "\"exporter\":\"dwell@" DW_VERSION "\",");
+    if (dw_samples_are_in(profile)) {
+        dw_out_text(out, "\"name\":");
+        dw_notes_put_json_text(out, profile);
+        dw_out_char(out, ',');
+    }
+    dw_out_text(out, "\"shared\":{\"frames\":[\n");
     error = dw_samples_are_in(profile) ? dw_speedscope_put_stacks(out, profile) : put_paths(&scope);
     dw_out_text(out, "]}\n");
     dw_event_walk_release(&scope.walk);

@@ -3,10 +3,13 @@
  * formatted twice, for the widths and for printing, so that none is kept. */
 #include "base/error.h"
 #include "lens/column.h"
+#include "lens/fit.h"
 #include "lens/notes.h"
 #include "lens/stack_tree.h"
 
 #include <stdlib.h>
+
+#define NAME_MIN 24 /* columns that names keep in the narrowest terminal */
 
 static const char *const default_columns[] = {
     "indented_name", "total", "percents_of_total", "count", "min", "average", "max", NULL};
@@ -43,17 +46,28 @@ static void measure(struct table *table)
     }
 }
 
+/* The first column, of names, gives way to the others. */
+static void fit(struct table *table, size_t width)
+{
+    size_t others = 0;
+    for (size_t c = 1; c < table->count; c++)
+        others += 2 + table->widths[c];
+    size_t room = others + NAME_MIN < width ? width - others : NAME_MIN;
+    if (table->count && width && table->widths[0] > room)
+        table->widths[0] = room;
+}
+
 /* The first column is flush left, the others right. */
 static void put_cell(struct table *table, size_t column, const void *bytes, size_t size)
 {
-    size_t pad = table->widths[column] - dw_text_width(bytes, size);
-    if (column) {
-        dw_out_text(table->out, "  ");
-        dw_out_repeat(table->out, ' ', pad);
+    size_t width = table->widths[column];
+    if (!column) {
+        dw_out_repeat(table->out, ' ', width - dw_fit_put(table->out, bytes, size, width));
+        return;
     }
+    dw_out_text(table->out, "  ");
+    dw_out_repeat(table->out, ' ', width - dw_text_width(bytes, size));
     dw_out_printable(table->out, bytes, size);
-    if (!column)
-        dw_out_repeat(table->out, ' ', pad);
 }
 
 static void put_header(struct table *table)
@@ -77,10 +91,11 @@ static void put_row(struct table *table, const struct dw_row *row)
     dw_out_char(table->out, '\n');
 }
 
-static void put_table(struct table *table)
+static void put_table(struct table *table, size_t width)
 {
     dw_notes_put_sampling(table->out, table->rows.profile, "");
     measure(table);
+    fit(table, width);
     put_header(table);
     for (uint32_t r = 0; r < table->rows.count && !table->out->error; r++)
         put_row(table, &table->rows.rows[r]);
@@ -104,7 +119,7 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
         error = table.widths ? 0 : DW_ERR_MEMORY;
     }
     if (!error)
-        put_table(&table);
+        put_table(&table, options->width);
     int cell_error = dw_out_close(&table.cell);
     dw_rows_release(&table.rows);
     free(table.widths);

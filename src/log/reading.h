@@ -41,7 +41,23 @@ static inline uint32_t dw_id_map_get(const struct dw_id_map *map, uint32_t id, u
 int dw_reading_process(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index);
 int dw_reading_thread(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index);
 
+/* The paths of the log, and the path or string that comes next. */
+struct dw_path_map *dw_reading_paths(struct dw_reading *reading);
+dw_path_id dw_reading_path(struct dw_reading *reading, struct dw_cursor *cursor);
+int dw_reading_string(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id);
+/* Adds the properties that come next to those in the list. */
+int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
+                          struct dw_property **properties, uint32_t *property_count,
+                          uint32_t *capacity);
+
 typedef int dw_read_chunk(struct dw_reading *reading, struct dw_cursor *cursor);
+
+/* read_definitions.c */
+dw_read_chunk dw_read_process, dw_read_clock, dw_read_end, dw_read_strings, dw_read_frames,
+    dw_read_paths, dw_read_thread, dw_read_source;
+
+/* read_numbers.c */
+dw_read_chunk dw_read_values, dw_read_lines, dw_read_timing;
 
 /* read_samples.c */
 dw_read_chunk dw_read_modules, dw_read_places, dw_read_stacks, dw_read_samples, dw_read_sampling,

@@ -7,6 +7,7 @@
 #include "base/varint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,6 +75,13 @@ void dw_log_writer_release(struct dw_log_writer *writer)
     free(writer->has_source);
     dw_buffer_release(&writer->payload);
     dw_buffer_release(&writer->frame);
+}
+
+int dw_log_writer_create(struct dw_log_writer *writer, const char *path)
+{
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    *writer = (struct dw_log_writer){.fd = -1};
+    return path && fd < 0 ? DW_ERR_IO : dw_log_writer_init(writer, fd);
 }
 
 int dw_log_writer_close(struct dw_log_writer *writer)

@@ -26,6 +26,8 @@ struct dw_log_writer {
 
 /* The fd is borrowed; -1 writes to memory. */
 int dw_log_writer_init(struct dw_log_writer *writer, int fd);
+/* The same with a new file of that name; NULL: in memory. */
+int dw_log_writer_create(struct dw_log_writer *writer, const char *path);
 void dw_log_writer_release(struct dw_log_writer *writer);
 /* Closes the fd, unless that is no longer the log's: programs close files that they do not know. */
 int dw_log_writer_close(struct dw_log_writer *writer);

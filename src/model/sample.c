@@ -3,6 +3,15 @@
 
 #include "base/grow.h"
 
+const char *dw_sample_state_name(uint32_t state)
+{
+    static const char *const names[DW_SAMPLE_STATE_MASK + 1] = {
+        [DW_SAMPLE_PYTHON] = "python", [DW_SAMPLE_NATIVE] = "native",
+        [DW_SAMPLE_KERNEL] = "kernel", [DW_SAMPLE_WAITING] = "waiting",
+        [DW_SAMPLE_GIL] = "gil",       [DW_SAMPLE_RUNNING] = "running"};
+    return names[state & DW_SAMPLE_STATE_MASK];
+}
+
 static uint64_t hash_sample(const struct dw_sample *sample)
 {
     return dw_hash_mix((uint64_t)sample->stack << 32 | sample->state);

@@ -20,6 +20,9 @@ enum dw_sample_state {
 #define DW_SAMPLE_STATE_MASK 7u
 #define DW_SAMPLE_HOLDS_GIL 8u /* set in `state` beside the number */
 
+/* "python", "native" and so on; NULL when it is none. */
+const char *dw_sample_state_name(uint32_t state);
+
 /* All samples of one thread on one stack in one state. */
 struct dw_sample {
     dw_path_id stack; /* in the profile's `stacks` */

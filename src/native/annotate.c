@@ -232,7 +232,9 @@ static uint32_t list_entries(const struct dw_profile *profile, struct entry *ent
     uint32_t count = 0;
     for (dw_place_id id = 1; id < profile->places.count; id++) {
         const struct dw_place *place = &profile->places.places[id];
-        if (place->module && place->module <= profile->module_count && is_native(profile, place))
+        bool is_known = place->line || place->outer; /* by the tool that wrote the profile */
+        if (!is_known && place->module && place->module <= profile->module_count &&
+            is_native(profile, place))
             entries[count++] =
                 (struct entry){id, &profile->modules[place->module - 1], place->address};
     }

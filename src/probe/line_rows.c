@@ -2,7 +2,6 @@
  * Numbers of lines between Python objects and logs, in both directions. */
 #include "probe/line_rows.h"
 
-#include "log/reader.h"
 #include "probe/probe_log.h"
 #include "probe/render.h"
 
@@ -178,25 +177,18 @@ static PyObject *log_sources(const struct dw_profile *profile)
     return sources;
 }
 
-PyObject *dw_line_rows_of_log(PyObject *module, PyObject *argument)
+static PyObject *rows_and_sources(const struct dw_profile *profile)
 {
-    Py_buffer log;
-    struct dw_profile *profile;
-    PyObject *result = NULL;
+    PyObject *rows = log_rows(profile);
+    PyObject *sources = rows ? log_sources(profile) : NULL;
+    if (sources)
+        return Py_BuildValue("(NN)", rows, sources);
+    Py_XDECREF(rows);
+    return NULL;
+}
+
+PyObject *dw_line_rows_of_log(PyObject *module, PyObject *log)
+{
     (void)module;
-    if (PyObject_GetBuffer(argument, &log, PyBUF_SIMPLE))
-        return NULL;
-    int error = dw_profile_new(&profile);
-    if (!error) {
-        error = dw_log_read(log.buf, (size_t)log.len, 0, profile);
-        PyObject *rows = error ? NULL : log_rows(profile);
-        PyObject *sources = rows ? log_sources(profile) : NULL;
-        if (sources)
-            result = Py_BuildValue("(NN)", rows, sources);
-        else
-            Py_XDECREF(rows);
-        dw_profile_free(profile);
-    }
-    PyBuffer_Release(&log);
-    return error ? dw_raise_error(error, NULL) : result;
+    return dw_log_to_object(log, rows_and_sources);
 }

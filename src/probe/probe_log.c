@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "record/recorder.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,9 +21,8 @@ static int init_tables(struct dw_probe_log *log)
 int dw_probe_log_open(struct dw_probe_log *log, const char *path)
 {
     *log = (struct dw_probe_log){.fd = -1};
-    if (path && (log->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
-        return DW_ERR_IO;
-    int error = dw_log_writer_init(&log->writer, log->fd);
+    int error = dw_log_writer_create(&log->writer, path);
+    log->fd = log->writer.fd;
     if (!error)
         error = init_tables(log);
     if (!error)

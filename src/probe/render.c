@@ -23,6 +23,23 @@ PyObject *dw_raise_error(int error, const char *file)
                         dw_error_text(error));
 }
 
+PyObject *dw_log_to_object(PyObject *log, dw_make_object *make)
+{
+    Py_buffer bytes;
+    struct dw_profile *profile;
+    PyObject *result = NULL;
+    if (PyObject_GetBuffer(log, &bytes, PyBUF_SIMPLE))
+        return NULL;
+    int error = dw_profile_new(&profile);
+    if (!error) {
+        error = dw_log_read(bytes.buf, (size_t)bytes.len, 0, profile);
+        result = error ? NULL : make(profile);
+        dw_profile_free(profile);
+    }
+    PyBuffer_Release(&bytes);
+    return error ? dw_raise_error(error, NULL) : result;
+}
+
 struct rendering {
     struct dw_profile *profile;
     const struct dw_lens *lens;

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/sample_rows.h"
 
-#include "base/error.h"
-#include "log/reader.h"
 #include "probe/render.h"
-
-static const char *const state_names[DW_SAMPLE_STATES] = {
-    [DW_SAMPLE_PYTHON] = "python", [DW_SAMPLE_NATIVE] = "native",
-    [DW_SAMPLE_KERNEL] = "kernel", [DW_SAMPLE_WAITING] = "waiting",
-    [DW_SAMPLE_GIL] = "gil",       [DW_SAMPLE_RUNNING] = "running"};
 
 static PyObject *text(const struct dw_profile *profile, dw_string_id id)
 {
@@ -55,9 +48,9 @@ static PyObject *stack_row(const struct dw_profile *profile, dw_path_id path)
 static PyObject *sample_row(const struct dw_profile *profile, const struct dw_thread *thread,
                             const struct dw_sample *sample)
 {
-    uint32_t state = sample->state & DW_SAMPLE_STATE_MASK;
+    const char *state = dw_sample_state_name(sample->state);
     return Py_BuildValue("(KNsNKKN)", (unsigned long long)thread->tid, text(profile, thread->name),
-                         state < DW_SAMPLE_STATES ? state_names[state] : "?",
+                         state ? state : "?",
                          PyBool_FromLong(sample->state & DW_SAMPLE_HOLDS_GIL),
                          (unsigned long long)sample->count, (unsigned long long)sample->weight_ns,
                          stack_row(profile, sample->stack));
@@ -98,21 +91,14 @@ static PyObject *summary(const struct dw_profile *profile)
         "retried", (unsigned long long)sampling->retried, "ended", PyBool_FromLong(process->ended));
 }
 
-PyObject *dw_sample_rows(PyObject *module, PyObject *argument)
+static PyObject *summary_and_rows(const struct dw_profile *profile)
 {
-    Py_buffer log;
-    struct dw_profile *profile;
-    PyObject *result = NULL;
+    PyObject *rows = all_rows(profile);
+    return rows ? Py_BuildValue("(NN)", summary(profile), rows) : NULL;
+}
+
+PyObject *dw_sample_rows(PyObject *module, PyObject *log)
+{
     (void)module;
-    if (PyObject_GetBuffer(argument, &log, PyBUF_SIMPLE))
-        return NULL;
-    int error = dw_profile_new(&profile);
-    if (!error) {
-        error = dw_log_read(log.buf, (size_t)log.len, 0, profile);
-        PyObject *rows = error ? NULL : all_rows(profile);
-        result = rows ? Py_BuildValue("(NN)", summary(profile), rows) : NULL;
-        dw_profile_free(profile);
-    }
-    PyBuffer_Release(&log);
-    return error ? dw_raise_error(error, NULL) : result;
+    return dw_log_to_object(log, summary_and_rows);
 }

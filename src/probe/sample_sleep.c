@@ -405,7 +405,8 @@ void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, u
     if (!is_found)
         path = slot->owed_path;
     if (!dw_sample_log_stack(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
-        dw_sample_log_add(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns, slot->owed_ns);
+        dw_sample_log_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns,
+                               slot->owed_ns);
     slot->owed_ns = 0;
 }
 
@@ -444,9 +445,10 @@ static void name_thread(struct dw_sleep_reader *reader, struct dw_slot *slot)
 {
     struct dw_task task;
     slot->is_named |= name_by_python(reader, slot);
-    if (!slot->is_named && dw_task_read(getpid(), slot->tid, &task))
-        dw_sample_log_name_thread(reader->places->log, slot->thread - 1, task.name,
-                                  strlen(task.name));
+    if (slot->is_named || !dw_task_read(getpid(), slot->tid, &task))
+        return;
+    const char *name = slot->tid == getpid() ? DW_MAIN_THREAD_NAME : task.name;
+    dw_sample_log_name_thread(reader->places->log, slot->thread - 1, name, strlen(name));
 }
 
 void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads,

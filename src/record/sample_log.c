@@ -4,7 +4,6 @@
 #include "base/grow.h"
 #include "record/recorder.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,9 +36,8 @@ static int init_tables(struct dw_sample_log *log)
 int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timeline)
 {
     *log = (struct dw_sample_log){.fd = -1, .timeline = timeline};
-    if (path && (log->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
-        return DW_ERR_IO;
-    int error = dw_log_writer_init(&log->writer, log->fd);
+    int error = dw_log_writer_create(&log->writer, path);
+    log->fd = log->writer.fd;
     if (!error)
         error = init_tables(log);
     if (!error)
@@ -233,14 +231,13 @@ static void write_thread(struct dw_sample_log *log, uint32_t index)
     thread->has_news = false;
 }
 
-int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stack, uint32_t state,
-                      uint64_t now_ns, uint64_t weight_ns)
+int dw_sample_log_add_time(struct dw_sample_log *log, uint32_t index, dw_path_id stack,
+                           uint32_t state, uint64_t now_ns, uint64_t weight_ns)
 {
     struct dw_sample_thread *thread = &log->threads[index];
     struct dw_sample *sample = dw_sample_get(&thread->sums, stack, state);
     if (!sample)
         return DW_ERR_MEMORY;
-    sample->count++;
     sample->weight_ns += weight_ns;
     if (log->timeline)
         keep_timed(thread, stack, state, now_ns, weight_ns);
@@ -250,6 +247,16 @@ int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stac
         write_timed(log, index);
     }
     return mark_new(thread, sample);
+}
+
+int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stack, uint32_t state,
+                      uint64_t now_ns, uint64_t weight_ns)
+{
+    struct dw_sample *sample = dw_sample_get(&log->threads[index].sums, stack, state);
+    if (!sample)
+        return DW_ERR_MEMORY;
+    sample->count++;
+    return dw_sample_log_add_time(log, index, stack, state, now_ns, weight_ns);
 }
 
 int dw_sample_log_flush(struct dw_sample_log *log, bool last)

@@ -57,6 +57,10 @@ struct dw_string dw_sample_log_thread_name(const struct dw_sample_log *log, uint
 /* `now_ns` is when the time that the sample stands for ended. */
 int dw_sample_log_add(struct dw_sample_log *log, uint32_t thread, dw_path_id stack, uint32_t state,
                       uint64_t now_ns, uint64_t weight_ns);
+/* The same without a count: time of a sample that stands on two stacks and is counted on the
+ * other one. */
+int dw_sample_log_add_time(struct dw_sample_log *log, uint32_t thread, dw_path_id stack,
+                           uint32_t state, uint64_t now_ns, uint64_t weight_ns);
 
 /* Writes what is new; the last time says that the log is complete. The writer keeps errors. */
 int dw_sample_log_flush(struct dw_sample_log *log, bool last);

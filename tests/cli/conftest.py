@@ -14,6 +14,7 @@ import pytest
 
 from ..conftest import Program
 from .attached import Attached
+from .revisions import git
 
 Attach = Callable[..., Attached]
 Dump = Callable[..., dict]
@@ -99,3 +100,27 @@ def dump(run_dwell: Program) -> Dump:
         return json.loads(result.stdout)
 
     return read
+
+
+@pytest.fixture
+def timed(run_dwell):
+    """Short runs: how long they take is not what is tested."""
+
+    def run(*args, **options):
+        return run_dwell("time", "--min-time", "0.002", *args, **options)
+
+    return run
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Two commits: f adds up 10 numbers, then 3000; the working tree has 10 again."""
+    package = tmp_path / "src" / "package"
+    package.mkdir(parents=True)
+    git(tmp_path, "init", "-q")
+    for count in (10, 3000):
+        (package / "__init__.py").write_text(f"def f():\n    return sum(range({count}))\n")
+        git(tmp_path, "add", "src")
+        git(tmp_path, "commit", "-qm", f"{count} numbers")
+    (package / "__init__.py").write_text("def f():\n    return sum(range(10))\n")
+    return tmp_path

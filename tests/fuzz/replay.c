@@ -16,23 +16,13 @@
 #define ROUNDS 3000
 #define STORED_MAX 4096
 
-static uint64_t random_state = 0x9e3779b97f4a7c15u;
-
-static uint32_t random_below(uint32_t bound)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 32) % bound;
-}
-
 static void change_bytes(uint8_t *bytes, size_t size)
 {
-    for (uint32_t i = 0, count = 1 + random_below(4); size && i < count; i++) {
-        uint8_t *byte = &bytes[random_below((uint32_t)size)];
-        switch (random_below(4)) {
-        case 0: *byte ^= (uint8_t)(1u << random_below(8)); break;
-        case 1: *byte = (uint8_t)random_below(256); break;
+    for (uint32_t i = 0, count = 1 + fixture_random_below(4); size && i < count; i++) {
+        uint8_t *byte = &bytes[fixture_random_below((uint32_t)size)];
+        switch (fixture_random_below(4)) {
+        case 0: *byte ^= (uint8_t)(1u << fixture_random_below(8)); break;
+        case 1: *byte = (uint8_t)fixture_random_below(256); break;
         case 2: *byte = 0xff; break;
         default: *byte = 0; break;
         }
@@ -66,17 +56,17 @@ static void run_changed(const struct dw_buffer *seed)
     struct dw_chunk_walk walk = {.bytes = seed->data, .size = seed->size, .at = DW_LOG_HEADER_SIZE};
     dw_buffer_append(&log, seed->data, DW_LOG_HEADER_SIZE);
     while (dw_chunk_next(&walk, &chunk)) {
-        uint32_t fate = random_below(10);
+        uint32_t fate = fixture_random_below(10);
         size_t size = DW_CHUNK_HEADER_SIZE + chunk.stored_size;
         if (fate < 3)
             append_changed(&log, &chunk);
         else if (fate < 9)
             dw_buffer_append(&log, chunk.stored - DW_CHUNK_HEADER_SIZE, size);
     }
-    if (!random_below(4))
+    if (!fixture_random_below(4))
         change_bytes(log.data, log.size);
-    if (!random_below(8))
-        log.size = random_below((uint32_t)log.size + 1);
+    if (!fixture_random_below(8))
+        log.size = fixture_random_below((uint32_t)log.size + 1);
     LLVMFuzzerTestOneInput(log.data, log.size);
     dw_buffer_release(&log);
 }

@@ -98,3 +98,62 @@ def test_a_recording_without_times_is_refused(run_dwell, tmp_path):
     done = run_dwell("export", "x.folded", "--to", "perfetto", "-o", "x.pftrace")
     assert done.returncode == 1
     assert not (tmp_path / "x.pftrace").exists()
+
+
+def decoded(path):
+    """The packets by Perfetto's own description of them."""
+    schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    trace = schema.Trace()
+    trace.ParseFromString(path.read_bytes())
+    size = trace.ByteSize()
+    trace.DiscardUnknownFields()
+    assert trace.ByteSize() == size == path.stat().st_size
+    return schema.TrackEvent, trace.packet
+
+
+def check_nesting(kinds, packets):
+    """Names that are open on each track, begin to end; returns those seen, by thread."""
+    tracks, names, seen, open_names, last_ns = {}, {}, {}, {}, {}
+    for index, packet in enumerate(packets):
+        assert packet.trusted_packet_sequence_id == 1
+        assert packet.sequence_flags == (1 if index == 0 else 2)
+        for interned in packet.interned_data.event_names:
+            assert interned.iid and interned.iid not in names
+            names[interned.iid] = interned.name
+        if packet.HasField("track_descriptor"):
+            track = packet.track_descriptor
+            assert track.uuid not in tracks
+            assert not track.parent_uuid or track.parent_uuid in tracks
+            tracks[track.uuid] = track
+        if not packet.HasField("track_event"):
+            continue
+        event = packet.track_event
+        thread = tracks[event.track_uuid].thread.thread_name
+        stack = open_names.setdefault(event.track_uuid, [])
+        assert packet.timestamp >= last_ns.get(event.track_uuid, 0)
+        last_ns[event.track_uuid] = packet.timestamp
+        if event.type == kinds.TYPE_SLICE_BEGIN:
+            stack.append(names[event.name_iid])
+            seen.setdefault(thread, set()).add(tuple(stack))
+        elif event.type == kinds.TYPE_SLICE_END:
+            stack.pop()
+    assert not any(open_names.values())
+    return tracks, seen
+
+
+def test_perfettos_own_schema_reads_regions(run_dwell, tmp_path):
+    run_dwell("run", "-q", "--timeline", "--regions", "-o", "x.dwell", "-c", REGIONS)
+    run_dwell("export", "x.dwell", "--to", "perfetto", "-o", "x.pftrace")
+    tracks, seen = check_nesting(*decoded(tmp_path / "x.pftrace"))
+    assert {("é☃",), ("é☃", "inner")} == seen["MainThread"]
+    assert {("two\\nlines",), ("two\\nlines", "inner")} == seen["helper"]
+    assert "items" in {track.name for track in tracks.values() if track.HasField("counter")}
+
+
+def test_perfettos_own_schema_reads_samples(run_dwell, tmp_path):
+    run_dwell("run", "-q", "--timeline", "-o", "x.dwell", "-c", SAMPLES)
+    run_dwell("export", "x.dwell", "--to", "perfetto", "-o", "x.pftrace")
+    tracks, seen = check_nesting(*decoded(tmp_path / "x.pftrace"))
+    assert any(stack[-2:] == ("fib", "fib") for stack in seen["MainThread"])
+    [process] = [track.process for track in tracks.values() if track.HasField("process")]
+    assert "1000 Hz asked" in process.process_labels[0]

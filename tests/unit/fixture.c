@@ -366,6 +366,15 @@ struct dw_profile *fixture_sampled(void)
     return profile;
 }
 
+uint32_t fixture_random_below(uint32_t bound)
+{
+    static uint64_t random_state = 0x9e3779b97f4a7c15u;
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 32) % bound;
+}
+
 char *fixture_show(const struct dw_profile *profile, const char *name,
                    const struct dw_lens_options *options, size_t *size)
 {

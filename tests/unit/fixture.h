@@ -63,6 +63,9 @@ struct dw_profile *fixture_small(void);
  * Not folded. */
 struct dw_profile *fixture_sampled(void);
 
+/* A number below the bound; the same ones in each run. */
+uint32_t fixture_random_below(uint32_t bound);
+
 /* The lens's output, to be freed; NUL-terminated. Fails the test when the lens fails. */
 char *fixture_show(const struct dw_profile *profile, const char *lens,
                    const struct dw_lens_options *options, size_t *size);

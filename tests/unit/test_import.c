@@ -117,8 +117,7 @@ static void test_perf_script_of_a_clock_has_times(void **state)
 {
     (void)state;
     check_report(perf, sizeof perf - 1, DW_SPOT_FUNCTION,
-                 "CPU time: 2 samples, 4000 Hz asked, 2000 Hz obtained; 0 missed, 0 guessed, "
-                 "0 cut, 0 retried\n"
+                 "CPU time: 2 samples, 4000 Hz asked, 2000 Hz obtained\n"
                  "total %  self %   total s    self s   samples  function\n"
                  "  75.00   75.00     0.001     0.001         1  __schedule ([kernel.kallsyms])\n"
                  "  25.00   25.00     0.000     0.000         1  do_it (libwork.so)\n"
@@ -157,8 +156,7 @@ static void test_gperftools(void **state)
     (void)state;
     struct bytes bytes = gperftools_file();
     check_report(bytes.data, bytes.size, DW_SPOT_FUNCTION,
-                 "CPU time: 12 samples, 100 Hz asked, 100 Hz obtained; 0 missed, 0 guessed, "
-                 "0 cut, 0 retried\n"
+                 "CPU time: 12 samples, 100 Hz asked, 100 Hz obtained\n"
                  "total %  self %   total s    self s   samples  function\n"
                  " 100.00  100.00     0.120     0.120        12  [python3.13] (python3.13)\n"
                  "  41.67    0.00     0.050     0.000         5  [lib with spaces.so.1] "
@@ -222,16 +220,6 @@ static void test_what_is_not_understood_is_told(void **state)
     dw_profile_free(profile);
 }
 
-static uint64_t random_state = 0x9e3779b97f4a7c15u;
-
-static uint32_t random_below(uint32_t bound)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 32) % bound;
-}
-
 /* Sums that do not fit wrap; nothing else may happen. */
 static void import_and_show(const void *bytes, size_t size)
 {
@@ -253,14 +241,14 @@ static void change_and_import(const void *bytes, size_t size)
 {
     static const char interesting[] = "\n\t ;:()+/.#[]0123456789\xff";
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        size_t kept = round % 4 ? size : random_below((uint32_t)size) + 1;
+        size_t kept = round % 4 ? size : fixture_random_below((uint32_t)size) + 1;
         char *copy = malloc(kept);
         assert_non_null(copy);
         memcpy(copy, bytes, kept);
-        for (uint32_t i = 0, count = random_below(6); i < count; i++)
-            copy[random_below((uint32_t)kept)] = random_below(2)
-                                                     ? interesting[random_below(sizeof interesting)]
-                                                     : (char)random_below(256);
+        for (uint32_t i = 0, count = fixture_random_below(6); i < count; i++)
+            copy[fixture_random_below((uint32_t)kept)] = fixture_random_below(2)
+                                                     ? interesting[fixture_random_below(sizeof interesting)]
+                                                     : (char)fixture_random_below(256);
         import_and_show(copy, kept);
         free(copy);
     }

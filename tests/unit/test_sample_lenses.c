@@ -50,10 +50,13 @@ static void check_lens(const char *lens, const struct dw_lens_options *options,
 }
 
 #define HEADER_RATE                                                                                \
-    "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut, "          \
-    "0 retried\n"
+    "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\n"
 #define HEADER_GIL "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %\n"
 #define HEADER HEADER_RATE HEADER_GIL
+/* The same in a JSON string. */
+#define HEADER_TEXT                                                                                \
+    "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\\n"         \
+    "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %"
 
 static void test_functions(void **state)
 {
@@ -318,7 +321,8 @@ static void test_speedscope(void **state)
     (void)state;
     check_lens("speedscope", NULL,
                "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
-               "\"exporter\":\"dwell@" DW_VERSION "\",\"shared\":{\"frames\":[\n"
+               "\"exporter\":\"dwell@" DW_VERSION "\",\"name\":\"" HEADER_TEXT
+               "\",\"shared\":{\"frames\":[\n"
                "{\"name\":\"[…]\"},\n"
                "{\"name\":\"main\",\"file\":\"/home/me/app.py\",\"line\":3},\n"
                "{\"name\":\"main\",\"file\":\"/home/me/app.py\",\"line\":4},\n"
@@ -379,7 +383,7 @@ static void test_chrome_nests_what_stayed(void **state)
                "{\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":1000.000}\n"
                "],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@" DW_VERSION "\","
                "\"start_ns\":1700000000000000000,\"damaged_parts\":0,\"cut_processes\":0,"
-               "\"dropped_events\":0}}\n");
+               "\"dropped_events\":0,\"sampling\":\"" HEADER_TEXT "\"}}\n");
 }
 
 /* The listing shows the text beside the columns that samples fill. */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/stop_signal.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+volatile int dw_cli_stopped;
+
+static void on_signal(int number)
+{
+    (void)number;
+    dw_cli_stopped = 1;
+}
+
+/* No SA_RESTART: sleeping ends at once. */
+void dw_cli_catch_stop(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}

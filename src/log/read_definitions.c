@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ * What the numbers in a log refer to: processes, threads, strings, frames, paths, sources. Every
+ * id in a log is mapped to an id of the profile at the edge, here; an id whose definition was
+ * lost maps to a frame named so, never to a wrong one. */
+#include "log/reading.h"
+
+#include "base/grow.h"
+
+#include <string.h>
+
+#define ID_MAX (1u << 24) /* ids beyond this are nonsense */
+
+int dw_id_map_set(struct dw_id_map *map, uint32_t id, uint32_t value, uint32_t filler)
+{
+    if (id >= ID_MAX)
+        return DW_ERR_TOO_LARGE;
+    while (map->count <= id) {
+        int error = DW_GROW(map->ids, map->count, map->capacity);
+        if (error)
+            return error;
+        map->ids[map->count++] = filler;
+    }
+    map->ids[id] = value;
+    return 0;
+}
+
+struct dw_path_map *dw_reading_paths(struct dw_reading *reading)
+{
+    return &reading->profile->path_maps[reading->paths];
+}
+
+dw_path_id dw_reading_path(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    return dw_path_map_get(dw_reading_paths(reading), dw_cursor_get_u32(cursor));
+}
+
+static struct dw_clock_pair get_clock(struct dw_cursor *cursor)
+{
+    struct dw_clock_pair clock;
+    clock.tick = dw_cursor_get(cursor);
+    clock.monotonic_ns = dw_cursor_get(cursor);
+    clock.wall_ns = dw_cursor_get(cursor);
+    return clock;
+}
+
+int dw_reading_string(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id)
+{
+    size_t size;
+    const uint8_t *bytes = dw_cursor_get_blob(cursor, &size);
+    return bytes ? dw_string_intern(&reading->profile->strings, bytes, size, id) : DW_ERR_DAMAGED;
+}
+
+int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
+                           struct dw_property **properties, uint32_t *property_count,
+                           uint32_t *capacity)
+{
+    uint64_t count = dw_cursor_get(cursor);
+    for (uint64_t i = 0; i < count && !cursor->bad; i++) {
+        struct dw_property property;
+        int error = dw_reading_string(reading, cursor, &property.key);
+        if (!error)
+            error = dw_reading_string(reading, cursor, &property.value);
+        if (!error)
+            error = DW_GROW(*properties, *property_count, *capacity);
+        if (error)
+            return error;
+        (*properties)[(*property_count)++] = property;
+    }
+    return 0;
+}
+
+/* A process whose description was lost has a uuid of zeros and is nobody's double. */
+static bool is_known(const struct dw_profile *profile, const uint8_t uuid[16])
+{
+    static const uint8_t unknown[16];
+    if (!memcmp(uuid, unknown, 16))
+        return false;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (!memcmp(profile->processes[i].uuid, uuid, 16))
+            return true;
+    return false;
+}
+
+static int add_process(struct dw_reading *reading, uint32_t id, const struct dw_process *process)
+{
+    struct dw_profile *profile = reading->profile;
+    int error = DW_GROW(profile->processes, profile->process_count, profile->process_capacity);
+    if (!error)
+        error = dw_id_map_set(&reading->processes, id, profile->process_count, DW_MAP_NONE);
+    if (!error)
+        profile->processes[profile->process_count++] = *process;
+    return error;
+}
+
+int dw_read_process(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t id = dw_cursor_get_u32(cursor);
+    struct dw_process process = {.path_map = reading->paths};
+    if (cursor->bad || cursor->end - cursor->at < (ptrdiff_t)sizeof process.uuid)
+        return DW_ERR_DAMAGED;
+    memcpy(process.uuid, cursor->at, sizeof process.uuid);
+    cursor->at += sizeof process.uuid;
+    process.pid = dw_cursor_get(cursor);
+    process.first_clock = process.last_clock = get_clock(cursor);
+    if (cursor->bad)
+        return DW_ERR_DAMAGED;
+    if (is_known(reading->profile, process.uuid))
+        return DW_ERR_DUPLICATE;
+    int error = dw_reading_properties(reading, cursor, &process.properties, &process.property_count,
+                                &process.property_capacity);
+    if (!error)
+        error = add_process(reading, id, &process);
+    if (error)
+        free(process.properties);
+    return error;
+}
+
+int dw_reading_process(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index)
+{
+    uint32_t id = dw_cursor_get_u32(cursor);
+    if (cursor->bad)
+        return DW_ERR_DAMAGED;
+    *index = dw_id_map_get(&reading->processes, id, DW_MAP_NONE);
+    if (*index != DW_MAP_NONE)
+        return 0;
+    struct dw_process unknown = {.path_map = reading->paths};
+    *index = reading->profile->process_count;
+    return add_process(reading, id, &unknown);
+}
+
+int dw_read_clock(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t index;
+    int error = dw_reading_process(reading, cursor, &index);
+    struct dw_clock_pair clock = get_clock(cursor);
+    if (error || cursor->bad)
+        return error ? error : DW_ERR_DAMAGED;
+    struct dw_process *process = &reading->profile->processes[index];
+    if (!process->first_clock.wall_ns)
+        process->first_clock = clock;
+    if (clock.tick > process->last_clock.tick)
+        process->last_clock = clock;
+    process->ended = false; /* an end that was none: the process did not exec after all */
+    return 0;
+}
+
+int dw_read_end(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t index;
+    int error = dw_reading_process(reading, cursor, &index);
+    if (error)
+        return error;
+    reading->profile->processes[index].dropped = dw_cursor_get(cursor);
+    reading->profile->processes[index].ended = true;
+    return 0;
+}
+
+int dw_read_strings(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t id = dw_cursor_get_u32(cursor);
+    while (!cursor->bad && cursor->at < cursor->end) {
+        dw_string_id string;
+        int error = dw_reading_string(reading, cursor, &string);
+        if (!error)
+            error = dw_id_map_set(&reading->strings, id++, string, reading->lost_string);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+int dw_read_frames(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t id = dw_cursor_get_u32(cursor);
+    while (!cursor->bad && cursor->at < cursor->end) {
+        struct dw_frame frame = {.kind = dw_cursor_get_u32(cursor)};
+        frame.name =
+            dw_id_map_get(&reading->strings, dw_cursor_get_u32(cursor), reading->lost_string);
+        frame.file = dw_id_map_get(&reading->strings, dw_cursor_get_u32(cursor), 0);
+        frame.line = dw_cursor_get_u32(cursor);
+        if (cursor->bad)
+            break;
+        dw_frame_id mapped = 0;
+        int error = frame.kind == DW_FRAME_ROOT
+                        ? 0
+                        : dw_frame_intern(&reading->profile->frames, &frame, &mapped);
+        if (!error)
+            error = dw_id_map_set(&reading->frames, id++, mapped, reading->lost_frame);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+int dw_read_paths(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    struct dw_path_map *map = dw_reading_paths(reading);
+    struct dw_id_map ids = {map->paths, map->count, map->capacity};
+    uint32_t id = dw_cursor_get_u32(cursor);
+    int error = 0;
+    while (!error && !cursor->bad && cursor->at < cursor->end) {
+        dw_path_id parent = dw_id_map_get(&ids, dw_cursor_get_u32(cursor), reading->lost_path);
+        dw_frame_id frame =
+            dw_id_map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
+        dw_path_id path = DW_PATH_ROOT;
+        if (cursor->bad)
+            break;
+        if (id)
+            error = dw_path_intern(&reading->profile->paths, parent, frame, &path);
+        if (!error)
+            error = dw_id_map_set(&ids, id++, path, reading->lost_path);
+    }
+    *map = (struct dw_path_map){ids.ids, ids.count, ids.capacity, map->lost};
+    return error;
+}
+
+static int add_thread(struct dw_reading *reading, uint32_t id, const struct dw_thread *thread)
+{
+    struct dw_profile *profile = reading->profile;
+    int error = DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity);
+    if (!error)
+        error = dw_id_map_set(&reading->threads, id, profile->thread_count, DW_MAP_NONE);
+    if (!error)
+        profile->threads[profile->thread_count++] = *thread;
+    return error;
+}
+
+int dw_read_thread(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t id = dw_cursor_get_u32(cursor);
+    struct dw_thread thread = {0};
+    int error = dw_reading_process(reading, cursor, &thread.process);
+    if (error)
+        return error;
+    thread.tid = dw_cursor_get(cursor);
+    error = dw_reading_string(reading, cursor, &thread.name);
+    if (error)
+        return error;
+    uint32_t known = dw_id_map_get(&reading->threads, id, DW_MAP_NONE);
+    if (known == DW_MAP_NONE)
+        return add_thread(reading, id, &thread);
+    reading->profile->threads[known].name = thread.name;
+    return 0;
+}
+
+/* An unknown thread is one of the log's first process. */
+int dw_reading_thread(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index)
+{
+    uint32_t id = dw_cursor_get_u32(cursor);
+    if (cursor->bad)
+        return DW_ERR_DAMAGED;
+    *index = dw_id_map_get(&reading->threads, id, DW_MAP_NONE);
+    if (*index != DW_MAP_NONE)
+        return 0;
+    static const uint8_t zero[1];
+    struct dw_cursor first_process = {zero, zero + 1, false};
+    struct dw_thread unknown = {.name = reading->lost_string};
+    int error = dw_reading_process(reading, &first_process, &unknown.process);
+    *index = reading->profile->thread_count;
+    return error ? error : add_thread(reading, id, &unknown);
+}
+
+int dw_read_source(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    struct dw_profile *profile = reading->profile;
+    struct dw_source source;
+    int error = dw_reading_string(reading, cursor, &source.file);
+    if (!error)
+        error = dw_reading_string(reading, cursor, &source.text);
+    if (!error)
+        error = DW_GROW(profile->sources, profile->source_count, profile->source_capacity);
+    if (!error)
+        profile->sources[profile->source_count++] = source;
+    return error;
+}
