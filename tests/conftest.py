@@ -17,7 +17,16 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # Files, by how their names begin, whose tests measure times or shares: tools/test runs them when
 # nothing else runs. A single test elsewhere is marked with pytest.mark.alone.
-ALONE = ("test_attach", "test_compare", "test_line_profiler", "test_sampling", "test_tim")
+ALONE = (
+    "test_attach",
+    "test_calls",
+    "test_compare",
+    "test_concurrency",
+    "test_line",
+    "test_regions",
+    "test_sampling",
+    "test_tim",
+)
 
 
 @pytest.hookimpl(tryfirst=True)
