@@ -3,6 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHONS := $(shell tools/pythons)
 PYTHON := $(firstword $(PYTHONS))
+# What one build compiled serves the others, in whatever directory they are.
+export CCACHE_DIR := $(CURDIR)/build/ccache
+export CCACHE_NOHASHDIR := 1
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20

@@ -15,6 +15,26 @@ from dwell import _core
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
+# Files, by how their names begin, whose tests measure times or shares: tools/test runs them when
+# nothing else runs. A single test elsewhere is marked with pytest.mark.alone.
+ALONE = (
+    "test_attach",
+    "test_calls",
+    "test_compare",
+    "test_concurrency",
+    "test_line",
+    "test_regions",
+    "test_sampling",
+    "test_tim",
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name.startswith(ALONE):
+            item.add_marker("alone")
+
 
 class Recording:
     """A recording in this process; its rows can be looked up at any time."""
