@@ -126,6 +126,7 @@ static int find_functions(struct dw_line_list *list, uint32_t *place)
 static void add_row(struct dw_line_listing *function, const struct dw_line *row)
 {
     function->row_count++;
+    function->is_watched |= !row->callee && is_watched(row);
     if (row->callee) {
         function->has_callees = true;
         return;
@@ -139,7 +140,6 @@ static void add_row(struct dw_line_listing *function, const struct dw_line *row)
     }
     for (size_t i = 0; i < DW_LINE_METRICS; i++)
         function->totals[i] += row->values[i];
-    function->is_watched |= is_watched(row);
     if (row->values[DW_LINE_INCLUSIVE] > row->values[DW_LINE_TIME])
         function->recursive = true;
 }

@@ -112,8 +112,21 @@ static int find_rows_of(struct fold *fold, dw_place_id id)
     return failed ? DW_ERR_MEMORY : 0;
 }
 
-/* Every line that some stack has, so that the table of lines does not grow any more. Places
- * without a stack are of frames that are not shown. */
+/* Marks the stacks that some sample stands on, in path_of. Others are of frames that are not
+ * shown. */
+static void mark_sampled(struct fold *fold)
+{
+    const struct dw_profile *profile = fold->profile;
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        const struct dw_sample_table *samples = &profile->threads[t].samples;
+        for (uint32_t i = 0; i < samples->count; i++)
+            for (dw_path_id stack = samples->samples[i].stack; stack && !fold->path_of[stack];
+                 stack = profile->stacks.paths[stack].parent)
+                fold->path_of[stack] = DW_MAP_NONE;
+    }
+}
+
+/* Every line that was sampled, so that the table of lines does not grow any more. */
 static int find_rows(struct fold *fold)
 {
     const struct dw_path_tree *stacks = &fold->profile->stacks;
@@ -122,7 +135,8 @@ static int find_rows(struct fold *fold)
     for (dw_place_id i = 0; i < fold->profile->places.count; i++)
         fold->line_of[i] = fold->whole_of[i] = DW_MAP_NONE;
     for (dw_path_id stack = 1; stack < stacks->count && !error; stack++) {
-        uint32_t count = expand(fold->profile, stacks->paths[stack].frame, chain);
+        uint32_t count =
+            fold->path_of[stack] ? expand(fold->profile, stacks->paths[stack].frame, chain) : 0;
         while (count && !error)
             error = find_rows_of(fold, chain[--count]);
     }
@@ -207,9 +221,12 @@ static int make_room(struct fold *fold)
     fold->path_of = calloc(profile->stacks.count + 1u, sizeof *fold->path_of);
     fold->line_of = malloc((profile->places.count + 1u) * sizeof *fold->line_of);
     fold->whole_of = malloc((profile->places.count + 1u) * sizeof *fold->whole_of);
-    int error = fold->path_of && fold->line_of && fold->whole_of ? make_paths(fold) : DW_ERR_MEMORY;
+    if (!fold->path_of || !fold->line_of || !fold->whole_of)
+        return DW_ERR_MEMORY;
+    mark_sampled(fold);
+    int error = find_rows(fold);
     if (!error)
-        error = find_rows(fold);
+        error = make_paths(fold);
     if (error)
         return error;
     fold->seen = calloc(profile->lines.count + 1u, sizeof *fold->seen);

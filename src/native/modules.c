@@ -272,6 +272,18 @@ const struct dw_native_module *dw_native_modules_find(const struct dw_native_mod
                    by_address);
 }
 
+struct dw_unwind_module dw_unwind_module_of(const struct dw_native_module *module)
+{
+    return (struct dw_unwind_module){
+        .start = module->start,
+        .end = module->end,
+        .hdr = module->hdr,
+        .hdr_size = module->hdr_size,
+        .info_start = module->info_start,
+        .info_end = module->info_end,
+    };
+}
+
 int dw_unwind_modules_make(const struct dw_native_modules *modules,
                            struct dw_unwind_modules *result)
 {
@@ -280,8 +292,7 @@ int dw_unwind_modules_make(const struct dw_native_modules *modules,
         return DW_ERR_MEMORY;
     for (uint32_t i = 0; i < modules->count; i++) {
         const struct dw_native_module *module = &modules->modules[i];
-        made[i] = (struct dw_unwind_module){module->start,    module->end,        module->hdr,
-                                            module->hdr_size, module->info_start, module->info_end};
+        made[i] = dw_unwind_module_of(module);
     }
     *result = (struct dw_unwind_modules){made, modules->count};
     return 0;

@@ -32,6 +32,7 @@ void dw_native_modules_release(struct dw_native_modules *modules);
 const struct dw_native_module *dw_native_modules_find(const struct dw_native_modules *modules,
                                                       uint64_t address);
 /* What an unwinder needs of them, on the heap. */
+struct dw_unwind_module dw_unwind_module_of(const struct dw_native_module *module);
 int dw_unwind_modules_make(const struct dw_native_modules *modules,
                            struct dw_unwind_modules *result);
 void dw_unwind_modules_release(struct dw_unwind_modules *modules);

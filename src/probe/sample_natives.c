@@ -15,8 +15,7 @@
 
 /* The loop's own frames: where Python functions run, those stand in for them. */
 #define EVAL_LOOP "_PyEval_EvalFrameDefault"
-#define MAX_COPIED_BYTES                                                                           \
-    (32u << 20) /* of all modules; unwind information beyond is read in place */
+#define MAX_COPIED_BYTES (32u << 20) /* of unwind information of all modules */
 
 struct dw_native_file {
     char *path; /* owned */
@@ -110,15 +109,8 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
     for (uint32_t i = 0; i < count; i++) {
         const struct dw_native_module *module = &natives->modules.modules[i];
         const struct dw_native_file *file = find_file(natives, module);
-        list[i] = (struct dw_unwind_module){
-            .start = module->start,
-            .end = module->end,
-            .hdr = module->hdr,
-            .hdr_size = module->hdr_size,
-            .info_start = module->info_start,
-            .info_end = module->info_end,
-            .copy = file ? file->unwind_info : NULL,
-        };
+        list[i] = dw_unwind_module_of(module);
+        list[i].copy = file ? file->unwind_info : NULL;
     }
     const struct dw_native_module *python =
         dw_native_modules_find(&natives->modules, (uint64_t)(uintptr_t)&PyEval_EvalCode);
