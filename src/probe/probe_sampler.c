@@ -24,7 +24,7 @@
 #define LOOK_NS 10000000u     /* threads, modules and rings are looked at so often */
 #define OWED_LOOK_NS 1000000u /* at threads with time in the kernel that is not placed yet */
 #define FLUSH_NS 500000000u   /* a kill costs no more than this */
-#define PATIENCE_PERIODS 3    /* of CPU time without a sample */
+#define PATIENCE_NS 5000000u  /* of CPU time without a sample */
 
 static struct {
     pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
@@ -119,11 +119,11 @@ static void keep_signal(void)
 }
 
 /* A thread that is ready to run but has no CPU may be on its way out of a system call, which a
- * signal would still interrupt. One that never has a CPU when we have one is asked all the same. */
+ * signal would still interrupt. It also stands where kernels like to take a CPU away, which is
+ * not where it spends its time. One that never has a CPU when we have one is asked all the same. */
 static bool may_be_signalled(const struct dw_slot *slot, uint64_t cpu_ns)
 {
-    return dw_thread_cpu_ns(slot->tid) > cpu_ns ||
-           cpu_ns - slot->cpu_asked_ns > PATIENCE_PERIODS * sampler.options.period_ns;
+    return dw_thread_cpu_ns(slot->tid) > cpu_ns || cpu_ns - slot->cpu_asked_ns > PATIENCE_NS;
 }
 
 /* Without timers: whoever ran since the last time is asked for a sample. */
