@@ -11,7 +11,8 @@
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up. Profiles that pprof, gperftools,\n"
+    "Prints what the recordings hold; several files are added up. Profiles that pprof, "
+    "gperftools,\n"
     "'perf script' or tools for flame graphs read or wrote are read too.\n"
     "\n"
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
@@ -147,7 +148,8 @@ static int report_samples(const struct dw_profile *profile, const struct request
                                                    &dw_sample_json};
     struct dw_sample_request wanted;
     int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
-    struct dw_lens_options options = {.samples = &wanted.options, .width = dw_cli_width(STDOUT_FILENO)};
+    struct dw_lens_options options = {.samples = &wanted.options,
+                                      .width = dw_cli_width(STDOUT_FILENO)};
     if (!status)
         status =
             dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);

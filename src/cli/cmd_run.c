@@ -150,8 +150,7 @@ static void print_report(const struct run *run, const char *out_file,
     struct dw_line_options lines = dw_line_defaults;
     struct dw_lens_options of_lines = {.lines = &lines};
     struct dw_sample_options samples = {.limit = REPORT_ROWS};
-    struct dw_lens_options of_samples = {.samples = &samples,
-                                         .width = dw_cli_width(STDERR_FILENO)};
+    struct dw_lens_options of_samples = {.samples = &samples, .width = dw_cli_width(STDERR_FILENO)};
     lines.strip_zeros = true;
     lines.callees = run->callees;
     dw_out_init_fd(&out, STDERR_FILENO);

@@ -150,7 +150,8 @@ static int watch_in_pipe(struct top *top)
 {
     uint64_t next_ns = dw_clock_ns(CLOCK_MONOTONIC);
     int error = 0;
-    for (uint64_t i = 0; !error && !dw_cli_stopped && i < top->count && !top->recording.is_over; i++) {
+    for (uint64_t i = 0; !error && !dw_cli_stopped && i < top->count && !top->recording.is_over;
+         i++) {
         next_ns += PRINT_EVERY_NS;
         error = dw_recording_run(&top->recording, next_ns, &dw_cli_stopped);
         if (!error)

@@ -109,15 +109,15 @@ static struct choice choose(const struct dw_pprof_tables *tables)
         return choice;
     choice.unit_ns = ns_of_unit(type_text(tables, weight, DW_PPROF_TYPE_UNIT));
     choice.mode = dw_text_is(type_text(tables, weight, DW_PPROF_TYPE_NAME), "cpu") ? DW_SAMPLE_CPU
-                                                                                  : DW_SAMPLE_WALL;
+                                                                                   : DW_SAMPLE_WALL;
     return choice;
 }
 
 /* One nanosecond is what is written when there was none. */
 static uint64_t find_period(const struct dw_pprof_tables *tables)
 {
-    uint64_t unit = ns_of_unit(
-        dw_pprof_string_at(tables, tables->period_type.fields[DW_PPROF_TYPE_UNIT]));
+    uint64_t unit =
+        ns_of_unit(dw_pprof_string_at(tables, tables->period_type.fields[DW_PPROF_TYPE_UNIT]));
     uint64_t period = tables->fields[DW_PPROF_PERIOD], period_ns;
     bool is_known = !__builtin_mul_overflow(period, unit, &period_ns) && period_ns <= INT64_MAX;
     return is_known && period_ns > 1 ? period_ns : 0;
@@ -186,8 +186,8 @@ static dw_place_id place_of(struct reading *reading, const struct dw_pprof_locat
         return *place;
     dw_place_id outer = 0;
     for (uint32_t i = location->line_count; i-- > 0;)
-        outer = make_place(reading, location, &tables->lines.entries[location->first_line + i],
-                           outer);
+        outer =
+            make_place(reading, location, &tables->lines.entries[location->first_line + i], outer);
     *place = outer ? outer : make_place(reading, location, NULL, 0);
     return *place;
 }
@@ -287,10 +287,9 @@ static void add_sample(struct reading *reading, const struct dw_pprof_sample *sa
     struct dw_string none = {"", 0}, all = {"all", 3};
     bool is_known = labels.tid || labels.thread.size;
     uint32_t process = dw_foreign_process(foreign, labels.pid, none);
-    uint32_t thread =
-        foreign->error
-            ? 0
-            : dw_foreign_thread(foreign, process, labels.tid, is_known ? labels.thread : all);
+    uint32_t thread = foreign->error ? 0
+                                     : dw_foreign_thread(foreign, process, labels.tid,
+                                                         is_known ? labels.thread : all);
     dw_foreign_add(foreign, thread, stack, labels.state, count, weight);
 }
 

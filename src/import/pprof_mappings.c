@@ -85,15 +85,13 @@ static void add_module(struct dw_pprof_mappings *mappings, const struct dw_pprof
     struct dw_profile *profile = mappings->foreign->profile;
     struct dw_pprof_module *made = module_at(mappings, mapping);
     const uint64_t *fields = mapping->fields;
-    struct dw_string path =
-        dw_pprof_string_at(mappings->tables, fields[DW_PPROF_MAPPING_FILE]);
+    struct dw_string path = dw_pprof_string_at(mappings->tables, fields[DW_PPROF_MAPPING_FILE]);
     struct dw_module module = {.process = mappings->foreign->first_process,
                                .path = dw_foreign_string(mappings->foreign, path),
                                .start = fields[DW_PPROF_MAPPING_START],
                                .end = fields[DW_PPROF_MAPPING_LIMIT],
                                .file_offset = fields[DW_PPROF_MAPPING_OFFSET]};
-    read_build_id(
-        dw_pprof_string_at(mappings->tables, fields[DW_PPROF_MAPPING_BUILD_ID]), &module);
+    read_build_id(dw_pprof_string_at(mappings->tables, fields[DW_PPROF_MAPPING_BUILD_ID]), &module);
     int error = DW_GROW(profile->modules, profile->module_count, profile->module_capacity);
     if (error) {
         mappings->foreign->error = error;
@@ -134,7 +132,8 @@ dw_string_id dw_pprof_mapping_name(struct dw_pprof_mappings *mappings,
     struct dw_mapped mapped = dw_pprof_mapping_of(mappings, location);
     if (!mapped.module)
         return dw_foreign_string(foreign, (struct dw_string){"[unknown]", 9});
-    struct dw_symbols *symbols = module_at(mappings, mapping_at(mappings, location))->object.symbols;
+    struct dw_symbols *symbols =
+        module_at(mappings, mapping_at(mappings, location))->object.symbols;
     if (symbols && dw_symbols_find(symbols, mapped.address, &symbol))
         return dw_foreign_string(foreign, (struct dw_string){symbol.name, strlen(symbol.name)});
     return dw_foreign_object_name(foreign, dw_profile_string(foreign->profile, mapped.path));

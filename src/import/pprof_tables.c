@@ -9,7 +9,8 @@
 #define ENTRIES_MAX (1u << 24) /* of each table, as in a log of ours */
 #define THE_ID 1               /* the field that all messages with an id have it in */
 
-_Static_assert((int)DW_PPROF_MAPPING_FIELDS <= (int)DW_PPROF_FIELDS, "an entry has room for any message");
+_Static_assert((int)DW_PPROF_MAPPING_FIELDS <= (int)DW_PPROF_FIELDS,
+               "an entry has room for any message");
 
 static int add_entry(struct dw_pprof_entries *entries, const struct dw_protobuf_field *field,
                      uint32_t count)
@@ -97,16 +98,15 @@ static int add_location(struct dw_pprof_tables *tables, const struct dw_protobuf
 static int add_sample(struct dw_pprof_tables *tables, const struct dw_protobuf_field *field,
                       struct dw_pprof_sample *sample)
 {
-    int error =
-        add_bytes(&tables->samples, &tables->sample_count, &tables->sample_capacity, field);
+    int error = add_bytes(&tables->samples, &tables->sample_count, &tables->sample_capacity, field);
     return error ? error : dw_pprof_sample_read(tables->samples[tables->sample_count - 1], sample);
 }
 
 static int read_period_type(struct dw_pprof_tables *tables, const struct dw_protobuf_field *field)
 {
-    bool is_read = field->bytes &&
-                   dw_protobuf_get_numbers(field->bytes, field->size, tables->period_type.fields,
-                                           DW_PPROF_TYPE_FIELDS);
+    bool is_read =
+        field->bytes && dw_protobuf_get_numbers(field->bytes, field->size,
+                                                tables->period_type.fields, DW_PPROF_TYPE_FIELDS);
     return is_read ? 0 : DW_ERR_DAMAGED;
 }
 
@@ -212,9 +212,9 @@ void dw_pprof_sample_release(struct dw_pprof_sample *sample)
 const struct dw_pprof_entry *dw_pprof_find(const struct dw_pprof_entries *entries, uint64_t id)
 {
     struct dw_pprof_entry key = {{[THE_ID] = id}};
-    return entries->count ? bsearch(&key, entries->entries, entries->count, sizeof key,
-                                    compare_entries)
-                          : NULL;
+    return entries->count
+               ? bsearch(&key, entries->entries, entries->count, sizeof key, compare_entries)
+               : NULL;
 }
 
 const struct dw_pprof_location *dw_pprof_find_location(const struct dw_pprof_tables *tables,

@@ -49,7 +49,7 @@ struct dw_function_list {
     struct dw_functions functions;
     bool are_samples; /* counts are of samples: how often something was called is not known */
     bool are_counts;  /* and so are times */
-    uint32_t *order; /* indices of the functions in the list */
+    uint32_t *order;  /* indices of the functions in the list */
     uint32_t count;
     struct dw_out labels; /* of all functions, each with a NUL behind it */
     size_t *label_start;

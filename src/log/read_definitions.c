@@ -51,8 +51,8 @@ int dw_reading_string(struct dw_reading *reading, struct dw_cursor *cursor, dw_s
 }
 
 int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
-                           struct dw_property **properties, uint32_t *property_count,
-                           uint32_t *capacity)
+                          struct dw_property **properties, uint32_t *property_count,
+                          uint32_t *capacity)
 {
     uint64_t count = dw_cursor_get(cursor);
     for (uint64_t i = 0; i < count && !cursor->bad; i++) {
@@ -107,7 +107,7 @@ int dw_read_process(struct dw_reading *reading, struct dw_cursor *cursor)
     if (is_known(reading->profile, process.uuid))
         return DW_ERR_DUPLICATE;
     int error = dw_reading_properties(reading, cursor, &process.properties, &process.property_count,
-                                &process.property_capacity);
+                                      &process.property_capacity);
     if (!error)
         error = add_process(reading, id, &process);
     if (error)

@@ -106,7 +106,7 @@ static int read_timing_into(struct dw_reading *reading, struct dw_cursor *cursor
         error = dw_reading_string(reading, cursor, &timing->name);
     if (!error)
         error = dw_reading_properties(reading, cursor, &timing->properties, &timing->property_count,
-                                &timing->property_capacity);
+                                      &timing->property_capacity);
     timing->loops = dw_cursor_get(cursor);
     if (!error)
         error = read_runs(cursor, timing);

@@ -50,8 +50,7 @@ static PyObject *sample_row(const struct dw_profile *profile, const struct dw_th
 {
     const char *state = dw_sample_state_name(sample->state);
     return Py_BuildValue("(KNsNKKN)", (unsigned long long)thread->tid, text(profile, thread->name),
-                         state ? state : "?",
-                         PyBool_FromLong(sample->state & DW_SAMPLE_HOLDS_GIL),
+                         state ? state : "?", PyBool_FromLong(sample->state & DW_SAMPLE_HOLDS_GIL),
                          (unsigned long long)sample->count, (unsigned long long)sample->weight_ns,
                          stack_row(profile, sample->stack));
 }

@@ -246,9 +246,9 @@ static void change_and_import(const void *bytes, size_t size)
         assert_non_null(copy);
         memcpy(copy, bytes, kept);
         for (uint32_t i = 0, count = fixture_random_below(6); i < count; i++)
-            copy[fixture_random_below((uint32_t)kept)] = fixture_random_below(2)
-                                                     ? interesting[fixture_random_below(sizeof interesting)]
-                                                     : (char)fixture_random_below(256);
+            copy[fixture_random_below((uint32_t)kept)] =
+                fixture_random_below(2) ? interesting[fixture_random_below(sizeof interesting)]
+                                        : (char)fixture_random_below(256);
         import_and_show(copy, kept);
         free(copy);
     }

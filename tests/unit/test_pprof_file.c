@@ -85,10 +85,10 @@ static void test_threads_and_modules_come_back(void **state)
         const struct dw_module *module = &again->modules[i];
         bool is_found = false;
         for (uint32_t j = 0; j < profile->module_count; j++)
-            is_found |= module->start == profile->modules[j].start &&
-                        module->build_id_size == profile->modules[j].build_id_size &&
-                        !memcmp(module->build_id, profile->modules[j].build_id,
-                                module->build_id_size);
+            is_found |=
+                module->start == profile->modules[j].start &&
+                module->build_id_size == profile->modules[j].build_id_size &&
+                !memcmp(module->build_id, profile->modules[j].build_id, module->build_id_size);
         assert_true(is_found);
     }
     dw_buffer_release(&plain);
