@@ -175,13 +175,28 @@ static void print_report(const struct run *run, const char *out_file,
     dw_out_close(&out);
 }
 
-/* Whether samples saw code of the program: a Python file, not what the interpreter brings. */
-static bool has_sampled_files(const struct dw_profile *profile)
+/* The file of the outermost Python function of a stack; empty when it has none. */
+static struct dw_string outermost_file(const struct dw_profile *profile, dw_path_id stack)
 {
-    for (uint32_t i = 0; i < profile->places.count; i++) {
-        const struct dw_frame *frame = &profile->frames.frames[profile->places.places[i].frame];
-        struct dw_string file = dw_profile_string(profile, frame->file);
-        if (frame->kind == DW_FRAME_FUNCTION && file.size && file.bytes[0] != '<')
+    struct dw_string file = {0};
+    for (; stack; stack = profile->stacks.paths[stack].parent) {
+        const struct dw_place *place = &profile->places.places[profile->stacks.paths[stack].frame];
+        const struct dw_frame *frame = &profile->frames.frames[place->frame];
+        if (frame->kind == DW_FRAME_FUNCTION)
+            file = dw_profile_string(profile, frame->file);
+    }
+    return file;
+}
+
+/* Whether samples saw the program. Until it begins, everything runs under a module that is built
+ * into the interpreter. */
+static bool has_sampled_program(const struct dw_profile *profile)
+{
+    static const char built_in[] = "<frozen ";
+    size_t size = sizeof built_in - 1;
+    for (dw_path_id stack = 1; stack < profile->stacks.count; stack++) {
+        struct dw_string file = outermost_file(profile, stack);
+        if (file.size && (file.size < size || memcmp(file.bytes, built_in, size) != 0))
             return true;
     }
     return false;
@@ -191,7 +206,7 @@ static bool has_sampled_files(const struct dw_profile *profile)
 static bool is_in_vain(const struct dw_profile *profile, bool failed)
 {
     return failed && !dw_lines_are_in(profile) && !dw_functions_are_in(profile) &&
-           !has_regions(profile) && !has_sampled_files(profile);
+           !has_regions(profile) && !has_sampled_program(profile);
 }
 
 static void report(const struct run *run, const char *out_file, time_t since, bool failed)

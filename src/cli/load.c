@@ -113,7 +113,8 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
 static const char *find_entry_column(const struct dw_lens_options *options)
 {
     const struct dw_column *column = options->sort ? dw_column_find(options->sort) : NULL;
-    for (size_t i = 0; (!column || !column->of_entries) && i < options->column_count; i++)
+    size_t count = options->columns ? options->column_count : 0;
+    for (size_t i = 0; (!column || !column->of_entries) && i < count; i++)
         column = dw_column_find(options->columns[i]);
     return column && column->of_entries ? column->id : NULL;
 }
