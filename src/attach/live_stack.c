@@ -163,11 +163,19 @@ static bool has_end(const struct dw_py_offsets *offsets, const struct dw_raw_sta
     return last->is_entry && !(offsets->frame_entry && last->owner == GENERATOR_OWNER);
 }
 
+/* The frame that 3.15 keeps in the thread's state: nothing of Python runs. A chain that ends
+ * elsewhere without a function was read from C's stack after its frames had gone. */
+static bool is_base(const struct dw_live_thread *thread, uint64_t address)
+{
+    return !address || (address >= thread->state && address - thread->state < MAX_THREAD_BYTES);
+}
+
 /* The chain from that frame outwards, within the copy. */
 static bool walk(const struct dw_live_reader *reader, const struct dw_live_thread *thread,
                  const uint8_t *copy, uint64_t address, struct dw_raw_stack *stack)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
+    uint64_t innermost = address;
     stack->count = 0;
     stack->state = DW_STACK_WHOLE;
     for (uint32_t steps = 0; address; steps++) {
@@ -179,7 +187,7 @@ static bool walk(const struct dw_live_reader *reader, const struct dw_live_threa
             return false;
         dw_raw_stack_add(stack, &frame);
     }
-    return has_end(offsets, stack);
+    return has_end(offsets, stack) && (stack->count || is_base(thread, innermost));
 }
 
 /* A frame that runs has no callee: whatever the chain has inside of it has returned already. */

@@ -102,7 +102,7 @@ dwell.stop()
     names = tasks_of(samples)
     assert 500 < len({name for name in names if name.startswith("task number ")}) <= 1024
     assert not any(name.startswith("task Task-") for name in names)
-    assert samples.inside("task <other>") > 5
+    assert samples.inside("task <other>") > 0
     assert samples.inside("task work()") > 10
 
 
