@@ -129,7 +129,8 @@ static void walk_python(struct sample *sample, PyThreadState *thread)
     end_segment(sample, 0); /* whatever is left */
 }
 
-/* Unwind information is read with care: a module may be unmapped before we hear of it. */
+/* Unwind information that is not copied yet is read with care: a module may be unmapped before we
+ * hear of it. */
 static void walk_native(struct sample *sample, const ucontext_t *context)
 {
     struct dw_registers start;
