@@ -158,7 +158,7 @@ class Dwell(Nobody):
 
     def result(self, text):
         export = [BIN / "dwell", "export", self.file, "--to", "collapsed"]
-        weights = by_function(subprocess.check_output(export, text=True))
+        weights = by_function(subprocess.check_output(export, text=True, stderr=subprocess.DEVNULL))
         return sampling_of(self.file)["taken"], weights
 
 
