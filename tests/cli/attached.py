@@ -13,6 +13,8 @@ Stacks = dict[tuple[Frame, ...], int]
 
 SPIN = "print('ready', flush=True)\ndef spin():\n    while True:\n        pass\nspin()\n"
 
+PATIENCE_S = 60  # with a recorder that writes nothing
+
 
 class Attached:
     """A recording that goes on, and what it holds when it is over."""
@@ -25,13 +27,17 @@ class Attached:
             stderr=subprocess.PIPE,
             text=True,
         )
-        while not (path.exists() and path.stat().st_size) and self.process.poll() is None:
+        while not (path.exists() and path.stat().st_size) and self.goes_on():
             time.sleep(0.001)
+
+    def goes_on(self) -> bool:
+        assert time.monotonic() - self.began < PATIENCE_S
+        return self.process.poll() is None
 
     def wait_for_samples(self) -> None:
         """Until some are in the file, which cannot be read at all before it has its head."""
         command = [self.program, "export", str(self.path), "--to", "collapsed"]
-        while self.process.poll() is None:
+        while self.goes_on():
             if subprocess.run(command, capture_output=True).stdout:
                 return
             time.sleep(0.01)

@@ -15,12 +15,14 @@ from .conftest import MAY_READ, Attach, Start
 
 pytestmark = MAY_READ
 
+BEFORE_A_WRITE_S = 0.2  # the file is brought up to date each half second
+
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_recording_is_complete_when_the_process_dies(start: Start, attach: Attach, number: int):
     process = start(SPIN, sleeps=False)
     attached = attach(process, "--rate", "1000")
-    time.sleep(0.2)
+    time.sleep(BEFORE_A_WRITE_S)
     process.send_signal(number)
     attached.wait()
     assert attached.status == 0
@@ -33,7 +35,7 @@ def test_recording_is_complete_when_the_process_dies(start: Start, attach: Attac
 def test_recording_is_complete_when_it_is_interrupted(start: Start, attach: Attach, number: int):
     process = start(SPIN, sleeps=False)
     attached = attach(process)
-    time.sleep(0.2)
+    time.sleep(BEFORE_A_WRITE_S)
     attached.process.send_signal(number)
     attached.wait()
     assert attached.status == 0 and process.poll() is None
