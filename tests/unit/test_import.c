@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Profiles of other tools: what they hold, and that nothing in them does harm. */
 #include "check.h"
-#include "fixture.h"
+#include "fixture_import.h"
 
 #include "base/error.h"
-#include "import/import.h"
 #include "lens/sample_list.h"
-#include "model/sample_fold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NOW_NS UINT64_C(1700000000000000000)
 #define ROUNDS 4000
 
 static const char folded[] = "# by some tool\n"
@@ -60,18 +57,9 @@ static struct bytes gperftools_file(void)
     return bytes;
 }
 
-static struct dw_profile *import(const void *bytes, size_t size)
-{
-    struct dw_profile *profile;
-    assert_int_equal(dw_profile_new(&profile), 0);
-    assert_int_equal(dw_import(bytes, size, "x.prof", NOW_NS, profile), 0);
-    assert_int_equal(dw_samples_fold(profile), 0);
-    return profile;
-}
-
 static void check_report(const void *bytes, size_t size, enum dw_spot by, const char *expected)
 {
-    struct dw_profile *profile = import(bytes, size);
+    struct dw_profile *profile = fixture_import(bytes, size);
     struct dw_sample_options samples = {.by = by};
     struct dw_out out;
     dw_out_init_memory(&out);
@@ -99,10 +87,10 @@ static void test_collapsed_stacks_are_counts(void **state)
 static void test_collapsed_stacks_come_back_the_same(void **state)
 {
     (void)state;
-    struct dw_profile *profile = import(folded, sizeof folded - 1);
+    struct dw_profile *profile = fixture_import(folded, sizeof folded - 1);
     char *text =
         fixture_show(profile, "collapsed", &(struct dw_lens_options){.with_lines = true}, NULL);
-    struct dw_profile *again = import(text, strlen(text));
+    struct dw_profile *again = fixture_import(text, strlen(text));
     char *same =
         fixture_show(again, "collapsed", &(struct dw_lens_options){.with_lines = true}, NULL);
     assert_non_null(strstr(text, "<main>;main;load (x.py:3);parse 10\n"));
@@ -131,7 +119,7 @@ static void test_perf_script_of_a_clock_has_times(void **state)
 static void test_perf_script_tells_processes_apart(void **state)
 {
     (void)state;
-    struct dw_profile *profile = import(perf, sizeof perf - 1);
+    struct dw_profile *profile = fixture_import(perf, sizeof perf - 1);
     assert_int_equal(profile->process_count, 2);
     assert_int_equal(profile->processes[0].pid, 12);
     assert_int_equal(profile->threads[0].tid, 13);
@@ -161,7 +149,7 @@ static void test_gperftools(void **state)
                  " 100.00  100.00     0.120     0.120        12  [python3.13] (python3.13)\n"
                  "  41.67    0.00     0.050     0.000         5  [lib with spaces.so.1] "
                  "(lib with spaces.so.1)\n");
-    struct dw_profile *profile = import(bytes.data, bytes.size);
+    struct dw_profile *profile = fixture_import(bytes.data, bytes.size);
     const struct dw_place *outermost = &profile->places.places[profile->stacks.paths[1].frame];
     assert_int_equal(outermost->address, 0x3000); /* the call is before where it returns to */
     assert_int_equal(profile->modules[0].start, 0x7f0000000000);
@@ -178,7 +166,7 @@ static void test_gperftools_of_32_bits(void **state)
     char bytes[sizeof words + sizeof maps];
     memcpy(bytes, words, sizeof words);
     memcpy(bytes + sizeof words, maps, sizeof maps);
-    struct dw_profile *profile = import(bytes, sizeof bytes - 1);
+    struct dw_profile *profile = fixture_import(bytes, sizeof bytes - 1);
     assert_int_equal(profile->processes[0].sampling.taken, 12);
     assert_int_equal(profile->threads[0].samples.count, 2);
     dw_profile_free(profile);
@@ -201,7 +189,7 @@ static void test_what_is_none_of_them(void **state)
 static void test_the_same_file_is_not_added_twice(void **state)
 {
     (void)state;
-    struct dw_profile *profile = import(folded, sizeof folded - 1);
+    struct dw_profile *profile = fixture_import(folded, sizeof folded - 1);
     assert_int_equal(dw_import(folded, sizeof folded - 1, "y", NOW_NS, profile), DW_ERR_DUPLICATE);
     dw_profile_free(profile);
 }
@@ -213,7 +201,7 @@ static void test_what_is_not_understood_is_told(void **state)
     for (int i = 0; i < 30; i++)
         strcat(text, "a;b 1\n");
     strcat(text, "torn line\nc 2\n");
-    struct dw_profile *profile = import(text, strlen(text));
+    struct dw_profile *profile = fixture_import(text, strlen(text));
     assert_int_equal(profile->losses.damaged_chunks, 1);
     assert_int_equal(profile->losses.damaged_bytes, 9);
     assert_int_equal(profile->processes[0].sampling.taken, 32);

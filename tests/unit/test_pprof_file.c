@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Profiles in pprof's format, read again: the same tables, and no harm from any bytes. */
 #include "check.h"
-#include "fixture.h"
+#include "fixture_import.h"
 
 #include "base/error.h"
 #include "base/gzip.h"
 #include "base/pprof_fields.h"
 #include "base/protobuf.h"
-#include "import/import.h"
 #include "lens/sample_list.h"
-#include "model/sample_fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NOW_NS UINT64_C(1700000000000000000)
 #define ROUNDS 3000
 
 static char *report(const struct dw_profile *profile, enum dw_spot by)
@@ -26,15 +23,6 @@ static char *report(const struct dw_profile *profile, enum dw_spot by)
         dw_sample_table.write(profile, &(struct dw_lens_options){.samples = &samples}, &out), 0);
     dw_out_char(&out, '\0');
     return (char *)out.buffer.data;
-}
-
-static struct dw_profile *import(const void *bytes, size_t size)
-{
-    struct dw_profile *profile;
-    assert_int_equal(dw_profile_new(&profile), 0);
-    assert_int_equal(dw_import(bytes, size, "x.prof", NOW_NS, profile), 0);
-    assert_int_equal(dw_samples_fold(profile), 0);
-    return profile;
 }
 
 /* The fixture as pprof's, without gzip. */
@@ -56,7 +44,7 @@ static void test_tables_come_back_the_same(void **state)
     struct dw_profile *profile = fixture_sampled();
     size_t size;
     char *file = fixture_show(profile, "pprof", NULL, &size);
-    struct dw_profile *again = import(file, size);
+    struct dw_profile *again = fixture_import(file, size);
     for (enum dw_spot by = DW_SPOT_FUNCTION; by <= DW_SPOT_MODULE; by++) {
         char *before = report(profile, by), *after = report(again, by);
         assert_string_equal(after, before);
@@ -73,7 +61,7 @@ static void test_threads_and_modules_come_back(void **state)
     (void)state;
     struct dw_profile *profile = fixture_sampled();
     struct dw_buffer plain = plain_file();
-    struct dw_profile *again = import(plain.data, plain.size);
+    struct dw_profile *again = fixture_import(plain.data, plain.size);
     assert_int_equal(again->thread_count, profile->thread_count);
     for (uint32_t i = 0; i < profile->thread_count; i++) {
         assert_int_equal(again->threads[i].tid, profile->threads[i].tid);
@@ -149,7 +137,7 @@ static void test_what_others_write(void **state)
     dw_protobuf_put_bytes(&file, DW_PPROF_LOCATION, at_g, sizeof at_g);
     dw_protobuf_put_bytes(&file, DW_PPROF_LOCATION, at_f, sizeof at_f);
     put_strings(&file, strings, COUNT_OF(strings));
-    struct dw_profile *profile = import(file.data, file.size);
+    struct dw_profile *profile = fixture_import(file.data, file.size);
     char *table = report(profile, DW_SPOT_LINE);
     assert_string_equal(table, "wall time: 2 samples, as fast as it goes, 100000 Hz obtained\n"
                                "total %  self %   total s    self s   samples  line\n"
