@@ -17,8 +17,7 @@ static void forget_process(struct dw_sampler *sampler)
     dw_live_reader_release(&sampler->reader);
     dw_native_code_release(&sampler->native);
     dw_code_cache_release(&sampler->cache);
-    dw_map_release(&sampler->call_index);
-    sampler->call_count = 0;
+    dw_call_table_release(&sampler->calls);
     dw_target_release(&sampler->target);
 }
 
@@ -27,7 +26,6 @@ void dw_sampler_release(struct dw_sampler *sampler)
     forget_process(sampler);
     free(sampler->threads);
     free(sampler->pending);
-    free(sampler->calls);
     free(sampler->merged);
     dw_raw_stack_release(&sampler->stack);
     dw_py_threads_release(&sampler->listed);

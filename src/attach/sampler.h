@@ -6,6 +6,7 @@
 #ifndef DW_ATTACH_SAMPLER_H
 #define DW_ATTACH_SAMPLER_H
 
+#include "attach/call_table.h"
 #include "attach/code_cache.h"
 #include "attach/live_stack.h"
 #include "attach/merged_stack.h"
@@ -31,9 +32,8 @@ struct dw_sampler {
     struct dw_live_reader reader;
     struct dw_code_cache cache;
     struct dw_raw_stack stack;
-    uint64_t *calls; /* owned; which place calls which code, of stacks that are sure */
-    uint32_t call_count, call_capacity;
-    struct dw_map call_index;
+    struct dw_call_table calls;
+    bool is_to_prove; /* the stack that was found last has a call that a sure reading may prove */
     struct dw_py_threads listed;
     struct dw_tasks tasks;
     struct dw_watched *threads; /* owned */

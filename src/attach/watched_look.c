@@ -9,6 +9,7 @@
 
 #define SURE_WITHIN_NS 200000 /* a thread with the GIL that ran this recently runs */
 #define SURE_TRIES 3          /* the first may find code that is new */
+#define LIKELY_TRIES 5
 #define TRIES 30
 
 static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)
@@ -62,9 +63,9 @@ static bool is_same_stack(const struct dw_raw_stack *stack, uint32_t count,
            stack->frames[0].code == innermost->code;
 }
 
-/* One reading is enough for nearly all stacks. Those with calls that were never seen have to
- * be read surely. If that gives another stack it changes too fast, and the thread is stopped: to
- * take the stack that lasted long enough would be to miss all short calls. */
+/* Stacks with calls that were never seen have to be read surely. If that gives another stack it
+ * changes too fast, and the thread is stopped: to take the stack that lasted long enough would be
+ * to miss all short calls. */
 static enum dw_live_result read_again(struct dw_sampler *sampler, struct dw_watched *thread,
                                       uint64_t now_ns, struct dw_live_look *look, int *error)
 {
@@ -82,14 +83,25 @@ static enum dw_live_result read_again(struct dw_sampler *sampler, struct dw_watc
     return result;
 }
 
+/* One reading is enough for nearly all stacks. Calls that were doubted often are readings gone
+ * wrong: the next one is as good as one that is sure, and stops nobody. */
+static enum dw_live_result read_likely(struct dw_sampler *sampler, struct dw_watched *thread,
+                                       uint64_t now_ns, struct dw_live_look *look, int *error)
+{
+    enum dw_live_result result = read_once(sampler, thread, false, now_ns, look, error);
+    sampler->log->sampling.retried += result == DW_LIVE_AGAIN;
+    for (int i = 0; i < LIKELY_TRIES && result == DW_LIVE_AGAIN && *error && !sampler->is_to_prove;
+         i++)
+        result = read_once(sampler, thread, false, now_ns, look, error);
+    return result;
+}
+
 static enum dw_live_result read_stack(struct dw_sampler *sampler, struct dw_watched *thread,
                                       uint64_t now_ns, struct dw_live_look *look, int *error)
 {
-    enum dw_live_result result = read_once(sampler, thread, false, now_ns, look, error);
-    if (result == DW_LIVE_AGAIN) {
-        sampler->log->sampling.retried++;
+    enum dw_live_result result = read_likely(sampler, thread, now_ns, look, error);
+    if (result == DW_LIVE_AGAIN)
         result = read_again(sampler, thread, now_ns, look, error);
-    }
     if (dw_is_foreign(*error))
         *error = 0;
     return result;

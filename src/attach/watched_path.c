@@ -14,33 +14,16 @@ static bool is_known(const struct dw_watched *thread, uint32_t index,
            known->owner == frame->owner;
 }
 
-static bool is_call(const void *entries, uint32_t id, const void *key)
-{
-    return ((const uint64_t *)entries)[id] == *(const uint64_t *)key;
-}
-
-static uint64_t hash_call(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const uint64_t *)entries)[id]);
-}
-
-/* A reading that was not sure may have put a function under one that does not call it. So
- * calls count only once they were seen in a reading that is sure; DW_ERR_DAMAGED until then. */
+/* DW_ERR_DAMAGED for a call that has to be seen in a reading that is sure first. */
 static int check_call(struct dw_sampler *sampler, dw_place_id caller, uint32_t callee,
                       enum dw_reading reading)
 {
-    uint64_t call = (uint64_t)caller << 32 | callee, hash = dw_hash_mix(call);
-    if (dw_map_find(&sampler->call_index, hash, is_call, sampler->calls, &call) != DW_MAP_NONE)
-        return 0;
-    if (reading == DW_READING_LIKELY)
-        return DW_ERR_DAMAGED;
-    int error = DW_GROW(sampler->calls, sampler->call_count, sampler->call_capacity);
-    if (error)
-        return error;
-    sampler->calls[sampler->call_count] = call;
-    error = dw_map_add(&sampler->call_index, hash, sampler->call_count, hash_call, sampler->calls);
-    sampler->call_count += !error;
-    return error;
+    bool is_proven;
+    if (reading != DW_READING_LIKELY)
+        return dw_call_table_prove(&sampler->calls, caller, callee);
+    int error =
+        dw_call_table_check(&sampler->calls, caller, callee, &is_proven, &sampler->is_to_prove);
+    return !error && !is_proven ? DW_ERR_DAMAGED : error;
 }
 
 /* Finds the path of a frame under the one that is known last, and makes it known. */
@@ -113,6 +96,7 @@ int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
     uint32_t index = 0;
     bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS, same = false;
     int error = reading == DW_READING_SURE ? find_codes(sampler, now_ns) : 0;
+    sampler->is_to_prove = true;
     if (!error && stack->count)
         error = check_innermost(sampler, reading, look, now_ns, &same);
     while (!all && index + !same < stack->count &&
