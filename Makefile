@@ -45,7 +45,13 @@ fuzz: ## fuzz the log reader and every lens for a minute (FUZZ_SECONDS=60)
 	@tools/setup lint
 	@tools/fuzz $${FUZZ_SECONDS:-60}
 
+soak: ## start and stop sampling, attach and detach for an hour (SOAK_SECONDS=3600)
+	@tools/setup test
+	@tools/venv $(PYTHON) test
+	@SOAK_SECONDS=$${SOAK_SECONDS:-3600} build/venv/$$($(PYTHON) -c \
+	  'import sys; print("%d.%d" % sys.version_info[:2])')/bin/python -m pytest -s -q tests/soak
+
 clean: ## remove what was built, but not the Debian sid
 	@rm -rf $(filter-out build/sid,$(wildcard build/*))
 
-.PHONY: help demo build test test-all lint format bench fuzz clean
+.PHONY: help demo build test test-all lint format bench fuzz soak clean

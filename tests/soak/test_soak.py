@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Sampling over and over: nothing leaks, nothing breaks, the program's results stay the same.
 
-DWELL_SOAK is how often (1,000 if not given); an hour is about 60,000.
+A thousand times each, and on for half of SOAK_SECONDS (`make soak`: an hour).
 """
 
 import os
@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-TIMES = int(os.environ.get("DWELL_SOAK", "1000"))
+TIMES = 1000
+SECONDS = float(os.environ.get("SOAK_SECONDS", "0")) / 2
 MEMORY_KIB = 8 << 10  # what a process may gain: caches fill up, a leak of a thousand does not fit
 
 STARTED_AND_STOPPED = """
-import os, sys, threading, dwell
+import os, sys, threading, time, dwell
 
 def resident_kib():
     with open("/proc/self/statm") as file:
@@ -29,8 +30,9 @@ def work(n):
 def state():
     return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
 
-times, expected = int(sys.argv[1]), work(2000)
-for i in range(times):
+times, expected, i = int(sys.argv[1]), work(2000), 0
+end = time.monotonic() + float(sys.argv[2])
+while i < times or time.monotonic() < end:
     with dwell.sampling("soak.dwell", rate=2000, mode=("cpu", "wall")[i % 2]):
         worker = threading.Thread(target=work, args=(2000,))
         worker.start()
@@ -38,8 +40,9 @@ for i in range(times):
         worker.join()
     if i == times // 10:
         before, kib = state(), resident_kib()
+    i += 1
 assert state() == before, (state(), before)
-print(resident_kib() - kib)
+print(resident_kib() - kib, i)
 """
 
 WATCHED = """
@@ -57,10 +60,13 @@ print(rounds)
 
 
 def test_started_and_stopped_in_the_process(python_program, tmp_path: Path) -> None:
-    done = python_program(STARTED_AND_STOPPED, str(TIMES), timeout=60 + TIMES)
+    limits = str(TIMES), str(SECONDS)
+    done = python_program(STARTED_AND_STOPPED, *limits, timeout=60 + TIMES + SECONDS)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert int(done.stdout) < MEMORY_KIB
+    gained_kib, times = map(int, done.stdout.split())
+    print(f"started and stopped {times} times, {gained_kib} KiB more")
+    assert gained_kib < MEMORY_KIB
 
 
 @pytest.fixture
@@ -80,13 +86,17 @@ def resident_kib(pid: int) -> int:
 
 
 def test_attached_and_detached(watched, run_dwell) -> None:
-    before = resident_kib(watched.pid)
-    for i in range(TIMES):
+    before, i = resident_kib(watched.pid), 0
+    end = time.monotonic() + SECONDS
+    while i < TIMES or time.monotonic() < end:
         options = ["--duration", "0.01", "--rate", "1000", "-q", "-o", "soak.dwell"]
         native = ["--native"] if i % 10 == 0 else []
         done = run_dwell("attach", watched.pid, *options, *native)
         assert done.returncode == 0, (i, done.stderr)
-    assert resident_kib(watched.pid) - before < MEMORY_KIB
+        i += 1
+    gained_kib = resident_kib(watched.pid) - before
+    print(f"attached and detached {i} times, {gained_kib} KiB more")
+    assert gained_kib < MEMORY_KIB
     started = time.monotonic()
     said, complaints = watched.communicate("")
     assert watched.returncode == 0 and complaints == ""
