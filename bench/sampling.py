@@ -1,72 +1,131 @@
 # SPDX-License-Identifier: MIT
-"""Samplers in the process and from outside: what they cost the program, how many samples they
-get, and how far the shares they report are from the truth, which the program measures itself.
+"""Samplers in the process: what they cost it, and how many samples they get.
+
+The cost is that of one process that works with and without samples by turns, since one process
+differs from the next by more than what is measured. "empty" is a handler that does nothing on
+the timer that dwell uses: what the kernel, and the machine under it, take for a signal.
 
 Prints JSON. A tool that is not there, or does not know this Python, is left out.
 """
 
+import ctypes
+import fcntl
 import json
 import os
 import pathlib
-import re
-import shutil
-import statistics
+import platform
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
+from shares import Program, typical
+from turns import run
+
 HERE = pathlib.Path(__file__).parent
-TURNS = 3
-ROUNDS = {"python": 900, "numpy": 1000}
-RATES = (100, 1000, 10000)
 BIN = pathlib.Path(sys.executable).parent
+PROGRAMS = ("python", "numpy")
+TOOLS = ("empty", "dwell", "pyinstrument", "gperftools")
+RATE = 1000
+PAIRS = 25  # of blocks with and without samples
+TURNS = 3
 
 
-def work(program, *tool, before=(), environment=None):
-    """Runs the program of known shares to its end; what it prints, or None."""
-    command = [*before, sys.executable, HERE / "shares.py", program, str(ROUNDS[program]), *tool]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **(environment or {})}
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    return json.loads(lines[-1]) if done.returncode == 0 and lines else None
+class Dwell:
+    def __init__(self, folder):
+        import dwell
+
+        self.start = lambda: dwell.start(f"{folder}/a.dwell", rate=RATE)
+        self.stop = dwell.stop
 
 
-def scalene(program, rate):
-    if not (BIN / "scalene").exists():
-        return None
-    target = [HERE / "shares.py", program, str(ROUNDS[program])]
-    options = ["run", "--cpu-only", f"--cpu-sampling-rate={1 / rate}", "-o", os.devnull]
-    done = subprocess.run([BIN / "scalene", *options, *target], capture_output=True, text=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    return json.loads(lines[-1]) if lines else None
+class Pyinstrument:
+    def __init__(self, folder):
+        import pyinstrument
+
+        profiler = pyinstrument.Profiler(interval=1 / RATE)
+        self.start, self.stop = profiler.start, profiler.stop
 
 
-def in_process(folder):
-    """Time of a fixed amount of work under each tool, to that of the bare program, which runs
-    just before it. The least of all turns."""
-    tools = {
-        "dwell": lambda program: work(program, "dwell", "1000", f"{folder}/a.dwell"),
-        "pyinstrument": lambda program: work(program, "pyinstrument", "1000"),
-        "gperftools": lambda program: work(
-            program,
-            *("gperftools", "1000", f"{folder}/a.prof"),
-            environment={"CPUPROFILE_FREQUENCY": "1000"},
-        ),
-        "scalene": lambda program: scalene(program, 1000),
-    }
-    best = {program: {} for program in ROUNDS}
-    for _ in range(TURNS):
-        for program, rows in best.items():
-            for tool, run in tools.items():
-                for name, result in (("none", work(program)), (tool, run(program))):
-                    if result:
-                        rows[name] = min(rows.get(name, float("inf")), result["net_ns"])
-    return {
-        program: {tool: took / rows["none"] for tool, took in rows.items() if tool != "none"}
-        for program, rows in best.items()
-    }
+class Gperftools:
+    def __init__(self, folder):
+        os.environ["CPUPROFILE_FREQUENCY"] = str(RATE)
+        library = ctypes.CDLL("libprofiler.so.0")
+        self.start = lambda: library.ProfilerStart(f"{folder}/a.prof".encode())
+        self.stop = library.ProfilerStop
+
+
+class Empty:
+    """perf_event_open's clock of CPU time, with a signal to this thread for each period. abs() is
+    the handler: it does nothing but return."""
+
+    SYSCALL = {"x86_64": 298, "aarch64": 241}[platform.machine()]
+    SOFTWARE, TASK_CLOCK, BYTES, ENABLE = 1, 1, 128, 0x2400
+    DISABLED, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6
+    F_SETSIG, F_SETOWN_EX, OWNER_THREAD = 10, 15, 0
+
+    def __init__(self, folder):
+        self.libc = ctypes.CDLL(None)
+        self.libc.signal(signal.SIGURG, ctypes.cast(self.libc.abs, ctypes.c_void_p))
+
+    def start(self):
+        flags = self.DISABLED | self.EXCLUDE_KERNEL | self.EXCLUDE_HYPERVISOR
+        period, wake_up_at = 1_000_000_000 // RATE, 1
+        attributes = struct.pack(
+            "IIQQQQQI", self.SOFTWARE, self.BYTES, self.TASK_CLOCK, period, 0, 0, flags, wake_up_at
+        ).ljust(self.BYTES, b"\0")
+        thread = threading.get_native_id()
+        self.fd = fd = self.libc.syscall(self.SYSCALL, attributes, thread, -1, -1, 0)
+        fcntl.fcntl(fd, self.F_SETOWN_EX, struct.pack("ii", self.OWNER_THREAD, thread))
+        fcntl.fcntl(fd, self.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETFL, os.O_ASYNC)
+        fcntl.ioctl(fd, self.ENABLE, 0)
+
+    def stop(self):
+        os.close(self.fd)
+
+
+def slowdown(program, tool):
+    """How many times slower a program is with the tool. The first block after a start is left
+    out: what a tool does once is not what it does for each sample."""
+    work = Program(program)
+    with tempfile.TemporaryDirectory() as folder:
+        sampler = {
+            "dwell": Dwell,
+            "pyinstrument": Pyinstrument,
+            "gperftools": Gperftools,
+            "empty": Empty,
+        }[tool](folder)
+        bare, sampled = [], []
+        for _ in range(PAIRS):
+            bare.append(work.block())
+            sampler.start()
+            work.block()
+            sampled.append(work.block())
+            sampler.stop()
+    return typical(sampled) / typical(bare)
+
+
+def scalene(program):
+    """It has to run a whole program, so it is compared with another process."""
+    command = [HERE / "shares.py", program, "3"]
+    options = ["run", "--cpu-only", f"--cpu-sampling-rate={1 / RATE}", "-o", os.devnull]
+    blocks: dict[str, list] = {"bare": [], "scalene": []}
+    for _ in range(TURNS if (BIN / "scalene").exists() else 0):
+        for name, how in (("bare", [sys.executable]), ("scalene", [BIN / "scalene", *options])):
+            done = subprocess.run([*how, *command], capture_output=True, text=True)
+            lines = [line for line in done.stdout.splitlines() if line.startswith("[{")]
+            blocks[name] += json.loads(lines[-1]) if lines else []
+    return typical(blocks["scalene"]) / typical(blocks["bare"]) if blocks["scalene"] else None
+
+
+def slowdowns(program):
+    ratios = {tool: run(__file__, "slowdown", program, tool) for tool in TOOLS}
+    ratios["scalene"] = scalene(program)
+    return {tool: ratio for tool, ratio in ratios.items() if ratio}
 
 
 def sampling_of(file):
@@ -75,16 +134,20 @@ def sampling_of(file):
     return json.loads(subprocess.check_output(command))["sampling"][0]
 
 
-def obtained(folder):
+def obtained(rate):
     """Samples a second of CPU time, to what was asked for."""
-    shares = {}
-    for rate in (1000, 5000, 10000):
-        for _ in range(TURNS):
-            file = f"{folder}/rate.dwell"
-            result = work("python", "dwell", str(rate), file)
-            share = sampling_of(file)["taken"] / (result["cpu_ns"] * 1e-9) / rate
-            shares[rate] = max(shares.get(rate, 0), share)
-    return shares
+    import dwell
+
+    work = Program("python")
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/rate.dwell"
+        dwell.start(file, rate=int(rate))
+        began = time.thread_time()
+        for _ in range(40):
+            work.block()
+        lasted = time.thread_time() - began
+        dwell.stop()
+        return sampling_of(file)["taken"] / lasted / int(rate)
 
 
 DEEP = """
@@ -130,152 +193,20 @@ def first_sample(folder):
     return least
 
 
-class Nobody:
-    """No tool: the program runs alone. Others watch it by a command, whose result is how many
-    samples were taken, and their weights by the parts of the program."""
-
-    def __init__(self, folder):
-        self.file = f"{folder}/attached"
-
-    def command(self, pid, rate):
-        return None
-
-
-def by_function(collapsed):
-    """Weights of collapsed stacks by the part of the program that they are in."""
-    weights = {}
-    for line in collapsed.splitlines():
-        stack, _, weight = line.rpartition(" ")
-        for part in ("fib", "loop", "leaf"):
-            if re.search(rf"\b{part}\b", stack):
-                weights[part] = weights.get(part, 0) + float(weight)
-    return weights
-
-
-class Dwell(Nobody):
-    def command(self, pid, rate):
-        return [BIN / "dwell", "attach", str(pid), "--rate", str(rate), "-o", self.file]
-
-    def result(self, text):
-        export = [BIN / "dwell", "export", self.file, "--to", "collapsed"]
-        weights = by_function(subprocess.check_output(export, text=True, stderr=subprocess.DEVNULL))
-        return sampling_of(self.file)["taken"], weights
-
-
-class PySpy(Nobody):
-    extra: tuple[str, ...] = ()
-    most = 1000  # it stops the program for each sample; at 10 kHz that takes minutes
-
-    def command(self, pid, rate):
-        if rate == "max" or rate > self.most:
-            return None
-        options = ["-f", "raw", "-r", str(rate), "-d", "60", "-o", self.file, *self.extra]
-        return [BIN / "py-spy", "record", "-p", str(pid), *options]
-
-    def result(self, text):
-        weights = by_function(pathlib.Path(self.file).read_text())
-        return sum(weights.values()), weights
-
-
-class PySpyNonblocking(PySpy):
-    extra = ("--nonblocking",)
-    most = 10000
-
-
-class Austin(Nobody):
-    def command(self, pid, rate):
-        microseconds = 1 if rate == "max" else 1_000_000 // rate
-        return [BIN / "austin", "-i", str(microseconds), "-p", str(pid), "-o", self.file]
-
-    def result(self, text):
-        """Samples are weighed by the microseconds that each stands for."""
-        lines = f"{self.file}.txt"
-        convert = [BIN / "mojo2austin", self.file, lines]
-        subprocess.run(convert, check=True, timeout=300, capture_output=True)
-        rows = [line for line in pathlib.Path(lines).read_text().splitlines() if line[:1] == "P"]
-        return len(rows), by_function("\n".join(rows))
-
-
-class Tachyon(Nobody):
-    def command(self, pid, rate):
-        if sys.version_info < (3, 15):
-            return None
-        asked = "1000000" if rate == "max" else str(rate)
-        options = ["attach", "-r", asked, "-d", "60", "--collapsed", "-o", self.file]
-        return [sys.executable, "-m", "profiling.sampling", *options, str(pid)]
-
-    def result(self, text):
-        weights = by_function(pathlib.Path(self.file).read_text())
-        return sum(weights.values()), weights
-
-
-def watch(tool, rate):
-    """One run of the program with the tool attached from its start to its end."""
-    command = [sys.executable, HERE / "shares.py", "python", str(ROUNDS["python"])]
-    target = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    target.stdout.readline()  # it says when it begins
-    watching = tool.command(target.pid, rate)
-    watcher = watching and subprocess.Popen(
-        watching, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    began = time.monotonic()
-    said = json.loads(target.communicate()[0])
-    lasted = time.monotonic() - began
-    if not watcher:
-        return {"net_ns": said["net_ns"]}
-    try:
-        taken, weights = tool.result(watcher.communicate(timeout=60)[0])
-    except (OSError, subprocess.SubprocessError, KeyError, ValueError):
-        watcher.kill()
-        return None
-    whole = sum(weights.values())
-    if not whole:
-        return None
-    error = max(abs(weights.get(part, 0) / whole - true) for part, true in said["shares"].items())
-    return {"net_ns": said["net_ns"], "hz": taken / lasted, "error": error * 100}
-
-
-def attached(folder):
-    tools = {
-        "py-spy": PySpy(folder),
-        "py-spy --nonblocking": PySpyNonblocking(folder),
-        "austin": Austin(folder),
-        "tachyon": Tachyon(folder),
-        "dwell": Dwell(folder),
-    }
-    seen: dict = {}
-    bare = []
-    for _ in range(TURNS):
-        for rate in (*RATES, "max"):
-            bare.append(watch(Nobody(folder), rate)["net_ns"])
-            for name, tool in tools.items():
-                command = tool.command(0, rate)
-                result = command and shutil.which(command[0]) and watch(tool, rate)
-                if result:
-                    seen.setdefault(str(rate), {}).setdefault(name, []).append(result)
-    return {
-        rate: {name: summed_up(turns, min(bare)) for name, turns in rows.items()}
-        for rate, rows in seen.items()
-    }
-
-
-def summed_up(turns, bare_ns):
-    """The least slowdown, since only noise makes it more; the median of what a tool reports."""
-    return {
-        "slowdown": min(turn["net_ns"] for turn in turns) / bare_ns,
-        "hz": statistics.median(turn["hz"] for turn in turns),
-        "error": statistics.median(turn["error"] for turn in turns),
-    }
-
-
 def main():
+    if len(sys.argv) > 1:
+        measure = {"slowdown": slowdown, "obtained": obtained}[sys.argv[1]]
+        print(json.dumps(measure(*sys.argv[2:])))
+        return
     with tempfile.TemporaryDirectory() as folder:
         result = {
-            "slowdown": in_process(folder),
-            "obtained": obtained(folder),
+            "slowdown": {program: slowdowns(program) for program in PROGRAMS},
+            "obtained": {
+                rate: max(run(__file__, "obtained", rate) for _ in range(TURNS))
+                for rate in ("1000", "5000", "10000")
+            },
             "first_sample_ms": first_sample(folder),
             "megabytes_a_minute": megabytes_a_minute(folder),
-            "attached": attached(folder),
         }
     print(json.dumps(result))
 

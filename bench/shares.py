@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A program whose shares are known: it times its three parts itself.
+"""Programs whose shares are known: they time their three parts themselves.
 
-shares.py PROGRAM ROUNDS [TOOL RATE FILE]: does that much work, under a profiler of the process
-itself if one is named, and prints a line when it begins and then JSON: how long the work took, in
-CPU time and as the clock has it less the time in which the thread waited for a CPU, and the true
-shares.
+shares.py PROGRAM [SECONDS]: works in blocks of some 50 ms, for that long or until standard input
+ends, and prints a line when it begins and its blocks, as JSON, at the end.
 """
 
-import ctypes
 import json
+import select
 import sys
 import time
 
@@ -33,13 +31,13 @@ def leaf(depth, n):
     return total
 
 
-def python_round():
+def python_parts():
     yield "fib", lambda: fib(17)
     yield "loop", lambda: loop(20_000)
     yield "leaf", lambda: leaf(40, 14_000)
 
 
-def numpy_round():
+def numpy_parts():
     import numpy
 
     values = numpy.random.default_rng(1).random((160, 160))
@@ -59,61 +57,49 @@ def numpy_round():
 
 
 def waited_ns():
+    """How long this thread has waited for a CPU."""
     with open("/proc/thread-self/schedstat") as file:
         return int(file.read().split()[1])
 
 
-class Tool:
-    """A profiler that is started and stopped by the program itself."""
+class Program:
+    ROUNDS = {"python": 28, "numpy": 50}
 
-    def __init__(self, name, rate, file):
-        self.name, self.rate, self.file = name, int(rate), file
+    def __init__(self, name):
+        self.parts = list({"python": python_parts, "numpy": numpy_parts}[name]())
+        self.rounds = self.ROUNDS[name]
+        self.block()
 
-    def start(self):
-        if self.name == "dwell":
-            import dwell
-
-            dwell.start(self.file, rate=self.rate)
-        elif self.name == "pyinstrument":
-            import pyinstrument
-
-            self.profiler = pyinstrument.Profiler(interval=1 / self.rate)
-            self.profiler.start()
-        elif self.name == "gperftools":
-            self.library = ctypes.CDLL("libprofiler.so.0")
-            self.library.ProfilerStart(self.file.encode())
-
-    def stop(self):
-        if self.name == "dwell":
-            import dwell
-
-            dwell.stop()
-        elif self.name == "pyinstrument":
-            self.profiler.stop()
-        elif self.name == "gperftools":
-            self.library.ProfilerStop()
+    def block(self):
+        """When it began; how long it took by the clock, less the time in which the thread waited
+        for a CPU; and the CPU time of each part."""
+        took = dict.fromkeys((name for name, _ in self.parts), 0)
+        waited, began = waited_ns(), time.perf_counter_ns()
+        for _ in range(self.rounds):
+            for name, part in self.parts:
+                start = time.thread_time_ns()
+                part()
+                took[name] += time.thread_time_ns() - start
+        net = time.perf_counter_ns() - began - (waited_ns() - waited)
+        return {"began_ns": began, "net_ns": net, "parts": took}
 
 
-def main(program, rounds, name="none", rate="0", file=""):
-    parts = list({"python": python_round, "numpy": numpy_round}[program]())
-    for _, part in parts:
-        part()
-    tool = Tool(name, rate, file)
-    tool.start()
+def typical(blocks):
+    """The time of a block that others on the machine hardly disturbed: one in four took less.
+    (The least of all may be one in which the kernel's counts were late.)"""
+    times = sorted(block["net_ns"] for block in blocks)
+    return times[len(times) // 4]
+
+
+def main(name, seconds=None):
+    program = Program(name)
+    end = time.monotonic() + float(seconds or "inf")
+    blocks = []
     print("begins", flush=True)
-    took = dict.fromkeys((key for key, _ in parts), 0)
-    waited, began, cpu = waited_ns(), time.perf_counter_ns(), time.thread_time_ns()
-    for _ in range(int(rounds)):
-        for key, part in parts:
-            start = time.thread_time_ns()
-            part()
-            took[key] += time.thread_time_ns() - start
-    cpu = time.thread_time_ns() - cpu
-    net = time.perf_counter_ns() - began - (waited_ns() - waited)
-    tool.stop()
-    whole = sum(took.values())
-    shares = {key: value / whole for key, value in took.items()}
-    print(json.dumps({"net_ns": net, "cpu_ns": cpu, "shares": shares}))
+    while time.monotonic() < end and (seconds or not select.select([sys.stdin], [], [], 0)[0]):
+        blocks.append(program.block())
+    print(json.dumps(blocks))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

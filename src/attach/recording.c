@@ -14,6 +14,7 @@
 
 #define FLUSH_EVERY_NS 500000000
 #define CHILDREN_EVERY_NS 50000000
+#define GOLDEN_SECTION 0.6180339887
 #define SPIN_BELOW_NS 50000 /* shorter sleeps than this are mostly longer */
 #define MAX_PROCESSES 1024
 #define TRY_AT_LEAST_NS 1000000000 /* how rarely a child that is no Python is looked at */
@@ -111,7 +112,8 @@ static int try_to_begin(struct dw_recording *recording, const struct dw_recordin
     *recording = (struct dw_recording){.options = *options};
     int error = add_process(recording, options->pid) ? open_process(recording, recording->processes)
                                                      : DW_ERR_MEMORY;
-    recording->begun_ns = recording->next_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    recording->begun_ns = recording->period_start_ns = recording->next_ns =
+        dw_clock_ns(CLOCK_MONOTONIC);
     recording->flush_ns = recording->begun_ns + FLUSH_EVERY_NS;
     return error;
 }
@@ -233,12 +235,15 @@ static int end_process(struct dw_recorded *process)
 
 static int take(struct dw_recording *recording)
 {
+    uint64_t period_ns = recording->options.period_ns;
+    uint64_t until_ns =
+        period_ns ? recording->period_start_ns + period_ns : dw_clock_ns(CLOCK_MONOTONIC);
     uint32_t alive = 0;
     for (uint32_t i = 0; i < recording->count; i++) {
         struct dw_recorded *process = &recording->processes[i];
         if (!process->is_open || process->has_ended)
             continue;
-        int error = dw_sampler_take(process->sampler);
+        int error = dw_sampler_take(process->sampler, until_ns);
         process->rounds++;
         if (error == DW_ERR_ENDED)
             error = end_process(process);
@@ -266,8 +271,10 @@ static int flush(struct dw_recording *recording)
     return 0;
 }
 
-/* The moment of the next sample. Those that should have been taken meanwhile are missed: what
- * was taken stands for their time too. */
+/* The moment of the next sample: somewhere in the next period, and in another place than in the
+ * one before, since programs that do something at the same pace would always be met at the same
+ * point. Steps of the golden section spread the places evenly. Samples that should have been taken
+ * meanwhile are missed: the next one stands for their time too. */
 static void schedule(struct dw_recording *recording, uint64_t now_ns)
 {
     uint64_t period_ns = recording->options.period_ns;
@@ -275,12 +282,15 @@ static void schedule(struct dw_recording *recording, uint64_t now_ns)
         recording->next_ns = now_ns;
         return;
     }
-    recording->next_ns += period_ns;
-    if (recording->next_ns >= now_ns)
-        return;
-    uint64_t missed = (now_ns - recording->next_ns) / period_ns;
-    recording->next_ns += missed * period_ns;
-    recording->processes[0].log.sampling.missed += missed;
+    uint64_t place_ns = recording->next_ns - recording->period_start_ns;
+    recording->period_start_ns += period_ns;
+    if (recording->period_start_ns < now_ns) {
+        uint64_t missed = (now_ns - recording->period_start_ns) / period_ns;
+        recording->period_start_ns += missed * period_ns;
+        recording->processes[0].log.sampling.missed += missed;
+    }
+    place_ns = (place_ns + (uint64_t)((double)period_ns * GOLDEN_SECTION)) % period_ns;
+    recording->next_ns = recording->period_start_ns + place_ns;
 }
 
 static void wait_until(uint64_t then_ns, uint64_t period_ns)

@@ -24,6 +24,7 @@ struct dw_recording {
     struct dw_recorded *processes; /* owned; the first is the one asked for */
     uint32_t count, capacity;
     uint64_t begun_ns, ended_ns;
+    uint64_t period_start_ns;                /* of the period that the next sample stands for */
     uint64_t next_ns, flush_ns, children_ns; /* when what is due */
     bool is_over;                            /* all processes have ended */
 };

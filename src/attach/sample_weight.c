@@ -20,11 +20,13 @@ static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample
         sampler->seen(sampler->seen_context, sample->log_thread, sample->path, sample->state,
                       weight_ns);
     return dw_sample_log_add(sampler->log, sample->log_thread, sample->path, sample->state,
-                             sample->now_ns, weight_ns);
+                             sample->until_ns, weight_ns);
 }
 
 /* The CPU time is shared out among the samples since it was known last, but none gets more
- * than the time that elapsed: the rest is that of threads that Python does not know. */
+ * than the time that it stands for: the rest is that of threads that Python does not know. As much
+ * as one more such share is kept for the next samples, since samples are not taken at the very
+ * moments until which they stand. */
 static int spend_cpu(struct dw_sampler *sampler)
 {
     uint64_t elapsed_ns = 0;
@@ -36,8 +38,11 @@ static int spend_cpu(struct dw_sampler *sampler)
     for (uint32_t i = 0; !error && i < sampler->pending_count; i++)
         error = add_sample(sampler, &sampler->pending[i],
                            (uint64_t)((double)sampler->pending[i].elapsed_ns * share));
-    if (elapsed_ns)
-        sampler->unspent_cpu_ns = 0;
+    if (elapsed_ns) {
+        sampler->unspent_cpu_ns -= (uint64_t)((double)elapsed_ns * share);
+        if (sampler->unspent_cpu_ns > elapsed_ns)
+            sampler->unspent_cpu_ns = elapsed_ns;
+    }
     sampler->pending_count = 0;
     return error;
 }
@@ -69,24 +74,24 @@ static int add_wall_sample(struct dw_sampler *sampler, const struct dw_watched *
     struct dw_pending_sample before = *sample;
     before.path = thread->last_path;
     before.state = thread->last_state;
-    before.now_ns -= elapsed_ns / 2;
+    before.until_ns -= elapsed_ns / 2;
     int error = add_sample(sampler, &before, elapsed_ns / 2);
     return error ? error : add_sample(sampler, sample, elapsed_ns - elapsed_ns / 2);
 }
 
-int dw_weights_add(struct dw_sampler *sampler, uint64_t now_ns)
+int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
 {
     bool is_cpu = sampler->log->sampling.mode == DW_SAMPLE_CPU;
     int error = 0;
     for (uint32_t i = 0; !error && i < sampler->thread_count; i++) {
         struct dw_watched *thread = &sampler->threads[i];
-        uint64_t elapsed_ns = now_ns - thread->last_ns;
-        elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;
-        struct dw_pending_sample sample = {thread->log_thread, thread->state, thread->path, now_ns,
-                                           elapsed_ns};
-        if (!thread->has_stack)
+        if (!thread->has_stack || until_ns <= thread->last_ns)
             continue;
-        thread->last_ns = now_ns;
+        uint64_t elapsed_ns = until_ns - thread->last_ns;
+        elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;
+        struct dw_pending_sample sample = {thread->log_thread, thread->state, thread->path,
+                                           until_ns, elapsed_ns};
+        thread->last_ns = until_ns;
         thread->stopped_ns = 0;
         if (!is_cpu)
             error = add_wall_sample(sampler, thread, &sample);

@@ -52,7 +52,7 @@ int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log 
     return error ? error : dw_raw_stack_init(&sampler->stack, DW_SAMPLER_DEPTH);
 }
 
-static int take_samples(struct dw_sampler *sampler, uint64_t now_ns)
+static int take_samples(struct dw_sampler *sampler, uint64_t now_ns, uint64_t until_ns)
 {
     int error = 0;
     if (now_ns - sampler->listed_ns >= LIST_AFTER_NS)
@@ -60,7 +60,7 @@ static int take_samples(struct dw_sampler *sampler, uint64_t now_ns)
     for (uint32_t i = 0; !error && i < sampler->thread_count; i++)
         error = dw_watched_look(sampler, &sampler->threads[i], now_ns);
     if (!error)
-        error = dw_weights_add(sampler, now_ns);
+        error = dw_weights_add(sampler, until_ns);
     return !error && sampler->log->sampling.mode == DW_SAMPLE_CPU ? dw_weights_count_cpu(sampler)
                                                                   : error;
 }
@@ -81,10 +81,11 @@ static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
     return error == DW_ERR_NO_PROCESS || error == DW_ERR_ENDED ? DW_ERR_ENDED : 0;
 }
 
-int dw_sampler_take(struct dw_sampler *sampler)
+int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns)
 {
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    int error = sampler->is_lost ? find_again(sampler, now_ns) : take_samples(sampler, now_ns);
+    int error =
+        sampler->is_lost ? find_again(sampler, now_ns) : take_samples(sampler, now_ns, until_ns);
     if (error == DW_ERR_NO_RUNTIME || dw_is_foreign(error))
         error = find_again(sampler, now_ns);
     return error;

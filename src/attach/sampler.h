@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Samples one Python process from outside: all its threads, once each time it is asked to. A
- * sample stands for the time since the thread's last one. The process is not stopped, except for
+ * Samples one Python process from outside: all its threads, once each time it is asked to. The
+ * process is not stopped, except for
  * a thread whose stack could not be read otherwise, or whose native frames are wanted while it
  * runs, and then only for that reading. */
 #ifndef DW_ATTACH_SAMPLER_H
@@ -53,8 +53,9 @@ struct dw_sampler {
  * Python that is still starting is DW_ERR_NO_RUNTIME. Release it in any case. */
 int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log *log);
 void dw_sampler_release(struct dw_sampler *sampler);
-/* Takes a sample of each thread. DW_ERR_ENDED when the process has ended. */
-int dw_sampler_take(struct dw_sampler *sampler);
+/* Takes a sample of each thread, which stands for the time from the last one's `until_ns` to this
+ * one's. DW_ERR_ENDED when the process has ended. */
+int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns);
 /* Looks up the names of threads again, since they may be given late. */
 int dw_sampler_name_threads(struct dw_sampler *sampler);
 

@@ -13,7 +13,7 @@
 struct dw_pending_sample {
     uint32_t log_thread, state;
     dw_path_id path;
-    uint64_t now_ns, elapsed_ns;
+    uint64_t until_ns, elapsed_ns;
 };
 
 /* A frame of the last stack and where it is in the recording. */
@@ -36,7 +36,7 @@ struct dw_watched {
     bool has_stack, is_listed;
     dw_path_id path, last_path;
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
-    uint64_t last_ns;           /* its last sample */
+    uint64_t last_ns;           /* until when its last sample stands */
     uint64_t stopped_ns;        /* how long we have kept it from running since */
 };
 
@@ -69,7 +69,7 @@ int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint6
 bool dw_watched_runs(const struct dw_watched *thread);
 
 /* sample_weight.c: what the looks at all threads stand for. */
-int dw_weights_add(struct dw_sampler *sampler, uint64_t now_ns);
+int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns);
 int dw_weights_count_cpu(struct dw_sampler *sampler);
 
 #endif

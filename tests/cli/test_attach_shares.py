@@ -84,6 +84,45 @@ def loop(n):
 PARTS = {"fib": lambda: fib(12), "leaf": lambda: leaf(40, 1000), "loop": lambda: loop(1000)}
 """
 
+# Does the same thing every hundredth of a second.
+IN_STEP = """\
+import json, sys, time
+PERIOD = 10_000_000
+
+def short():
+    while time.perf_counter_ns() % PERIOD < PERIOD // 4:
+        pass
+
+def long():
+    while time.perf_counter_ns() % PERIOD >= PERIOD // 4:
+        pass
+
+spent = {"short": 0, "long": 0}
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.perf_counter_ns() + 3_000_000_000
+while time.perf_counter_ns() < end:
+    for part in (short, long):
+        begun = time.perf_counter_ns()
+        part()
+        spent[part.__name__] += time.perf_counter_ns() - begun
+print(json.dumps(spent), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_samples_do_not_keep_step_with_the_program(start: Start, attach: Attach):
+    """As many samples a second as the program has turns would all be of the same moment."""
+
+    def attempt() -> tuple[Shares, Shares, float]:
+        process = start(IN_STEP, stdin=subprocess.PIPE)
+        attached = attach(process, "--rate", "100")
+        truth, starved = measure(process, attached)
+        functions = attached.functions()
+        return shares({part: functions[part] for part in truth}), shares(truth), starved
+
+    check_shares(attempt)
+
 
 @pytest.mark.parametrize(
     ("rate", "rounds"), [("100", "8"), ("1000", "4"), ("10000", "4"), ("max", "4")]
