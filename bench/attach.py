@@ -8,7 +8,6 @@ is not there, or does not know this Python, is left out.
 
 import json
 import pathlib
-import re
 import shutil
 import statistics
 import subprocess
@@ -16,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from shares import typical
+from shares import by_part, error_of, typical
 
 HERE = pathlib.Path(__file__).parent
 BIN = pathlib.Path(sys.executable).parent
@@ -25,17 +24,7 @@ RATES = (100, 1000, 10000, "max")
 SECONDS = 3  # that a tool watches
 START_SECONDS = 1  # until a tool is sure to watch
 ALONE_SECONDS = 0.7
-
-
-def by_part(collapsed):
-    """Weights of collapsed stacks by the part of the program that they are in."""
-    weights: dict[str, float] = {}
-    for line in collapsed.splitlines():
-        stack, _, weight = line.rpartition(" ")
-        for part in ("fib", "loop", "leaf"):
-            if re.search(rf"\b{part}\b", stack):
-                weights[part] = weights.get(part, 0) + float(weight)
-    return weights
+PARTS = ("fib", "loop", "leaf")
 
 
 class Tool:
@@ -46,7 +35,7 @@ class Tool:
 
     def result(self):
         """How many samples were taken, and their weights by part."""
-        weights = by_part(pathlib.Path(self.file).read_text())
+        weights = by_part(pathlib.Path(self.file).read_text(), PARTS)
         return sum(weights.values()), weights
 
 
@@ -57,9 +46,11 @@ class Dwell(Tool):
 
     def result(self):
         export = [BIN / "dwell", "export", self.file, "--to", "collapsed"]
-        weights = by_part(subprocess.check_output(export, text=True, stderr=subprocess.DEVNULL))
+        collapsed = subprocess.check_output(export, text=True, stderr=subprocess.DEVNULL)
         report = [BIN / "dwell", "report", self.file, "--format", "json"]
-        return json.loads(subprocess.check_output(report))["sampling"][0]["taken"], weights
+        return json.loads(subprocess.check_output(report))["sampling"][0]["taken"], by_part(
+            collapsed, PARTS
+        )
 
 
 class PySpy(Tool):
@@ -90,7 +81,7 @@ class Austin(Tool):
         convert = [BIN / "mojo2austin", self.file, lines]
         subprocess.run(convert, check=True, timeout=300, capture_output=True)
         rows = [line for line in pathlib.Path(lines).read_text().splitlines() if line[:1] == "P"]
-        return len(rows), by_part("\n".join(rows))
+        return len(rows), by_part("\n".join(rows), PARTS)
 
 
 class Tachyon(Tool):
@@ -138,13 +129,6 @@ def within(blocks, start_ns, end_ns):
     ]
 
 
-def error_of(weights, blocks):
-    """By how many points the share of a part is off at most."""
-    true = {part: sum(block["parts"][part] for block in blocks) for part in blocks[0]["parts"]}
-    whole, seen = sum(true.values()), sum(weights.values())
-    return 100 * max(abs(weights.get(part, 0) / seen - true[part] / whole) for part in true)
-
-
 def summed_up(blocks, alone, watched):
     bare = typical([block for start, end in alone for block in within(blocks, start, end)])
     rows: dict = {}
@@ -154,7 +138,7 @@ def summed_up(blocks, alone, watched):
         row = rows.setdefault(rate, {}).setdefault(name, {"blocks": [], "hz": [], "error": []})
         row["blocks"] += during
         row["hz"].append(taken / SECONDS)
-        row["error"].append(error_of(weights, during) if sum(weights.values()) else 100)
+        row["error"].append(error_of(weights, during))
     for row in (row for tools in rows.values() for row in tools.values()):
         row["slowdown"] = typical(row.pop("blocks")) / bare
         row.update({key: statistics.median(row[key]) for key in ("hz", "error")})

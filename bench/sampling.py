@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Samplers in the process: what they cost it, and how many samples they get.
+"""Samplers in the process: what they cost it, how many samples they get, and how far the shares
+they report are from the truth.
 
 The cost is that of one process that works with and without samples by turns, since one process
 differs from the next by more than what is measured. "empty" is a handler that does nothing on
@@ -22,13 +23,12 @@ import tempfile
 import threading
 import time
 
-from shares import Program, typical
+from shares import Program, by_part, error_of, typical
 from turns import run
 
 HERE = pathlib.Path(__file__).parent
 BIN = pathlib.Path(sys.executable).parent
 PROGRAMS = ("python", "numpy")
-TOOLS = ("empty", "dwell", "pyinstrument", "gperftools")
 RATE = 1000
 PAIRS = 25  # of blocks with and without samples
 TURNS = 3
@@ -38,16 +38,30 @@ class Dwell:
     def __init__(self, folder):
         import dwell
 
-        self.start = lambda: dwell.start(f"{folder}/a.dwell", rate=RATE)
+        self.file = f"{folder}/a.dwell"
+        self.start = lambda: dwell.start(self.file, rate=RATE)
         self.stop = dwell.stop
+
+    def weights(self, parts):
+        export = [BIN / "dwell", "export", self.file, "--to", "collapsed"]
+        return by_part(subprocess.check_output(export, text=True), parts)
 
 
 class Pyinstrument:
     def __init__(self, folder):
         import pyinstrument
 
-        profiler = pyinstrument.Profiler(interval=1 / RATE)
-        self.start, self.stop = profiler.start, profiler.stop
+        self.profiler = pyinstrument.Profiler(interval=1 / RATE)
+        self.start, self.stop = self.profiler.start, self.profiler.stop
+
+    def weights(self, parts):
+        frames, weights = [self.profiler.last_session.root_frame()], dict.fromkeys(parts, 0)
+        for frame in frames:
+            if frame.function in weights:
+                weights[frame.function] += frame.time
+            else:
+                frames += frame.children
+        return weights
 
 
 class Gperftools:
@@ -88,17 +102,20 @@ class Empty:
         os.close(self.fd)
 
 
+SAMPLERS = {
+    "empty": Empty,
+    "dwell": Dwell,
+    "pyinstrument": Pyinstrument,
+    "gperftools": Gperftools,
+}
+
+
 def slowdown(program, tool):
     """How many times slower a program is with the tool. The first block after a start is left
     out: what a tool does once is not what it does for each sample."""
     work = Program(program)
     with tempfile.TemporaryDirectory() as folder:
-        sampler = {
-            "dwell": Dwell,
-            "pyinstrument": Pyinstrument,
-            "gperftools": Gperftools,
-            "empty": Empty,
-        }[tool](folder)
+        sampler = SAMPLERS[tool](folder)
         bare, sampled = [], []
         for _ in range(PAIRS):
             bare.append(work.block())
@@ -123,9 +140,25 @@ def scalene(program):
 
 
 def slowdowns(program):
-    ratios = {tool: run(__file__, "slowdown", program, tool) for tool in TOOLS}
+    ratios = {tool: run(__file__, "slowdown", program, tool) for tool in SAMPLERS}
     ratios["scalene"] = scalene(program)
     return {tool: ratio for tool, ratio in ratios.items() if ratio}
+
+
+def error(program, tool):
+    """By how many points the share of a part is off at most, in five seconds or so."""
+    work = Program(program)
+    with tempfile.TemporaryDirectory() as folder:
+        sampler = SAMPLERS[tool](folder)
+        sampler.start()
+        blocks = [work.block() for _ in range(100)]
+        sampler.stop()
+        return error_of(sampler.weights(blocks[0]["parts"]), blocks)
+
+
+def errors(program):
+    found = {tool: run(__file__, "error", program, tool) for tool in ("pyinstrument", "dwell")}
+    return {tool: points for tool, points in found.items() if points is not None}
 
 
 def sampling_of(file):
@@ -195,12 +228,13 @@ def first_sample(folder):
 
 def main():
     if len(sys.argv) > 1:
-        measure = {"slowdown": slowdown, "obtained": obtained}[sys.argv[1]]
+        measure = {"slowdown": slowdown, "error": error, "obtained": obtained}[sys.argv[1]]
         print(json.dumps(measure(*sys.argv[2:])))
         return
     with tempfile.TemporaryDirectory() as folder:
         result = {
             "slowdown": {program: slowdowns(program) for program in PROGRAMS},
+            "error": {program: errors(program) for program in PROGRAMS},
             "obtained": {
                 rate: max(run(__file__, "obtained", rate) for _ in range(TURNS))
                 for rate in ("1000", "5000", "10000")

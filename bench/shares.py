@@ -6,6 +6,8 @@ ends, and prints a line when it begins and its blocks, as JSON, at the end.
 """
 
 import json
+import os
+import re
 import select
 import sys
 import time
@@ -38,6 +40,7 @@ def python_parts():
 
 
 def numpy_parts():
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # all of its time is this thread's
     import numpy
 
     values = numpy.random.default_rng(1).random((160, 160))
@@ -62,12 +65,13 @@ def waited_ns():
         return int(file.read().split()[1])
 
 
-class Program:
-    ROUNDS = {"python": 28, "numpy": 50}
+ROUNDS = {"python": 28, "numpy": 50}  # of a block
 
+
+class Program:
     def __init__(self, name):
         self.parts = list({"python": python_parts, "numpy": numpy_parts}[name]())
-        self.rounds = self.ROUNDS[name]
+        self.rounds = ROUNDS[name]
         self.block()
 
     def block(self):
@@ -89,6 +93,26 @@ def typical(blocks):
     (The least of all may be one in which the kernel's counts were late.)"""
     times = sorted(block["net_ns"] for block in blocks)
     return times[len(times) // 4]
+
+
+def by_part(collapsed, parts):
+    """Weights of collapsed stacks by the part of the program that they are in."""
+    weights = dict.fromkeys(parts, 0.0)
+    for line in collapsed.splitlines():
+        stack, _, weight = line.rpartition(" ")
+        for part in parts:
+            if re.search(rf"\b{part}\b", stack):
+                weights[part] += float(weight)
+    return weights
+
+
+def error_of(weights, blocks):
+    """By how many points the share of a part is off at most; without any, by all of them."""
+    true = {part: sum(block["parts"][part] for block in blocks) for part in blocks[0]["parts"]}
+    whole, seen = sum(true.values()), sum(weights.values())
+    if not seen:
+        return 100
+    return 100 * max(abs(weights[part] / seen - true[part] / whole) for part in true)
 
 
 def main(name, seconds=None):
