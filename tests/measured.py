@@ -2,6 +2,7 @@
 """Measurements that are compared with the truth, on machines that do other things too."""
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from typing import ParamSpec
 
@@ -29,8 +30,17 @@ class Near:
 
 
 def assert_close(found: Mapping[str, float], truth: Mapping[str, float], within: float) -> None:
-    if any(abs(found[name] - truth[name]) >= within for name in truth):
+    if off_by(found, truth) >= within:
         raise Off(f"found {dict(found)}, which is {dict(truth)}")
+
+
+def off_by(found: Mapping[str, float], truth: Mapping[str, float]) -> float:
+    """By how much the worst one is off; bench/accuracy.py makes a table of these."""
+    most = max(abs(found[name] - truth[name]) for name in truth)
+    if "DWELL_ACCURACY" in os.environ:
+        with open(os.environ["DWELL_ACCURACY"], "a") as file:
+            print(os.environ["PYTEST_CURRENT_TEST"].split()[0], most, file=file)
+    return most
 
 
 def assert_between(low: float, found: float, high: float) -> None:

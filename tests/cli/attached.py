@@ -102,8 +102,3 @@ def go(process: "subprocess.Popen[str]") -> None:
 
 def shares(times: dict[str, float]) -> dict[str, float]:
     return {name: 100 * value / sum(times.values()) for name, value in times.items()}
-
-
-def differ_by(found: dict[str, float], truth: dict[str, float]) -> float:
-    """Points by which the worst share is off."""
-    return max(abs(found[part] - truth[part]) for part in truth)

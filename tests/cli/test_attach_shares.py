@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from .attached import Attached, differ_by, go, shares
+from ..measured import off_by
+from .attached import Attached, go, shares
 from .conftest import MAY_READ, Attach, Start
 
 pytestmark = MAY_READ
@@ -55,7 +56,7 @@ def check_shares(attempt: Callable[[], tuple[Shares, Shares, float]]) -> None:
     because the machine did not let it run, however often it was tried."""
     for _ in range(ATTEMPTS):
         found, truth, starved = attempt()
-        off = differ_by(found, truth)
+        off = off_by(found, truth)
         if off < 2:
             return
     assert off < 2 + 100 * starved, f"{found} is not {truth}"

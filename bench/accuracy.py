@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""How far samples are from the truth: by how many points the worst share was off in the tests of
+programs whose shares are known.
+
+Prints JSON: {program: points}. A test that this Python, or this machine, cannot run is left out.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).parent.parent
+SHARES = "cli/test_attach_shares.py::test_"
+RATE = f"{SHARES}shares_are_right_at_every_rate"
+PROGRAMS = {
+    "fib, a loop, a leaf 40 calls deep": "python/test_sampling.py::test_shares_are_those_of_an_ex",
+    "three functions in C, called by two lines": "python/test_sampling_native.py::test_functions",
+    "C++ with templates and inlines": "python/test_sampling_native.py::test_templates_and_inlined",
+    "matrix products in BLAS": "python/test_sampling_native.py::test_matrix_products",
+    "tasks of asyncio": "python/test_sampling_tasks.py::test_shares_of_tasks",
+    "in step with the samples": "python/test_sampling.py::test_samples_do_not_keep_step",
+    "timers refused": "python/test_sampling_refused.py::test_shares",
+    "from outside, at 100 Hz": f"{RATE}[100-",
+    "from outside, at 1 kHz": f"{RATE}[1000-",
+    "from outside, at 10 kHz": f"{RATE}[10000-",
+    "from outside, as fast as it goes": f"{RATE}[max-",
+    "from outside, in step with the samples": f"{SHARES}samples_do_not_keep_step",
+    "from outside, with native frames": f"{SHARES}native_frames_are_where_they_belong",
+    "from outside, half of the time waiting": f"{SHARES}wall_time_has_what_waits",
+}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        notes = pathlib.Path(folder, "notes")
+        notes.touch()
+        files = sorted({f"tests/{test.partition('::')[0]}" for test in PROGRAMS.values()})
+        names = " or ".join(
+            {test.partition("::")[2].partition("[")[0] for test in PROGRAMS.values()}
+        )
+        command = [sys.executable, "-m", "pytest", "-q", *files, "-k", names]
+        environment = {**os.environ, "DWELL_ACCURACY": str(notes)}
+        subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+        lines = [line.rsplit(" ", 1) for line in notes.read_text().splitlines()]
+    found = {}
+    for program, test in PROGRAMS.items():
+        points = [float(points) for name, points in lines if name.startswith(f"tests/{test}")]
+        if points:
+            found[program] = points[-1]  # those before were repeated
+    print(json.dumps(found))
+
+
+main()
