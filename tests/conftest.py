@@ -25,7 +25,17 @@ ALONE = (
     "test_line",
     "test_regions",
     "test_sampling",
-    "test_tim",
+    "test_timing",
+)
+# Files whose tests would find the same on every Python, since they read, compare and show what was
+# recorded: tools/test runs them on the newest one. A single test elsewhere is marked with
+# pytest.mark.any_python.
+ANY_PYTHON = (
+    "test_diff",
+    "test_files",
+    "test_time_history",
+    "test_time_revisions",
+    "test_verdicts",
 )
 
 
@@ -34,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name.startswith(ALONE):
             item.add_marker("alone")
+        if item.path.name.startswith(ANY_PYTHON):
+            item.add_marker("any_python")
 
 
 class Recording:

@@ -113,8 +113,9 @@ def timed(run_dwell):
 
 
 @pytest.fixture
-def repository(tmp_path):
+def repository(tmp_path, tmp_path_factory, monkeypatch):
     """Two commits: f adds up 10 numbers, then 3000; the working tree has 10 again."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("trees")))
     package = tmp_path / "src" / "package"
     package.mkdir(parents=True)
     git(tmp_path, "init", "-q")

@@ -58,9 +58,10 @@ def test_setup_and_order_of_words(timed):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.alone
 def test_fibonacci_forth_back_and_with_itself(tmp_path, run_dwell):
     (tmp_path / "fib.py").write_text(FIB)
-    setup = ("-s", "from fib import fib_dm, fib_dbu")
+    setup = ("--min-time", "0.01", "-s", "from fib import fib_dm, fib_dbu")
     forth = run_dwell("time", *setup, "fib_dm(100)", "fib_dbu(100)").stdout.splitlines()
     back = run_dwell("time", *setup, "fib_dbu(100)", "fib_dm(100)").stdout.splitlines()
     same = run_dwell("time", *setup, "--confidence", "99.99", "fib_dbu(100)", "fib_dbu(100)").stdout

@@ -51,11 +51,11 @@ print(json.dumps((measured(seconds / 4, bare), sum(took.values()))))
 
 
 @pytest.mark.parametrize("native", ["native", "python"])
-@pytest.mark.parametrize("rate", [1000, 10_000])
+@pytest.mark.parametrize(("rate", "seconds"), [(1000, "3"), (10_000, "1")])
 @repeated
-def test_shares_are_those_of_an_exact_clock(tmp_path, python_program, rate, native):
+def test_shares_are_those_of_an_exact_clock(tmp_path, python_program, rate, seconds, native):
     """Samples do not count their own time, so the truth is that of the program without them."""
-    done = python_program(SHARES, str(rate), native, "3")
+    done = python_program(SHARES, str(rate), native, seconds)
     bare, whole_ns = json.loads(done.stdout or "[0, 0]")
     assert bare, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
@@ -67,7 +67,7 @@ def test_shares_are_those_of_an_exact_clock(tmp_path, python_program, rate, nati
 
 @pytest.mark.parametrize("native", ["native", "python"])
 def test_stacks_are_those_that_the_program_has(tmp_path, python_program, native):
-    done = python_program(SHARES, "10000", native, "1")
+    done = python_program(SHARES, "10000", native, "0.5")
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     allowed = {
@@ -122,7 +122,7 @@ def items():
         yield number
 numbers = list(range(300))
 dwell.start("x.dwell", rate=10_000)
-end = time.perf_counter() + 3
+end = time.perf_counter() + 1.5
 while time.perf_counter() < end:
     sorted(numbers, key=key)
     list(map(key, numbers))
@@ -145,20 +145,18 @@ sys.setrecursionlimit(20_000)
 def down(depth):
     if depth:
         return down(depth - 1)
-    end = time.thread_time() + 1
+    end = time.thread_time() + 0.5
     while time.thread_time() < end:
         pass
 dwell.start("x.dwell")
-start = time.thread_time()
 down(10_000)
-print(time.thread_time() - start)
 dwell.stop()
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     deepest = max(samples.rows, key=lambda row: row.weight_ns)
     assert sum(frame.name == "down" for frame in deepest.stack) == 10_001
-    assert samples.weight_ns > 0.6e9
+    assert samples.weight_ns > 0.3e9
     assert (tmp_path / "x.dwell").stat().st_size < 1_000_000
 
 
@@ -193,7 +191,7 @@ def test_garbage_collection_is_a_frame(tmp_path, python_program):
 import dwell, gc
 kept = [[i] for i in range(300_000)]
 with dwell.sampling("x.dwell"):
-    for _ in range(30):
+    for _ in range(15):
         gc.collect()
 """)
     assert done.returncode == 0, done.stderr

@@ -121,7 +121,7 @@ took = {"multiplies": 0, "counts": 0}
 for _ in range(20):
     multiplies(), counts()
 dwell.start("x.dwell", rate=2000)
-end = time.thread_time() + 2
+end = time.thread_time() + float(sys.argv[2])
 while time.thread_time() < end:
     for part in (multiplies, counts):
         start = time.thread_time_ns()
@@ -139,7 +139,7 @@ def is_in_blas(row) -> bool:
 @repeated
 def test_matrix_products(tmp_path, python_program):
     pytest.importorskip("numpy")
-    done = python_program(MATRICES, "20000", env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    done = python_program(MATRICES, "20000", "2", env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
     took = json.loads(done.stdout or "null")
     assert took, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
@@ -156,7 +156,7 @@ def test_matrix_products(tmp_path, python_program):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="BLAS has one thread")
 def test_threads_of_blas(tmp_path, python_program):
     pytest.importorskip("numpy")
-    done = python_program(MATRICES, "10", env={**os.environ, "OPENBLAS_NUM_THREADS": "2"})
+    done = python_program(MATRICES, "10", "0.5", env={**os.environ, "OPENBLAS_NUM_THREADS": "2"})
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     by_thread: dict[int, int] = {}

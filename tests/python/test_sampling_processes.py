@@ -12,7 +12,7 @@ warnings.simplefilter("error")
 def busy():
     return sum(range(100_000))
 def child():
-    for _ in range(30):
+    for _ in range(15):
         busy()
     os._exit(0)
 dwell.start("x.dwell")
@@ -22,7 +22,7 @@ for _ in range(40):
     if not pid:
         child()
     assert os.waitpid(pid, 0)[1] == 0
-for _ in range(200):
+for _ in range(100):
     busy()
 dwell.stop()
 """)
@@ -82,7 +82,7 @@ def busy(seconds):
     while time.thread_time() < end:
         pass
 def before_exec():
-    busy(0.3)
+    busy(0.1)
     os.execv(sys.executable, [sys.executable, "-c", "print('another')"])
 dwell.start("x.dwell")
 for _ in range(5):

@@ -33,7 +33,7 @@ def test_shares(tmp_path, python_program):
     """Clocks are system calls, and busy machines take the CPU away there: few of them."""
     seldom = SHARES.replace("part()\n", "for _ in range(20): part()\n")
     assert seldom != SHARES
-    done = python_program(REFUSED + seldom, "4000", "native", "3")
+    done = python_program(REFUSED + seldom, "4000", "native", "2")
     bare, whole_ns = json.loads(done.stdout or "[0, 0]")
     assert bare, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")

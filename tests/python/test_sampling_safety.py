@@ -157,7 +157,7 @@ def test_generators_that_begin_and_end_all_the_time(tmp_path, python_program):
 import time
 import dwell
 dwell.start("x.dwell", rate=20_000, native=False)
-end = time.thread_time() + 3
+end = time.thread_time() + 2
 while time.thread_time() < end:
     for _ in range(50):
         sum(i for i in range(200))
@@ -183,7 +183,7 @@ def counts():
         total += i
 took = {"reads": 0, "counts": 0}
 dwell.start("x.dwell")
-end = time.thread_time() + 3
+end = time.thread_time() + 1.5
 while time.thread_time() < end:
     for part in (reads, counts):
         start = time.thread_time_ns()

@@ -19,7 +19,7 @@ def busy(name, n):
         sum(range(20_000))
     took[name] = time.thread_time_ns()
 dwell.start("x.dwell")
-threads = [threading.Thread(target=busy, args=(f"thread {i}", 100 + 40 * i), name=f"thread {i}")
+threads = [threading.Thread(target=busy, args=(f"thread {i}", 60 + 25 * i), name=f"thread {i}")
            for i in range(16)]
 for thread in threads:
     thread.start()
@@ -127,7 +127,7 @@ import dwell, os, time
 def reads():
     with open("/dev/zero", "rb", buffering=0) as file:
         buffer = bytearray(1 << 27)
-        end = time.thread_time() + 1
+        end = time.thread_time() + 0.5
         while time.thread_time() < end:
             file.readinto(buffer)
 with dwell.sampling("x.dwell"):

@@ -257,11 +257,13 @@ def test_fresh_processes():
     assert timing.peak_rss > 1_000_000
 
 
+@pytest.mark.any_python
 def test_no_bar_without_a_terminal(capfd):
     dwell.timeit(lambda: time.sleep(0.35), number=1, repeat=7)
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.any_python
 def test_a_bar_on_a_terminal():
     code = "import dwell, time; dwell.timeit(lambda: time.sleep(0.35), number=1, repeat=7)"
     ours, theirs = os.openpty()
@@ -304,6 +306,7 @@ def test_trend_agrees_with_scipy():
     assert found["mad"] == pytest.approx(stats.median_abs_deviation(runs))
 
 
+@pytest.mark.any_python
 def test_interval_of_the_median_holds_it_as_often_as_promised():
     import random
 
