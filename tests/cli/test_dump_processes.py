@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -65,13 +66,15 @@ def test_forking_process_never_gives_nonsense(
 
 
 def test_process_that_ends_while_it_is_read_gives_a_sentence(run_dwell: Program):
+    command = [sys.executable, "-S", "-c", "import time; time.sleep(0.002)"]
+    began = time.monotonic()
+    subprocess.run(command, check=True)
+    life_s = time.monotonic() - began
     endings = set()
     for i in range(100):
-        with subprocess.Popen(
-            [sys.executable, "-S", "-c", "import time; time.sleep(0.002)"]
-        ) as one:
+        with subprocess.Popen(command) as one:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                one.wait(0.001 * (i % 30))
+                one.wait(life_s * (i % 30) / 20)
             result = run_dwell("dump", str(one.pid))
         endings.add(result.returncode)
         assert result.returncode in (0, 1)

@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import gc
+import os
 import sys
 import threading
 import time
@@ -460,7 +461,8 @@ def test_a_region_left_open_ends_with_its_thread(recording):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    time.sleep(0.05)  # join() returns a little before the thread is gone
+    while os.path.exists(f"/proc/self/task/{thread.native_id}"):
+        time.sleep(0.001)  # join() returns a little before the thread is gone
     first = recording["forgotten"]["total_ns"]
     time.sleep(0.02)
     assert recording["forgotten"]["total_ns"] == first
