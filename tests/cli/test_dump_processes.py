@@ -216,7 +216,8 @@ def test_zombie_has_ended(run_dwell: Program):
 def old_python() -> str | None:
     """A Python before 3.11 that runs: version managers put some on PATH that do not."""
     pythons = [shutil.which(f"python3.{minor}") for minor in (10, 9, 8)]
-    pythons += map(str, Path.home().glob(".pyenv/versions/3.10.*/bin/python3.10"))
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    pythons += map(str, pyenv.glob("versions/3.10.*/bin/python3.10"))
     for python in filter(None, pythons):
         if not subprocess.run([python, "-c", ""], capture_output=True).returncode:
             return python

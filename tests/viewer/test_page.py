@@ -243,6 +243,7 @@ def test_search_colours_the_match(browser: Browser, make_page: MakePage):
     pixel = (
         "[...document.getElementById('canvas').getContext('2d').getImageData(%d, %d, 1, 1).data]"
     )
+    browser.wait_for(pixel % (3, 3) + "[3]")  # something is drawn
     _, height = browser.evaluate("(c => [c.width, c.height])(document.getElementById('canvas'))")
     assert browser.evaluate(pixel % (3, height * 5 / 6)) == [0x16, 0x79, 0x8B, 255]
     assert browser.evaluate(pixel % (3, height / 2))[:3] != [0x16, 0x79, 0x8B]
