@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The regions as they stand now, while the program goes on."""
 
-import json
 import os
 from functools import cached_property
 from typing import Any, Literal
@@ -28,6 +27,8 @@ class Snapshot:
     @cached_property
     def data(self) -> dict[str, Any]:
         """Everything as plain data: processes, threads, rows, counters."""
+        import json
+
         loaded: dict[str, Any] = json.loads(self.render("json"))
         return loaded
 
