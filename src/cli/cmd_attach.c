@@ -147,8 +147,10 @@ static int run(struct attach *attach)
                                         &dw_recording_sampler(&attach->recording)->python, error);
     } else {
         error = record(attach);
-        status = error ? dw_cli_error(attach->path, error) : 0;
-        report(attach);
+        if (error)
+            status = dw_cli_error(attach->path, error);
+        else
+            report(attach);
     }
     dw_recording_release(&attach->recording);
     return status;
