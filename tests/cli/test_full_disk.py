@@ -12,8 +12,8 @@ from .conftest import MAY_READ, Start
 
 PROGRAM = """
 import time
-source = "".join(f"def f{i}(n): return f{(i * 7 + 3) % 2000}(n - 1) if n else 0\\n" for i in range(2000))
-exec(compile(source, "many.py", "exec"))
+for i in range(2000):
+    exec(f"def f{i}(n): return f{(i * 7 + 3) % 2000}(n - 1) if n else 0")
 print("ready", flush=True)
 end = time.monotonic() + 1
 while time.monotonic() < end:
