@@ -56,7 +56,7 @@ def stop() -> Snapshot | None:
     log = _core.sampler_stop()
     if pprof_file is not None:
         _export(f"{pprof_file}.{os.getpid()}.dwell", pprof_file)
-    return Snapshot(log) if log else None
+    return Snapshot(log, "function") if log else None
 
 
 def _export(log_file: str, pprof_file: str) -> None:
