@@ -176,7 +176,8 @@ int dw_cmd_attach(int argc, char **argv)
     if (dw_cli_parse_process(options, argc, argv, &attach.options.pid) ||
         dw_cli_parse_rate(rate, &attach.options.period_ns) ||
         dw_cli_parse_mode(mode, &attach.options.mode) ||
-        (duration && parse_duration(duration, &attach.duration_ns)))
+        (duration && parse_duration(duration, &attach.duration_ns)) ||
+        (out && dw_cli_check_recording(out)))
         return DW_EXIT_USAGE;
     make_path(&attach, out);
     dw_cli_catch_stop();

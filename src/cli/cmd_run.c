@@ -380,7 +380,9 @@ static int take_value(struct run *run, const char *word, const char *value)
         return take_mode(run, value);
     if (!strcmp(word, "-o")) {
         run->out = value;
-    } else if (!strcmp(word, "--python")) {
+        return dw_cli_check_recording(value);
+    }
+    if (!strcmp(word, "--python")) {
         run->python = value;
     } else {
         run->lines = true;
