@@ -13,7 +13,7 @@ static const char help[] =
     "\n"
     "Prints what the recordings hold; several files are added up. Profiles that pprof, "
     "gperftools,\n"
-    "'perf script' or tools for flame graphs read or wrote are read too.\n"
+    "'perf script' or tools for flame graphs read or wrote are read too. '-' is standard input.\n"
     "\n"
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Every bad file gets one clear sentence; every damaged one gives what it still holds."""
 
+import os
 import random
 import struct
+import subprocess
 
 import pytest
 
@@ -226,3 +228,19 @@ def test_recording_is_not_written_under_the_name_of_another_format(tmp_path, run
         "'dwell export NAME.dwell -o x.svg' makes the svg file\n"
     )
     assert not (tmp_path / "x.svg").exists()
+
+
+def test_pipes_are_read_like_files(tmp_path, run_dwell, log):
+    as_file = run_dwell("report", log).stdout
+    for name in ("-", "/dev/stdin"):
+        with open(log, "rb") as content:
+            piped = subprocess.Popen(["cat"], stdin=content, stdout=subprocess.PIPE)
+        assert run_dwell("report", name, stdin=piped.stdout).stdout == as_file
+        assert piped.wait() == 0
+    done = run_dwell("export", "-", "--to", "collapsed", input="main;f 3\nmain;g 2\n" * 50_000)
+    assert done.stdout == "<main>;main;f 150000\n<main>;main;g 100000\n"
+
+
+def test_pipe_without_a_writer_does_not_hang(tmp_path, run_dwell):
+    os.mkfifo(tmp_path / "pipe")
+    assert run_dwell("report", "pipe").stderr == "dwell: pipe: the file is empty\n"
