@@ -189,9 +189,9 @@ static bool is_by_function(const struct dw_profile *profile, const struct reques
 /* Samples have a report of their own, unless something is asked for that only others know. */
 static bool is_by_sample(const struct dw_profile *profile, const struct request *request)
 {
-    return dw_samples_are_in(profile) && dw_sample_by_is_known(request->words.by) &&
-           strcmp(request->format, "tree") != 0 && !request->words.columns &&
-           !request->functions.callers && !request->functions.callees &&
+    return (dw_samples_are_in(profile) || dw_samples_are_all(profile)) &&
+           dw_sample_by_is_known(request->words.by) && strcmp(request->format, "tree") != 0 &&
+           !request->words.columns && !request->functions.callers && !request->functions.callees &&
            !(is_by_line(profile, request) && dw_lines_are_watched(profile)) &&
            !dw_line_words_given(&request->lines);
 }

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,7 +155,7 @@ static void print_report(const struct run *run, const char *out_file,
     lines.strip_zeros = true;
     lines.callees = run->callees;
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (dw_samples_are_in(profile) && !run->lines)
+    if ((dw_samples_are_in(profile) || dw_samples_are_all(profile)) && !run->lines)
         dw_sample_table.write(profile, &of_samples, &out);
     else if (dw_lines_are_in(profile))
         dw_lens_lines.write(profile, &of_lines, &out);
@@ -304,7 +305,8 @@ static int start(const struct run *run)
         return 127;
     }
     if (is_writable && access(out_file, F_OK)) {
-        fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
+        if (!WIFSIGNALED(status)) /* else it was killed before it had begun */
+            fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
         is_writable = false;
     }
     if (is_writable && run->lines && run->sample)

@@ -442,3 +442,20 @@ def test_asleep_time_of_a_killed_program(tmp_path, run_dwell):
     report = json.loads(run_dwell("report", "x.dwell", "--format", "json").stdout)
     (row,) = [row for row in report["rows"] if row["name"] == "request"]
     assert row["suspended_ns"] > 0.8 * row["total_ns"] > 1e9
+
+
+@pytest.mark.parametrize(("last", "says"), [("exit 0", "is dwell installed for"), ("kill $$", "")])
+def test_python_that_records_nothing(tmp_path, run_dwell, last, says):
+    """Without dwell it is to be told; killed while it starts it says nothing about dwell."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{last}\n")
+    python.chmod(0o755)
+    done = run_dwell("run", "--python", python, "-c", "pass")
+    assert says in done.stderr and bool(done.stderr) == bool(says)
+
+
+def test_program_too_short_for_a_sample_is_told_as_sampled(run_dwell):
+    done = run_dwell("run", "--rate", "0.1", "-o", "x.dwell", "-c", "pass")
+    for told in (done.stderr, run_dwell("report", "x.dwell").stdout):
+        assert told.startswith("CPU time: 0 samples")
+        assert "region" not in told and "<main>" not in told
