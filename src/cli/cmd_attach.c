@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define PROGRESS_EVERY_NS 500000000
-#define PATIENCE_NS 200000000 /* with a process that is only starting */
+#define PATIENCE_NS 500000000 /* with a process that is only starting */
 
 static const char help[] =
     "usage: dwell attach PID [options]\n"
