@@ -125,7 +125,9 @@ static void report(struct attach *attach)
     dw_cli_report_samples(attach->path);
     if (attach->recording.is_over)
         fprintf(stderr, "dwell: process %d has ended\n", (int)attach->options.pid);
-    dw_cli_put_sampling(&numbers, attach->options.period_ns, stderr);
+    if (numbers.stops)
+        fprintf(stderr, "dwell: to be read, threads were stopped %" PRIu64 " time%s\n",
+                numbers.stops, numbers.stops == 1 ? "" : "s");
     fprintf(stderr, "dwell: recorded in %s", attach->path);
     if (files > 1)
         fprintf(stderr, " and the files of %u child%s", files - 1, files == 2 ? "" : "ren");

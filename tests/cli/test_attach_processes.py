@@ -42,7 +42,7 @@ def test_recording_is_complete_when_it_is_interrupted(start: Start, attach: Atta
     attached.wait()
     assert attached.status == 0 and process.poll() is None
     assert attached.is_whole()
-    assert re.search(r"dwell: \d+ samples, \d+ a second of 100 asked", attached.stderr)
+    assert re.search(r"wall time: \d+ samples, 100 Hz asked", attached.stderr)
 
 
 def test_what_was_recorded_survives_kill_9_of_the_recorder(start: Start, attach: Attach):
