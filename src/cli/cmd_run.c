@@ -393,24 +393,37 @@ static int take_value(struct run *run, const char *word, const char *value)
     return 0;
 }
 
+/* The value in "--name=value", of which the name is left; NULL when it is no option with one. */
+static const char *cut_value(char *word)
+{
+    char *equals = strncmp(word, "--", 2) ? NULL : strchr(word, '=');
+    if (!equals)
+        return NULL;
+    *equals = 0;
+    if (value_of(word))
+        return equals + 1;
+    *equals = '=';
+    return NULL;
+}
+
 /* Our options end at the first word that is not one of them: the rest is the program's. Returns
  * 0, or the status after saying what is wrong. */
 static int parse(struct run *run, int argc, char **argv)
 {
     int at = 1;
     for (; at < argc; at++) {
-        const char *needed = value_of(argv[at]);
+        const char *value = cut_value(argv[at]), *needed = value_of(argv[at]);
         run->help = !strcmp(argv[at], "--help") || !strcmp(argv[at], "-h");
         if (run->help)
             return 0;
-        if (needed && at + 1 == argc)
+        if (needed && !value && at + 1 == argc)
             return dw_cli_usage("%s needs %s; see 'dwell run --help'", argv[at], needed);
         if (!needed && !take_flag(run, argv[at]))
             break;
-        int status = needed ? take_value(run, argv[at], argv[at + 1]) : 0;
+        int status = needed ? take_value(run, argv[at], value ? value : argv[at + 1]) : 0;
         if (status)
             return status;
-        at += !!needed;
+        at += needed && !value;
     }
     if (at < argc && !strcmp(argv[at], "--"))
         at++;

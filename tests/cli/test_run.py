@@ -459,3 +459,12 @@ def test_program_too_short_for_a_sample_is_told_as_sampled(run_dwell):
     for told in (done.stderr, run_dwell("report", "x.dwell").stdout):
         assert told.startswith("CPU time: 0 samples")
         assert "region" not in told and "<main>" not in told
+
+
+def test_value_after_an_equals_sign(run_dwell):
+    code = "import sys; print(sys.argv[1:])"
+    done = run_dwell("run", "--rate=500", "--mode=wall", "-o", "x.dwell", "-c", code, "--rate=7")
+    assert done.stdout == "['--rate=7']\n"
+    assert done.stderr.startswith("wall time:") and "500 Hz asked" in done.stderr
+    refused = run_dwell("run", "--tempo=500", "-c", code)
+    assert refused.returncode == 2 and "no option '--tempo=500'" in refused.stderr
