@@ -63,8 +63,15 @@ def _start_sampling(options: list[str], log_file: str) -> None:
 
     (period_ns,) = [int(word[7:]) for word in options if word.startswith("period=")]
     native = "native" in options
+
+    def finish() -> None:
+        try:
+            _core.sampler_stop()
+        except OSError:
+            pass  # of the file: told when it was met
+
     _core.sampler_start(log_file, period_ns, native, "wall" in options, "timeline" in options)
-    _process.stop_at_end(_core.sampler_stop, _core.sampler_flush_last)
+    _process.stop_at_end(finish, _core.sampler_flush_last)
     os.register_at_fork(after_in_child=_core.sampler_continue)
 
 

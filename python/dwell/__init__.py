@@ -1,73 +1,89 @@
 # SPDX-License-Identifier: MIT
-"""dwell: where a Python program, and the native code under it, spends its time."""
+"""dwell: where a Python program, and the native code under it, spends its time.
 
-from typing import Any
+Programs that are measured import this, so it loads no more than the core; everything else comes
+when it is first asked for. The types of all are in __init__.pyi.
+"""
 
-from . import _core, reporter_columns, reporters
+import sys
+
+from . import _core
 from ._core import __version__, count, instant, iter_proxy, region
-from ._plot import plot
-from ._profile_decorator import profile
-from ._progress import progress
-from ._sampling import sampling, start, stop
-from ._snapshot import Snapshot, snapshot
-from .calls import Profile, describe, run, runctx
-from .comparison import Comparison, compare
-from .lines import LineProfiler, LineStats, load_stats
-from .regions import RegionProfiler, func, install
-from .timing import Timing, timeit
+
+_HOMES = {
+    "Comparison": "comparison",
+    "LineProfiler": "lines",
+    "LineStats": "lines",
+    "Profile": "calls",
+    "RegionProfiler": "regions",
+    "Snapshot": "_snapshot",
+    "Timing": "timing",
+    "compare": "comparison",
+    "describe": "calls",
+    "func": "regions",
+    "install": "regions",
+    "load_stats": "lines",
+    "plot": "_plot",
+    "profile": "_profile_decorator",
+    "progress": "_progress",
+    "run": "calls",
+    "runctx": "calls",
+    "sampling": "_sampling",
+    "snapshot": "_snapshot",
+    "start": "_sampling",
+    "stop": "_sampling",
+    "timeit": "timing",
+}
+_MODULES = ("calls", "comparison", "lines", "regions", "reporter_columns", "reporters", "timing")
 
 __all__ = [
-    "Comparison",
-    "LineProfiler",
-    "LineStats",
-    "Profile",
-    "RegionProfiler",
-    "Snapshot",
-    "Timing",
     "__version__",
-    "compare",
     "count",
-    "describe",
-    "func",
     "get_include",
     "get_library_dir",
-    "install",
     "instant",
     "iter_proxy",
     "load_ipython_extension",
-    "load_stats",
-    "plot",
-    "profile",
-    "progress",
     "region",
     "reporter_columns",
     "reporters",
-    "run",
-    "runctx",
-    "sampling",
-    "snapshot",
-    "start",
-    "stop",
-    "timeit",
+    *_HOMES,
 ]
 
 
-def get_include() -> str:
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])
+
+
+def __dir__():
+    return sorted({*globals(), *__all__, *_MODULES})
+
+
+def get_include():
     """The directory of dwell.h, for the compiler's -I."""
     return _beside("include")
 
 
-def get_library_dir() -> str:
+def get_library_dir():
     """The directory of libdwell.so, for the linker's -L and -rpath."""
     return _beside("lib")
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell):
     """%load_ext dwell: the magics %lprun, %%lprun_all, %dwell and %dtime."""
     from ._magics import Magics
 
     Magics(shell).register()
 
 
-def _beside(name: str) -> str:
+def _beside(name):
     return f"{_core.__file__.rpartition('/')[0]}/{name}"

@@ -39,7 +39,7 @@ class Page:
             out.write(self._text)
 
 
-def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = None) -> Page | None:
+def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = None) -> None:
     """Shows a profile or a snapshot as an icicle with a table.
 
     In a notebook the page appears inline; elsewhere, or with a file name, it is
@@ -48,12 +48,11 @@ def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = No
     log = profile._log if isinstance(profile, Snapshot) else profile._log()
     page = Page(_core.render(log, "html").decode("utf-8", "replace"))
     if file is None and _in_notebook():
-        _display(page)
-        return page
+        _display(page)  # and not returned: a notebook would show it again
+        return
     path = os.path.abspath(os.fspath(file or "dwell-profile.html"))
     page.save(path)
     print(path)
-    return None
 
 
 def _in_notebook() -> bool:

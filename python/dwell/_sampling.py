@@ -38,7 +38,7 @@ def start(
         raise ValueError(f"rate is a number of samples for each second, up to {_MAX_RATE}")
     if mode not in ("cpu", "wall"):
         raise ValueError(f"mode is 'cpu' or 'wall', not {mode!r}")
-    name = None if file is None else os.path.abspath(os.fspath(file))
+    name = None if file is None else os.path.abspath(os.fsdecode(file))
     is_pprof = name is not None and name.endswith(_PPROF)
     _prepare()
     _tasks.learn()
@@ -56,7 +56,7 @@ def stop() -> Snapshot | None:
     log = _core.sampler_stop()
     if pprof_file is not None:
         _export(f"{pprof_file}.{os.getpid()}.dwell", pprof_file)
-    return Snapshot(log) if log else None
+    return Snapshot(log, "function") if log else None
 
 
 def _export(log_file: str, pprof_file: str) -> None:
@@ -66,7 +66,8 @@ def _export(log_file: str, pprof_file: str) -> None:
     command = [sys.executable, "-m", "dwell", "export", log_file, "--to", "pprof"]
     done = subprocess.run([*command, "-o", pprof_file], capture_output=True, text=True)
     if done.returncode:
-        raise OSError(f"{done.stderr.strip()}; the recording is in {log_file}")
+        message = done.stderr.strip().removeprefix("dwell: ")
+        raise OSError(f"{message}; the recording is in {log_file}")
     os.unlink(log_file)
 
 
@@ -83,7 +84,10 @@ def _prepare() -> None:
 
 def _stop_at_exit() -> None:
     if _core.sampler_is_on():
-        stop()
+        try:
+            stop()
+        except OSError as error:
+            print(f"dwell: {error}", file=sys.stderr)
 
 
 def _go_on_in_child() -> None:

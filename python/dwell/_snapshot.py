@@ -1,33 +1,37 @@
 # SPDX-License-Identifier: MIT
 """The regions as they stand now, while the program goes on."""
 
-import json
 import os
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from . import _core
 
-By = Literal["region", "thread", "process", "path", "name"]
-_BY: dict[str, int] = {"region": 0, "thread": 1, "process": 2, "path": 3, "name": 4}
+By = Literal["region", "thread", "process", "path", "name", "function", "line", "module"]
+_BY: tuple[str, ...] = get_args(By)
 
 
 class Snapshot:
     """A whole recording in memory, as it was when snapshot() was called."""
 
-    def __init__(self, log: bytes) -> None:
+    def __init__(self, log: bytes, by: By = "region") -> None:
         self._log = log
+        self._by: By = by  # how it is printed
 
     def render(
         self, lens: str = "table", *, by: By = "region", columns: tuple[str, ...] = ()
     ) -> str:
-        """The output of a lens (`dwell export --to help` lists them) as text."""
-        text = _core.render(self._log, lens, _BY[by], columns)
+        """The output of a lens (`dwell export --to help` lists them) as text.
+
+        The tables of samples are by function, line or module."""
+        text = _core.render(self._log, lens, _BY.index(by), columns)
         return text.decode("utf-8", "surrogateescape")
 
     @cached_property
     def data(self) -> dict[str, Any]:
         """Everything as plain data: processes, threads, rows, counters."""
+        import json
+
         loaded: dict[str, Any] = json.loads(self.render("json"))
         return loaded
 
@@ -56,7 +60,7 @@ class Snapshot:
             out.write(self._log)
 
     def __str__(self) -> str:
-        return self.render()
+        return self.render(by=self._by)
 
 
 def snapshot() -> Snapshot:

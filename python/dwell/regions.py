@@ -2,9 +2,7 @@
 """Marked regions: install(), func() and what belongs to them."""
 
 import functools
-import inspect
 import os
-import shutil
 import sys
 import warnings
 from collections.abc import AsyncIterator, Callable
@@ -43,7 +41,9 @@ class RegionProfiler:
         _core.stop()
         self._reporter.dump_profiler(last)
         if self._log_file is not None and log_file != self._log_file:
-            shutil.copyfile(log_file, self._log_file)  # `dwell run` records elsewhere
+            from shutil import copyfile
+
+            copyfile(log_file, self._log_file)  # `dwell run` records elsewhere
         if self._trace_file is not None:
             _write_trace(log_file, self._trace_file)
             if self._log_file is None and log_file == _trace_log(self._trace_file):
@@ -123,6 +123,8 @@ def func(
 
 def _wrapper(function: Any, region: _core.Region) -> Any:
     """A function of the same kind that runs `function` inside the region."""
+    import inspect  # takes long to load
+
     if inspect.isasyncgenfunction(function):
 
         @functools.wraps(function)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What install() does with the regions when the program ends."""
 
-import csv
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -80,5 +79,7 @@ class SilentReporter:
         self.rows: list[list[str]] = []
 
     def dump_profiler(self, rp: "Snapshot") -> None:
+        import csv
+
         text = rp.render("csv", columns=self.columns)
         self.rows = list(csv.reader(text.splitlines(keepends=True)))

@@ -95,15 +95,20 @@ void dw_target_put_program(const struct dw_target *target, struct dw_out *out)
     dw_buffer_release(&words);
 }
 
+void dw_target_put_command(const struct dw_target *target, struct dw_out *out)
+{
+    struct dw_buffer words = {0};
+    read_arguments(target->pid, &words);
+    if (!words.failed)
+        put_arguments(&words, out);
+    dw_buffer_release(&words);
+}
+
 typedef void put_text(const struct dw_python *python, struct dw_out *out);
 
 static void put_argv(const struct dw_python *python, struct dw_out *out)
 {
-    struct dw_buffer words = {0};
-    read_arguments(python->target->pid, &words);
-    if (!words.failed)
-        put_arguments(&words, out);
-    dw_buffer_release(&words);
+    dw_target_put_command(python->target, out);
 }
 
 static void put_program(const struct dw_python *python, struct dw_out *out)

@@ -118,9 +118,11 @@ static int try_to_begin(struct dw_recording *recording, const struct dw_recordin
     return error;
 }
 
+/* A process that was started a moment ago may be the shell still, or a Python without much. */
 static bool may_settle(int error)
 {
-    return error == DW_ERR_NO_RUNTIME || error == DW_ERR_UNREADABLE || error == DW_ERR_DAMAGED;
+    return error == DW_ERR_NOT_PYTHON || error == DW_ERR_NO_RUNTIME || error == DW_ERR_UNREADABLE ||
+           error == DW_ERR_DAMAGED;
 }
 
 int dw_recording_begin(struct dw_recording *recording, const struct dw_recording_options *options,

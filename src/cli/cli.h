@@ -152,6 +152,8 @@ int dw_output_close(struct dw_output *output, int error);
 int dw_cli_save(const struct dw_profile *profile, const char *path);
 
 bool dw_cli_is_same_file(const char *a, const char *b);
+/* Whether a recording may have this name; else the status after saying what it is the name of. */
+int dw_cli_check_recording(const char *path);
 /* Writes what `write` gives to the path. Says what went wrong, of trouble that is not the
  * output's with the name of the input; returns the status. */
 typedef int dw_cli_writer(const void *context, struct dw_out *out);

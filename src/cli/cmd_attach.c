@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define PROGRESS_EVERY_NS 500000000
-#define PATIENCE_NS 200000000 /* with a process that is only starting */
+#define PATIENCE_NS 500000000 /* with a process that is only starting */
 
 static const char help[] =
     "usage: dwell attach PID [options]\n"
@@ -125,7 +125,9 @@ static void report(struct attach *attach)
     dw_cli_report_samples(attach->path);
     if (attach->recording.is_over)
         fprintf(stderr, "dwell: process %d has ended\n", (int)attach->options.pid);
-    dw_cli_put_sampling(&numbers, attach->options.period_ns, stderr);
+    if (numbers.stops)
+        fprintf(stderr, "dwell: to be read, threads were stopped %" PRIu64 " time%s\n",
+                numbers.stops, numbers.stops == 1 ? "" : "s");
     fprintf(stderr, "dwell: recorded in %s", attach->path);
     if (files > 1)
         fprintf(stderr, " and the files of %u child%s", files - 1, files == 2 ? "" : "ren");
@@ -147,8 +149,10 @@ static int run(struct attach *attach)
                                         &dw_recording_sampler(&attach->recording)->python, error);
     } else {
         error = record(attach);
-        status = error ? dw_cli_error(attach->path, error) : 0;
-        report(attach);
+        if (error)
+            status = dw_cli_error(attach->path, error);
+        else
+            report(attach);
     }
     dw_recording_release(&attach->recording);
     return status;
@@ -174,7 +178,8 @@ int dw_cmd_attach(int argc, char **argv)
     if (dw_cli_parse_process(options, argc, argv, &attach.options.pid) ||
         dw_cli_parse_rate(rate, &attach.options.period_ns) ||
         dw_cli_parse_mode(mode, &attach.options.mode) ||
-        (duration && parse_duration(duration, &attach.duration_ns)))
+        (duration && parse_duration(duration, &attach.duration_ns)) ||
+        (out && dw_cli_check_recording(out)))
         return DW_EXIT_USAGE;
     make_path(&attach, out);
     dw_cli_catch_stop();

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: dwell export FILE... --to LENS [-o OUT]\n"
+    "usage: dwell export FILE... [--to LENS] [-o OUT]\n"
     "\n"
-    "Writes the recording in another format; several files are added up.\n"
+    "Writes the recording in another format; several files are added up. '-' is standard input.\n"
     "\n"
-    "  --to LENS        which format; '--to help' lists them\n"
+    "  --to LENS        which format; '--to help' lists them (default: as the name of OUT ends)\n"
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
     "  --lines          collapsed stacks of samples: functions with their lines\n"
@@ -24,7 +24,7 @@ static const char help[] =
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
     "  dwell export run.dwell --to perfetto -o run.pftrace the same, when it is large\n"
     "  dwell export run.dwell --to speedscope              for www.speedscope.app\n"
-    "  dwell export run.dwell --to svg -o run.svg          a flame graph\n"
+    "  dwell export run.dwell -o run.svg                   a flame graph\n"
     "  dwell export run.dwell --to collapsed | flamegraph.pl > run.svg\n"
     "  dwell export run.dwell --to svg-graph -o run.svg    the call graph\n"
     "  dwell export run.dwell --to pstats -o run.pstats    for pstats, snakeviz, gprof2dot\n"
@@ -127,9 +127,9 @@ int dw_cmd_export(int argc, char **argv)
         return DW_EXIT_USAGE;
     if (to && !strcmp(to, "help"))
         return list_lenses();
-    if (!files || !to)
+    request.lens = to ? find_lens(to) : path ? dw_lens_of_file(path) : NULL;
+    if (!files || (!to && !request.lens))
         return dw_cli_usage("export needs a file and --to LENS; '--to help' lists the lenses");
-    request.lens = find_lens(to);
     if (!request.lens)
         return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
     request.native.lines = request.lens->shows_places || with_lines;

@@ -91,7 +91,9 @@ int dw_cmd_merge(int argc, char **argv)
         return DW_EXIT_USAGE;
     if (!files || !path)
         return dw_cli_usage("merge needs files and -o OUT; see 'dwell merge --help'");
-    int status = sort_inputs(argv + 1, files);
+    int status = dw_cli_check_recording(path);
+    if (!status)
+        status = sort_inputs(argv + 1, files);
     if (status)
         return status;
     struct dw_profile *profile = dw_cli_read(argv + 1, files, DW_READ_EVENTS, &status);

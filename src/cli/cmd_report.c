@@ -13,7 +13,7 @@ static const char help[] =
     "\n"
     "Prints what the recordings hold; several files are added up. Profiles that pprof, "
     "gperftools,\n"
-    "'perf script' or tools for flame graphs read or wrote are read too.\n"
+    "'perf script' or tools for flame graphs read or wrote are read too. '-' is standard input.\n"
     "\n"
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
@@ -189,9 +189,9 @@ static bool is_by_function(const struct dw_profile *profile, const struct reques
 /* Samples have a report of their own, unless something is asked for that only others know. */
 static bool is_by_sample(const struct dw_profile *profile, const struct request *request)
 {
-    return dw_samples_are_in(profile) && dw_sample_by_is_known(request->words.by) &&
-           strcmp(request->format, "tree") != 0 && !request->words.columns &&
-           !request->functions.callers && !request->functions.callees &&
+    return (dw_samples_are_in(profile) || dw_samples_are_all(profile)) &&
+           dw_sample_by_is_known(request->words.by) && strcmp(request->format, "tree") != 0 &&
+           !request->words.columns && !request->functions.callers && !request->functions.callees &&
            !(is_by_line(profile, request) && dw_lines_are_watched(profile)) &&
            !dw_line_words_given(&request->lines);
 }

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,7 +155,7 @@ static void print_report(const struct run *run, const char *out_file,
     lines.strip_zeros = true;
     lines.callees = run->callees;
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (dw_samples_are_in(profile) && !run->lines)
+    if ((dw_samples_are_in(profile) || dw_samples_are_all(profile)) && !run->lines)
         dw_sample_table.write(profile, &of_samples, &out);
     else if (dw_lines_are_in(profile))
         dw_lens_lines.write(profile, &of_lines, &out);
@@ -304,7 +305,8 @@ static int start(const struct run *run)
         return 127;
     }
     if (is_writable && access(out_file, F_OK)) {
-        fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
+        if (!WIFSIGNALED(status)) /* else it was killed before it had begun */
+            fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
         is_writable = false;
     }
     if (is_writable && run->lines && run->sample)
@@ -380,7 +382,9 @@ static int take_value(struct run *run, const char *word, const char *value)
         return take_mode(run, value);
     if (!strcmp(word, "-o")) {
         run->out = value;
-    } else if (!strcmp(word, "--python")) {
+        return dw_cli_check_recording(value);
+    }
+    if (!strcmp(word, "--python")) {
         run->python = value;
     } else {
         run->lines = true;
@@ -389,24 +393,37 @@ static int take_value(struct run *run, const char *word, const char *value)
     return 0;
 }
 
+/* The value in "--name=value", of which the name is left; NULL when it is no option with one. */
+static const char *cut_value(char *word)
+{
+    char *equals = strncmp(word, "--", 2) ? NULL : strchr(word, '=');
+    if (!equals)
+        return NULL;
+    *equals = 0;
+    if (value_of(word))
+        return equals + 1;
+    *equals = '=';
+    return NULL;
+}
+
 /* Our options end at the first word that is not one of them: the rest is the program's. Returns
  * 0, or the status after saying what is wrong. */
 static int parse(struct run *run, int argc, char **argv)
 {
     int at = 1;
     for (; at < argc; at++) {
-        const char *needed = value_of(argv[at]);
+        const char *value = cut_value(argv[at]), *needed = value_of(argv[at]);
         run->help = !strcmp(argv[at], "--help") || !strcmp(argv[at], "-h");
         if (run->help)
             return 0;
-        if (needed && at + 1 == argc)
+        if (needed && !value && at + 1 == argc)
             return dw_cli_usage("%s needs %s; see 'dwell run --help'", argv[at], needed);
         if (!needed && !take_flag(run, argv[at]))
             break;
-        int status = needed ? take_value(run, argv[at], argv[at + 1]) : 0;
+        int status = needed ? take_value(run, argv[at], value ? value : argv[at + 1]) : 0;
         if (status)
             return status;
-        at += !!needed;
+        at += needed && !value;
     }
     if (at < argc && !strcmp(argv[at], "--"))
         at++;

@@ -28,8 +28,7 @@
 #define DRAW_EVERY_NS 500000000
 #define PRINT_EVERY_NS 1000000000
 #define PRINTED_ROWS 20
-#define PAUSE_NS 2000000              /* between looks at a child that is no Python yet */
-#define PATIENCE_NS 200000000         /* with a process that is only starting */
+#define PATIENCE_NS 500000000         /* with a process that is only starting */
 #define CHILD_PATIENCE_NS 10000000000 /* with one that we started */
 
 static const char help[] =
@@ -177,26 +176,11 @@ static int watch(struct top *top)
     return watch_in_pipe(top);
 }
 
-/* A child is this program until it has become Python, and may have to be waited for. */
-static int begin(struct top *top)
-{
-    uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    uint64_t patience_ns = top->arguments ? CHILD_PATIENCE_NS : PATIENCE_NS;
-    int error;
-    for (;;) {
-        error = dw_recording_begin(&top->recording, &top->options, patience_ns);
-        if (error != DW_ERR_NOT_PYTHON || !top->arguments ||
-            dw_clock_ns(CLOCK_MONOTONIC) - begun_ns > patience_ns)
-            return error;
-        dw_recording_release(&top->recording);
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    }
-}
-
 static int run(struct top *top)
 {
     pid_t pid = top->options.pid;
-    int error = begin(top), status = 0;
+    uint64_t patience_ns = top->arguments ? CHILD_PATIENCE_NS : PATIENCE_NS;
+    int error = dw_recording_begin(&top->recording, &top->options, patience_ns), status = 0;
     bool has_ended = error == DW_ERR_ENDED || error == DW_ERR_NO_PROCESS;
     if (error && !(top->arguments && has_ended))
         status = dw_cli_process_trouble(pid, &dw_recording_sampler(&top->recording)->python, error);

@@ -122,14 +122,24 @@ static void put_thread(const struct dw_dump_words *words, const struct dw_dump_t
         dw_out_text(out, "    (runs no Python code)\n");
 }
 
+static void put_process(const struct dw_python *python, struct dw_out *out)
+{
+    struct dw_out command;
+    dw_out_init_memory(&command);
+    dw_target_put_command(python->target, &command);
+    dw_out_printf(out, "process %d: ", (int)python->target->pid);
+    dw_out_printable(out, command.buffer.data, command.buffer.size);
+    dw_out_char(out, '\n');
+    dw_out_printable(out, python->target->program, strlen(python->target->program));
+    dw_out_text(out, ", Python ");
+    dw_python_put_version(python->version, out);
+    dw_out_char(out, '\n');
+    dw_out_close(&command);
+}
+
 void dw_dump_put_text(const struct dw_dump_words *words, struct dw_out *out)
 {
-    const struct dw_target *target = words->python->target;
-    dw_out_printf(out, "process %d: ", (int)target->pid);
-    dw_out_printable(out, target->program, strlen(target->program));
-    dw_out_text(out, ", Python ");
-    dw_python_put_version(words->python->version, out);
-    dw_out_char(out, '\n');
+    put_process(words->python, out);
     for (uint32_t i = 0; i < words->dump->thread_count; i++)
         put_thread(words, &words->dump->threads[i], out);
     if (words->dump->threads_incomplete)
@@ -210,8 +220,14 @@ static void put_json_thread(const struct dw_dump *dump, const struct dw_dump_thr
 void dw_dump_put_json(const struct dw_dump_words *words, struct dw_out *out)
 {
     const struct dw_target *target = words->python->target;
-    dw_out_printf(out, "{\"pid\": %d, \"program\": ", (int)target->pid);
+    struct dw_out command;
+    dw_out_init_memory(&command);
+    dw_target_put_command(target, &command);
+    dw_out_printf(out, "{\"pid\": %d, \"command\": ", (int)target->pid);
+    dw_out_json_string(out, command.buffer.data, command.buffer.size);
+    dw_out_text(out, ", \"program\": ");
     dw_out_json_string(out, target->program, strlen(target->program));
+    dw_out_close(&command);
     dw_out_text(out, ", \"python\": \"");
     dw_python_put_version(words->python->version, out);
     dw_out_printf(out, "\", \"threads_complete\": %s, \"threads\": [",

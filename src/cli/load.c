@@ -49,11 +49,14 @@ static uint64_t written_ns(const char *path)
 static int read_file(const char *path, unsigned flags, struct dw_profile *profile)
 {
     struct dw_file file;
-    int error = dw_log_read_file(path, flags, profile);
-    if (error != DW_ERR_NOT_DWELL || dw_file_open(path, &file))
+    int error = dw_file_open_any(path, &file);
+    if (error)
         return error;
     const char *slash = strrchr(path, '/');
-    error = dw_import(file.data, file.size, slash ? slash + 1 : path, written_ns(path), profile);
+    error = dw_log_read(file.data, file.size, flags, profile);
+    if (error == DW_ERR_NOT_DWELL)
+        error =
+            dw_import(file.data, file.size, slash ? slash + 1 : path, written_ns(path), profile);
     dw_file_close(&file);
     return error;
 }

@@ -175,3 +175,12 @@ int dw_cli_save(const struct dw_profile *profile, const char *path)
     error = dw_output_close(&output, error);
     return error ? dw_cli_error(path, error) : 0;
 }
+
+int dw_cli_check_recording(const char *path)
+{
+    const struct dw_lens *lens = dw_lens_of_file(path);
+    return lens ? dw_cli_usage("%s: this makes a recording, so call it NAME.dwell; then "
+                               "'dwell export NAME.dwell -o %s' makes the %s file",
+                               path, path, lens->name)
+                : 0;
+}

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -52,15 +53,29 @@ static bool is_ours(pid_t pid)
     return !stat(path, &status) && status.st_uid == geteuid();
 }
 
+static bool may_trace(void)
+{
+    unsigned long long effective = 0;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "CapEff: %llx", &effective) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return effective >> CAP_SYS_PTRACE & 1;
+}
+
 /* Why the system says no, and what helps. */
 static const char *permission_advice(pid_t pid)
 {
     int scope = read_ptrace_scope();
+    if (scope >= 3)
+        return "kernel.yama.ptrace_scope is 3, which forbids it to everybody until a reboot";
+    if (!geteuid() && may_trace())
+        return "the system forbids it even to root (another user namespace, or a security module)";
     if (!geteuid())
         return "root lacks CAP_SYS_PTRACE here; in a container, start it with "
                "--cap-add=SYS_PTRACE";
-    if (scope >= 3)
-        return "kernel.yama.ptrace_scope is 3, which forbids it to everybody until a reboot";
     if (!is_ours(pid))
         return "it is another user's (or runs with other privileges); run dwell as root";
     if (scope)

@@ -3,7 +3,6 @@
 
 #include "cli/cli.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -33,22 +32,6 @@ int dw_cli_parse_mode(const char *word, enum dw_sample_mode *mode)
     return 0;
 }
 
-void dw_cli_put_sampling(const struct dw_recording_numbers *numbers, uint64_t period_ns,
-                         FILE *stream)
-{
-    fprintf(stream, "dwell: %" PRIu64 " samples, %.*f a second", numbers->taken,
-            numbers->rate_hz < 10 ? 2 : 0, numbers->rate_hz);
-    if (period_ns)
-        fprintf(stream, " of %.6g asked", 1e9 / (double)period_ns);
-    if (numbers->missed)
-        fprintf(stream, ", %" PRIu64 " missed", numbers->missed);
-    if (numbers->retried)
-        fprintf(stream, ", %" PRIu64 " read more than once", numbers->retried);
-    if (numbers->stops)
-        fprintf(stream, ", %" PRIu64 " with their thread stopped", numbers->stops);
-    fputc('\n', stream);
-}
-
 void dw_cli_report_samples(const char *path)
 {
     int status = 0;
@@ -60,8 +43,7 @@ void dw_cli_report_samples(const char *path)
     if (!profile)
         return;
     dw_out_init_fd(&out, STDERR_FILENO);
-    if (dw_samples_are_in(profile))
-        dw_sample_table.write(profile, &options, &out);
+    dw_sample_table.write(profile, &options, &out);
     dw_out_close(&out);
     dw_profile_free(profile);
 }

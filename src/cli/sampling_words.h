@@ -5,14 +5,9 @@
 
 #include "attach/recording.h"
 
-#include <stdio.h>
-
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_cli_parse_rate(const char *word, uint64_t *period_ns);
 int dw_cli_parse_mode(const char *word, enum dw_sample_mode *mode);
-/* Asked and obtained rate, what was missed and read again. */
-void dw_cli_put_sampling(const struct dw_recording_numbers *numbers, uint64_t period_ns,
-                         FILE *stream);
 /* The table of the functions in a recording, on stderr. */
 void dw_cli_report_samples(const char *path);
 

@@ -2,6 +2,7 @@
 #include "cli/top_screen.h"
 
 #include "attach/describe.h"
+#include "lens/fit.h"
 
 #define HOME "\033[H"
 #define END_OF_LINE "\033[K\r\n"
@@ -9,6 +10,7 @@
 #define REVERSE "\033[7m"
 #define PLAIN "\033[0m"
 #define COLUMN_WIDTH 38 /* of the numbers before a name */
+#define FIT_WIDTH 24    /* a name with less than this is cut at its end */
 #define HEAD_ROWS 4
 
 static const char *const help_lines[] = {
@@ -19,8 +21,9 @@ static const char *const help_lines[] = {
     "p  pause                     r  start counting anew",
     "q  quit                      ?  this help",
     "",
-    "own: in the function itself; total: also in what it called. Percentages are of the last",
-    "seconds, 100 for one thread that is there all the time; seconds are since the start.",
+    "own: in the function itself; total: also in what it called.",
+    "Percentages are of the last seconds, 100 for one thread that is there all the",
+    "time; seconds are since the start.",
 };
 
 static double percent(double part, double whole)
@@ -71,67 +74,67 @@ static void put_numbers(const struct dw_top_screen *screen, const struct dw_top_
                   percent(row->total.recent, elapsed), row->own.all, row->total.all);
 }
 
-/* The name of a row, cut to the columns that are left. */
-static void put_name(const struct dw_top_screen *screen, const struct dw_top_row *row,
+/* Writes a line and closes it, cut where the screen ends. Each of its characters takes a column. */
+static void end_line(struct dw_out *line, unsigned columns, struct dw_out *out)
+{
+    const uint8_t *text = line->buffer.data, *end = text + line->buffer.size, *at = text;
+    for (unsigned used = 0; used < columns && at < end; used++)
+        at += dw_utf8_length(at, end);
+    dw_out_write(out, text, (size_t)(at - text));
+    dw_out_text(out, END_OF_LINE);
+    dw_out_close(line);
+}
+
+static void draw_help(unsigned columns, unsigned rows, struct dw_out *out)
+{
+    struct dw_out line;
+    for (size_t i = 0; i < sizeof help_lines / sizeof *help_lines && i + HEAD_ROWS < rows; i++) {
+        dw_out_init_memory(&line);
+        dw_out_text(&line, help_lines[i]);
+        end_line(&line, columns, out);
+    }
+}
+
+static void draw_row(const struct dw_top_screen *screen, const struct dw_top_row *row,
                      unsigned columns, struct dw_out *out)
 {
-    struct dw_out name;
+    struct dw_out line, name;
+    dw_out_init_memory(&line);
     dw_out_init_memory(&name);
     dw_top_row_put_name(&screen->table, &screen->view, row, &name);
-    size_t size = 0;
-    const uint8_t *text = name.buffer.data;
-    while (size < name.buffer.size && dw_text_width(text, size) < columns) {
-        size_t step = dw_utf8_length(text + size, text + name.buffer.size);
-        if (dw_text_width(text, size + step) > columns)
-            break;
-        size += step ? step : 1;
-    }
-    dw_out_write(out, text, size);
+    put_numbers(screen, row, &line);
+    bool has_room = columns >= COLUMN_WIDTH + FIT_WIDTH;
+    dw_fit_put(&line, name.buffer.data, name.buffer.size, has_room ? columns - COLUMN_WIDTH : 0);
+    end_line(&line, columns, out);
     dw_out_close(&name);
 }
 
-/* A line that is cut where the screen ends; all of it is ASCII but the program's name. */
-static void put_cut(struct dw_out *out, void put(const struct dw_top_screen *, struct dw_out *),
-                    const struct dw_top_screen *screen, unsigned columns)
+static void draw_head(const struct dw_top_screen *screen, unsigned columns, struct dw_out *out)
 {
     struct dw_out line;
     dw_out_init_memory(&line);
-    put(screen, &line);
-    dw_out_write(out, line.buffer.data, line.buffer.size < columns ? line.buffer.size : columns);
-    dw_out_close(&line);
-}
-
-static void draw_help(unsigned rows, struct dw_out *out)
-{
-    for (size_t i = 0; i < sizeof help_lines / sizeof *help_lines && i + HEAD_ROWS < rows; i++)
-        dw_out_printf(out, "%s" END_OF_LINE, help_lines[i]);
-}
-
-static void draw_rows(const struct dw_top_screen *screen, unsigned columns, unsigned rows,
-                      struct dw_out *out)
-{
-    unsigned left = columns > COLUMN_WIDTH ? columns - COLUMN_WIDTH : 0;
-    for (uint32_t i = 0; i < screen->table.row_count && i + HEAD_ROWS < rows; i++) {
-        put_numbers(screen, &screen->table.rows[i], out);
-        put_name(screen, &screen->table.rows[i], left, out);
-        dw_out_text(out, END_OF_LINE);
-    }
+    put_head(screen, &line);
+    end_line(&line, columns, out);
+    dw_out_init_memory(&line);
+    put_mode(screen, &line);
+    end_line(&line, columns, out);
+    dw_out_init_memory(&line);
+    put_title(screen, &line);
+    dw_out_text(out, REVERSE);
+    end_line(&line, columns, out);
+    dw_out_text(out, PLAIN);
 }
 
 void dw_top_draw(const struct dw_top_screen *screen, unsigned columns, unsigned rows,
                  struct dw_out *out)
 {
     dw_out_text(out, HOME);
-    put_cut(out, put_head, screen, columns);
-    dw_out_text(out, END_OF_LINE);
-    put_cut(out, put_mode, screen, columns);
-    dw_out_text(out, END_OF_LINE REVERSE);
-    put_cut(out, put_title, screen, columns);
-    dw_out_text(out, PLAIN END_OF_LINE);
+    draw_head(screen, columns, out);
     if (screen->shows_help)
-        draw_help(rows, out);
-    else
-        draw_rows(screen, columns, rows, out);
+        draw_help(columns, rows, out);
+    for (uint32_t i = 0; !screen->shows_help && i < screen->table.row_count && i + HEAD_ROWS < rows;
+         i++)
+        draw_row(screen, &screen->table.rows[i], columns, out);
     dw_out_text(out, CLEAR_BELOW);
 }
 

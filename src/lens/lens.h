@@ -47,6 +47,8 @@ struct dw_lens {
 
 /* NULL when there is none of that name. */
 const struct dw_lens *dw_lens_find(const char *name);
+/* The one whose files have names like this, NULL when there is none: x.speedscope.json. */
+const struct dw_lens *dw_lens_of_file(const char *path);
 /* The i-th lens, NULL past the end. */
 const struct dw_lens *dw_lens_at(size_t index);
 

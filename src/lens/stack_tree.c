@@ -17,6 +17,17 @@ bool dw_samples_are_in(const struct dw_profile *profile)
     return false;
 }
 
+bool dw_samples_are_all(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (!profile->processes[i].is_sampled)
+            return false;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        if (profile->threads[i].metric_count && !profile->threads[i].samples.count)
+            return false;
+    return profile->process_count;
+}
+
 bool dw_samples_are_counts(const struct dw_profile *profile)
 {
     for (uint32_t i = 0; i < profile->process_count; i++)

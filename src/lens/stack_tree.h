@@ -41,6 +41,8 @@ struct dw_string dw_place_source(const struct dw_profile *profile, const struct 
 
 /* Whether samples were taken. */
 bool dw_samples_are_in(const struct dw_profile *profile);
+/* Whether nothing else was asked for; there may be none of them. */
+bool dw_samples_are_all(const struct dw_profile *profile);
 /* Whether they stand for no known time: their weights are their numbers. */
 bool dw_samples_are_counts(const struct dw_profile *profile);
 

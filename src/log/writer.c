@@ -92,6 +92,12 @@ int dw_log_writer_close(struct dw_log_writer *writer)
     return error;
 }
 
+int dw_log_writer_error(const struct dw_log_writer *writer)
+{
+    errno = writer->saved_errno;
+    return writer->error;
+}
+
 /* Header and payload leave in one write, so that a kill tears at most this chunk.
  * The prefix is stored as it is, before the compressed payload. */
 static void write_prefixed_chunk(struct dw_log_writer *writer, enum dw_chunk_type type,

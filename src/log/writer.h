@@ -32,7 +32,10 @@ void dw_log_writer_release(struct dw_log_writer *writer);
 /* Closes the fd, unless that is no longer the log's: programs close files that they do not know. */
 int dw_log_writer_close(struct dw_log_writer *writer);
 
-/* Each encodes and appends one or more chunks; trouble is kept in writer->error. */
+/* The first trouble, with its errno; 0 when all went well. */
+int dw_log_writer_error(const struct dw_log_writer *writer);
+
+/* Each encodes and appends one or more chunks; trouble is kept, see above. */
 void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
                           const struct dw_process *process, const struct dw_string_table *strings);
 void dw_log_write_clock(struct dw_log_writer *writer, uint32_t process,

@@ -97,7 +97,7 @@ int dw_probe_log_end(struct dw_probe_log *log, bool last)
     dw_log_write_clock(&log->writer, 0, &now);
     if (last)
         dw_log_write_end(&log->writer, 0, 0);
-    return log->writer.error;
+    return dw_log_writer_error(&log->writer);
 }
 
 bool dw_probe_log_is_ours(const struct dw_probe_log *log)

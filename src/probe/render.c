@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lens/lens.h"
 #include "lens/line_list.h"
+#include "lens/sample_list.h"
 #include "log/reader.h"
 #include "model/plumbing.h"
 #include "model/sample_fold.h"
@@ -12,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+#define SAMPLE_ROWS 25
 
 PyObject *dw_raise_error(int error, const char *file)
 {
@@ -44,6 +47,7 @@ struct rendering {
     struct dw_profile *profile;
     const struct dw_lens *lens;
     struct dw_lens_options options;
+    struct dw_sample_options samples;
     const char *columns[64];
     struct dw_out out;
 };
@@ -95,6 +99,25 @@ static PyObject *rendered(struct rendering *rendering, const Py_buffer *log)
     return result;
 }
 
+/* Counts on after enum dw_by: the table of samples, by function, line or module. */
+static int read_by(int by, struct rendering *rendering)
+{
+    bool is_of_samples = by > DW_BY_NAME;
+    if (is_of_samples && rendering->lens != dw_lens_find("table")) {
+        PyErr_SetString(PyExc_ValueError, "only tables are by function, line or module");
+        return -1;
+    }
+    if (is_of_samples) {
+        rendering->samples.by = (enum dw_spot)(by - DW_BY_NAME - 1);
+        rendering->samples.limit = SAMPLE_ROWS;
+        rendering->options.samples = &rendering->samples;
+        rendering->lens = &dw_sample_table;
+    } else {
+        rendering->options.by = (enum dw_by)by;
+    }
+    return 0;
+}
+
 PyObject *dw_render(PyObject *module, PyObject *arguments)
 {
     Py_buffer log;
@@ -106,10 +129,9 @@ PyObject *dw_render(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "y*s|iO!", &log, &lens, &by, &PyTuple_Type, &columns))
         return NULL;
     rendering.lens = dw_lens_find(lens);
-    rendering.options.by = (enum dw_by)by;
     if (!rendering.lens)
         PyErr_Format(PyExc_ValueError, "no lens '%s'", lens);
-    else if (!columns || !read_columns(columns, &rendering))
+    else if (!read_by(by, &rendering) && (!columns || !read_columns(columns, &rendering)))
         result = rendered(&rendering, &log);
     PyBuffer_Release(&log);
     return result;

@@ -50,9 +50,8 @@ void dw_flusher_unlock(void)
 /* Tells the trouble once and goes on without the file. */
 static void give_up_log(void)
 {
-    errno = log_drain.writer.saved_errno;
     dprintf(STDERR_FILENO, "dwell: %s: %s; recording goes on without the file\n", log_file,
-            dw_error_text(log_drain.writer.error));
+            dw_error_text(dw_log_writer_error(&log_drain.writer)));
     dw_log_writer_close(&log_drain.writer);
     dw_drain_release(&log_drain);
     log_fd = -1;

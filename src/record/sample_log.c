@@ -272,5 +272,5 @@ int dw_sample_log_flush(struct dw_sample_log *log, bool last)
     dw_log_write_clock(&log->writer, 0, &now);
     if (last)
         dw_log_write_end(&log->writer, 0, 0);
-    return log->writer.error;
+    return dw_log_writer_error(&log->writer);
 }

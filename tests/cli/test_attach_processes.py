@@ -4,12 +4,14 @@
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from ..conftest import Program
 from .attached import SPIN, go
 from .conftest import MAY_READ, Attach, Start
 
@@ -40,7 +42,7 @@ def test_recording_is_complete_when_it_is_interrupted(start: Start, attach: Atta
     attached.wait()
     assert attached.status == 0 and process.poll() is None
     assert attached.is_whole()
-    assert re.search(r"dwell: \d+ samples, \d+ a second of 100 asked", attached.stderr)
+    assert re.search(r"wall time: \d+ samples, 100 Hz asked", attached.stderr)
 
 
 def test_what_was_recorded_survives_kill_9_of_the_recorder(start: Start, attach: Attach):
@@ -74,6 +76,15 @@ def test_program_that_becomes_another_one_is_followed(start: Start, attach: Atta
     truth = float(process.stdout.readline())
     own = attached.functions()
     assert own["before"] > 0 and 0.6 * truth < own["after"] / 1e6 < 1.05 * truth
+
+
+def test_process_that_is_still_the_shell_is_waited_for(run_dwell: Program, tmp_path: Path):
+    (tmp_path / "program.py").write_text(SPIN)
+    command = f"sleep 0.1; exec {sys.executable} {tmp_path}/program.py"
+    with subprocess.Popen(["sh", "-c", command], stdout=subprocess.DEVNULL) as process:
+        result = run_dwell("attach", process.pid, "--duration", "0.3", "-o", "x.dwell")
+        process.kill()
+    assert result.returncode == 0, result.stderr
 
 
 def test_stopped_process_is_waiting(start: Start, attach: Attach):

@@ -2,6 +2,7 @@
 """Stacks read from outside, compared with what the processes know of themselves."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -15,12 +16,13 @@ pytestmark = MAY_READ
 
 
 def test_functions_and_lines_innermost_first(start: Start, run_dwell: Program, tmp_path: Path):
-    process = start(NESTED)
+    process = start(NESTED, "an argument")
     result = run_dwell("dump", str(process.pid))
     version = ".".join(map(str, sys.version_info[:3]))
     program = tmp_path / "program.py"
-    head, *lines = result.stdout.splitlines()
-    assert head.endswith(f", Python {version}") and head.startswith(f"process {process.pid}: /")
+    head, python, *lines = result.stdout.splitlines()
+    assert head == f"process {process.pid}: {sys.executable} {program} 'an argument'"
+    assert python == f"{os.path.realpath(sys.executable)}, Python {version}"
     assert lines == [
         "",
         f"thread {process.pid}: waiting",

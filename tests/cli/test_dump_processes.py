@@ -268,3 +268,19 @@ def test_root_without_the_capability_is_told_so(start: Start, dwell_program: str
     )
     assert result.returncode == 1 and result.stdout == ""
     assert "root lacks CAP_SYS_PTRACE here; in a container" in result.stderr
+
+
+@AS_ROOT
+def test_root_of_another_user_namespace_is_not_told_to_become_root(
+    start: Start, dwell_program: str
+):
+    process = start(NESTED)
+    result = subprocess.run(
+        ["unshare", "--user", "--map-root-user", dwell_program, "dump", str(process.pid)],
+        capture_output=True,
+        text=True,
+    )
+    if "unshare" in result.stderr:
+        pytest.skip("no user namespaces here")
+    assert result.returncode == 1 and result.stdout == ""
+    assert "forbids it even to root (another user namespace" in result.stderr

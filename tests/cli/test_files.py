@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Every bad file gets one clear sentence; every damaged one gives what it still holds."""
 
+import os
 import random
 import struct
+import subprocess
 
 import pytest
 
@@ -185,3 +187,60 @@ def test_a_recording_in_which_no_region_was_entered_is_fine(run_dwell):
         done = run_dwell("export", "x.dwell", "--to", lens, "-o", "out")
         assert (done.returncode, done.stderr) == (0, "")
     assert "<main>" in run_dwell("report", "x.dwell").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("x.json", '{\n  "dwell"'),
+        ("x.speedscope.json", '{"$schema":"https://www.speedscope.app'),
+        ("x.svg", "<svg"),
+        ("x.html", "<!doctype html>"),
+        ("x.folded", "outer"),
+    ],
+)
+def test_name_of_the_output_says_which_lens(tmp_path, run_dwell, log, name, begins):
+    done = run_dwell("export", log, "-o", name)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert begins in (tmp_path / name).read_text()[:200]
+
+
+@pytest.mark.parametrize("name", ["x.prof", "x.pprof", "x.pb.gz"])
+def test_names_of_pprof_are_those_of_start(tmp_path, run_dwell, log, name):
+    assert run_dwell("export", log, "-o", name).returncode == 0
+    assert (tmp_path / name).read_bytes()[:2] == b"\x1f\x8b"
+
+
+def test_export_without_a_lens_is_refused(run_dwell, log):
+    for words in ([], ["-o", "x.txt"], ["-o", ".json"]):
+        done = run_dwell("export", log, *words)
+        assert done.returncode == 2 and "export needs a file and --to LENS" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "-c", "pass"], ["attach", "1"], ["merge", "good.dwell"]], ids=lambda w: w[0]
+)
+def test_recording_is_not_written_under_the_name_of_another_format(tmp_path, run_dwell, log, words):
+    done = run_dwell(words[0], "-o", "x.svg", *words[1:])
+    assert done.returncode == 2
+    assert done.stderr == (
+        "dwell: x.svg: this makes a recording, so call it NAME.dwell; then "
+        "'dwell export NAME.dwell -o x.svg' makes the svg file\n"
+    )
+    assert not (tmp_path / "x.svg").exists()
+
+
+def test_pipes_are_read_like_files(tmp_path, run_dwell, log):
+    as_file = run_dwell("report", log).stdout
+    for name in ("-", "/dev/stdin"):
+        with open(log, "rb") as content:
+            piped = subprocess.Popen(["cat"], stdin=content, stdout=subprocess.PIPE)
+        assert run_dwell("report", name, stdin=piped.stdout).stdout == as_file
+        assert piped.wait() == 0
+    done = run_dwell("export", "-", "--to", "collapsed", input="main;f 3\nmain;g 2\n" * 50_000)
+    assert done.stdout == "<main>;main;f 150000\n<main>;main;g 100000\n"
+
+
+def test_pipe_without_a_writer_does_not_hang(tmp_path, run_dwell):
+    os.mkfifo(tmp_path / "pipe")
+    assert run_dwell("report", "pipe").stderr == "dwell: pipe: the file is empty\n"

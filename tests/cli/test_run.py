@@ -442,3 +442,29 @@ def test_asleep_time_of_a_killed_program(tmp_path, run_dwell):
     report = json.loads(run_dwell("report", "x.dwell", "--format", "json").stdout)
     (row,) = [row for row in report["rows"] if row["name"] == "request"]
     assert row["suspended_ns"] > 0.8 * row["total_ns"] > 1e9
+
+
+@pytest.mark.parametrize(("last", "says"), [("exit 0", "is dwell installed for"), ("kill $$", "")])
+def test_python_that_records_nothing(tmp_path, run_dwell, last, says):
+    """Without dwell it is to be told; killed while it starts it says nothing about dwell."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{last}\n")
+    python.chmod(0o755)
+    done = run_dwell("run", "--python", python, "-c", "pass")
+    assert says in done.stderr and bool(done.stderr) == bool(says)
+
+
+def test_program_too_short_for_a_sample_is_told_as_sampled(run_dwell):
+    done = run_dwell("run", "--rate", "0.1", "-o", "x.dwell", "-c", "pass")
+    for told in (done.stderr, run_dwell("report", "x.dwell").stdout):
+        assert told.startswith("CPU time: 0 samples")
+        assert "region" not in told and "<main>" not in told
+
+
+def test_value_after_an_equals_sign(run_dwell):
+    code = "import sys; print(sys.argv[1:])"
+    done = run_dwell("run", "--rate=500", "--mode=wall", "-o", "x.dwell", "-c", code, "--rate=7")
+    assert done.stdout == "['--rate=7']\n"
+    assert done.stderr.startswith("wall time:") and "500 Hz asked" in done.stderr
+    refused = run_dwell("run", "--tempo=500", "-c", code)
+    assert refused.returncode == 2 and "no option '--tempo=500'" in refused.stderr

@@ -171,6 +171,13 @@ def test_screen_fits_the_terminal(start: Start, top: Callable[..., Terminal]):
     terminal.wait_for("inner")
     lines = terminal.screen()
     assert len(lines) <= 6 and max(map(len, lines)) <= 44
+    terminal.press("?")
+    terminal.wait_for("sort by own time")
+    assert max(map(len, terminal.screen())) <= 44
+    terminal.resize(20, 6)  # less than the numbers take
+    terminal.press("?")
+    terminal.wait_for(r"own%(.|\n)*\d\.\d(.|\n)*\033\[J")
+    assert max(map(len, terminal.screen())) <= 20
     terminal.text = ""
     terminal.resize(120, 40)
     os.kill(terminal.process.pid, signal.SIGWINCH)

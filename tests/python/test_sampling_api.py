@@ -2,6 +2,7 @@
 """How sampling is started and stopped, and what it leaves."""
 
 import os
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ from ..sampled import Samples
 def test_start_and_stop_many_times_leave_nothing_behind(python_program):
     done = python_program("""
 import os
+import re
 import dwell
 
 def state():
@@ -45,7 +47,11 @@ def test_a_recording_in_memory():
     assert samples.inside(name) > 50
     assert all(row.holds_gil for row in samples.rows if row.stack[-1].name == name)
     assert block.result[name]["total_ns"] > samples.weight_ns / 2
-    assert name in str(block.result)
+    function, line = str(block.result), block.result.render(by="line")
+    assert re.search(rf" {name} \(test_sampling_api.py:\d+\)$", function, re.M), function
+    assert re.search(rf" test_sampling_api.py:\d+ \({name}\)$", line, re.M), line
+    with pytest.raises(ValueError, match="only tables"):
+        block.result.render("json", by="line")
 
 
 def test_errors_say_what_to_do(tmp_path):

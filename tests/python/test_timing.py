@@ -296,14 +296,6 @@ def test_saved_runs_come_back(tmp_path, run_dwell):
     assert run_dwell("check", file).stdout.endswith("whole\n")
 
 
-def test_import_stays_cheap():
-    code = "import sys; before = set(sys.modules); import dwell; print(*set(sys.modules) - before)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    loaded = set(done.stdout.split())
-    assert "dwell.timing" in loaded
-    assert not loaded & {"sqlite3", "subprocess", "argparse", "statistics"}
-
-
 def test_trend_agrees_with_scipy():
     stats = pytest.importorskip("scipy.stats")
     runs = [100 + i * 0.1 + (i * 7 % 11) for i in range(40)]

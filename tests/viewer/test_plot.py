@@ -66,11 +66,11 @@ def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
 p = dwell.Profile()
 with p:
     fib(8)
-dwell.plot(p);
+dwell.plot(p)
 """
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     outputs = notebook.cells[0].outputs
-    html = "".join(output["data"]["text/html"] for output in outputs if "data" in output)
+    (html,) = [output["data"]["text/html"] for output in outputs if "data" in output]
     assert html.startswith("<iframe srcdoc=")
     assert "fib(n:int)" in html

@@ -1,0 +1,40 @@
+from typing import Any
+
+from . import calls as calls
+from . import comparison as comparison
+from . import lines as lines
+from . import regions as regions
+from . import reporter_columns as reporter_columns
+from . import reporters as reporters
+from . import timing as timing
+from ._core import __version__ as __version__
+from ._core import count as count
+from ._core import instant as instant
+from ._core import iter_proxy as iter_proxy
+from ._core import region as region
+from ._plot import plot as plot
+from ._profile_decorator import profile as profile
+from ._progress import progress as progress
+from ._sampling import sampling as sampling
+from ._sampling import start as start
+from ._sampling import stop as stop
+from ._snapshot import Snapshot as Snapshot
+from ._snapshot import snapshot as snapshot
+from .calls import Profile as Profile
+from .calls import describe as describe
+from .calls import run as run
+from .calls import runctx as runctx
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
+from .lines import LineProfiler as LineProfiler
+from .lines import LineStats as LineStats
+from .lines import load_stats as load_stats
+from .regions import RegionProfiler as RegionProfiler
+from .regions import func as func
+from .regions import install as install
+from .timing import Timing as Timing
+from .timing import timeit as timeit
+
+def get_include() -> str: ...
+def get_library_dir() -> str: ...
+def load_ipython_extension(shell: Any) -> None: ...
