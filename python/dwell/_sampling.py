@@ -40,6 +40,8 @@ def start(
         raise ValueError(f"mode is 'cpu' or 'wall', not {mode!r}")
     name = None if file is None else os.path.abspath(os.fsdecode(file))
     is_pprof = name is not None and name.endswith(_PPROF)
+    import threading  # noqa: F401  # new threads are noticed there
+
     _prepare()
     _tasks.learn()
     log_file = f"{name}.{os.getpid()}.dwell" if is_pprof else name

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "cpython/thread_births.h"
+#include "probe/sample_births.h"
 #include "probe/sample_code.h"
 #include "probe/sample_handler.h"
 #include "probe/sample_places.h"
@@ -15,21 +17,25 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define LOOK_NS 10000000u     /* threads, modules and rings are looked at so often */
-#define OWED_LOOK_NS 1000000u /* at threads with time in the kernel that is not placed yet */
-#define FLUSH_NS 500000000u   /* a kill costs no more than this */
-#define PATIENCE_NS 5000000u  /* of CPU time without a sample */
+#define LOOK_NS 10000000u         /* threads, modules and rings are looked at so often */
+#define OWED_LOOK_NS 1000000u     /* at threads with time in the kernel that is not placed yet */
+#define FLUSH_NS 500000000u       /* a kill costs no more than this */
+#define QUICK_LOOK_NS 1000000u    /* for threads, while such come that do not say so */
+#define QUICK_LOOKS_NS 200000000u /* for so long after the last one */
+#define UNSEEN_NS 5000000u        /* less may be what clocks differ by */
+#define PATIENCE_NS 5000000u      /* of CPU time without a sample */
 
 static struct {
     pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
     pthread_mutex_t lock;
-    pthread_cond_t wakes;
     bool is_on;
     bool runs, stops; /* the thread */
     bool is_paused;   /* the thread makes way for a fork */
@@ -42,7 +48,11 @@ static struct {
     struct dw_sample_threads threads;
     struct dw_sleep_reader sleep;
     bool owes; /* some thread has time in the kernel that is not in the log yet */
-    uint64_t looked_ns, flushed_ns;
+    uint64_t looked_ns, flushed_ns, quick_ns; /* the last looks, and the last flush */
+    uint64_t found_ns;                        /* when a thread was found that did not say so */
+    uint64_t own_ended_ns;                    /* CPU time of this thread when there was another */
+    uint64_t unseen_ns;                       /* CPU time that is counted, or is not ours to */
+    sem_t wakes;                              /* the thread, before its time */
 } sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void begin_turn(void)
@@ -62,24 +72,38 @@ bool dw_probe_sampler_is_on(void)
     return sampler.is_on;
 }
 
-static void drain(struct dw_slot *slot)
-{
-    dw_sample_drain(&sampler.places, slot, slot->perf_fd >= 0 ? sampler.options.period_ns : 0);
-}
-
 static void end_thread(void *unused, struct dw_slot *slot)
 {
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
     (void)unused;
-    drain(slot);
+    dw_sample_drain(&sampler.places, slot);
     dw_sleep_pay_kernel(&sampler.sleep, slot, now_ns, true);
+    dw_sample_drain_rest(&sampler.places, slot, now_ns);
     dw_sleep_finish(&sampler.sleep, slot, now_ns);
 }
 
 static void drain_all(void)
 {
     for (uint32_t i = 0; i < sampler.threads.count; i++)
-        drain(sampler.threads.slots[i]);
+        dw_sample_drain(&sampler.places, sampler.threads.slots[i]);
+}
+
+/* The CPU time of the process that is no thread's we have seen, since some moment. */
+static uint64_t unseen_cpu_ns(void)
+{
+    uint64_t whole_ns = dw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return whole_ns - dw_sample_threads_cpu_ns(&sampler.threads) - sampler.own_ended_ns;
+}
+
+/* Threads that came and went unseen are missed, as many samples as they would have had. */
+static void count_unseen(void)
+{
+    uint64_t unseen_ns = unseen_cpu_ns(), period_ns = sampler.options.period_ns;
+    if (unseen_ns < sampler.unseen_ns + UNSEEN_NS || unseen_ns > sampler.unseen_ns + INT64_MAX)
+        return;
+    uint64_t missed = (unseen_ns - sampler.unseen_ns) / period_ns;
+    sampler.log.sampling.missed += missed;
+    sampler.unseen_ns += missed * period_ns;
 }
 
 /* Tells the trouble once; what comes after it is lost. */
@@ -87,6 +111,7 @@ static void flush(bool last)
 {
     bool was_good = !sampler.log.writer.error;
     dw_sleep_name_threads(&sampler.sleep, &sampler.threads, true);
+    count_unseen();
     dw_sample_log_flush(&sampler.log, last);
     if (was_good && sampler.log.writer.error) {
         errno = sampler.log.writer.saved_errno;
@@ -153,9 +178,9 @@ static bool is_wall(void)
 static void look_at_kernel(uint64_t now_ns)
 {
     for (uint32_t i = 0; i < sampler.threads.count; i++)
-        if (sampler.threads.slots[i]->perf_fd >= 0)
+        if (sampler.threads.slots[i]->period_ns)
             dw_sleep_look_at_kernel(&sampler.sleep, sampler.threads.slots[i],
-                                    sampler.threads.signal, now_ns, sampler.options.period_ns);
+                                    sampler.threads.signal, now_ns);
 }
 
 static void look_at_sleepers(uint64_t now_ns)
@@ -182,18 +207,51 @@ static void ask_for_tasks(void)
         was_asked = !Py_AddPendingCall(dw_probe_sampler_learn_tasks, NULL);
 }
 
+/* Threads that announced themselves. */
+static void enter_births(void)
+{
+    struct dw_birth *next;
+    for (struct dw_birth *birth = dw_births_take(); birth; birth = next) {
+        struct dw_slot *slot = dw_sample_threads_enter(&sampler.threads, birth->tid);
+        if (slot) {
+            dw_sample_threads_set_stack(slot, birth->stack_start, birth->stack_end);
+            dw_sleep_set_name(&sampler.sleep, slot, birth->name, birth->name_size);
+        }
+        next = birth->next;
+        free(birth);
+    }
+}
+
+static void look_at_threads(uint64_t now_ns, bool quick)
+{
+    sampler.quick_ns = now_ns;
+    if (!dw_sample_threads_changed(&sampler.threads, quick))
+        return;
+    if (dw_sample_threads_look(&sampler.threads, end_thread, NULL))
+        sampler.found_ns = now_ns;
+}
+
+/* Threads that are not announced tend to come one after the other. */
+static bool looks_quickly(uint64_t now_ns)
+{
+    return sampler.found_ns && now_ns - sampler.found_ns < QUICK_LOOKS_NS;
+}
+
 static void work(uint64_t now_ns)
 {
     if (now_ns - sampler.looked_ns >= LOOK_NS) {
         sampler.looked_ns = now_ns;
         keep_signal();
-        dw_sample_threads_look(&sampler.threads, end_thread, NULL);
+        look_at_threads(now_ns, false);
         dw_sample_threads_find_stacks(&sampler.threads);
         refresh_natives();
         drain_all();
         look_at_kernel(now_ns);
         dw_sleep_name_threads(&sampler.sleep, &sampler.threads, false);
         ask_for_tasks();
+    } else if (looks_quickly(now_ns) && now_ns - sampler.quick_ns >= QUICK_LOOK_NS) {
+        look_at_threads(now_ns, true);
+        dw_sleep_name_threads(&sampler.sleep, &sampler.threads, false);
     }
     if (sampler.threads.is_refused)
         send_signals(now_ns);
@@ -204,9 +262,11 @@ static void work(uint64_t now_ns)
         flush(false);
 }
 
-static uint64_t interval_ns(void)
+static uint64_t interval_ns(uint64_t now_ns)
 {
-    uint64_t most_ns = sampler.owes ? OWED_LOOK_NS : LOOK_NS;
+    uint64_t most_ns = looks_quickly(now_ns) ? QUICK_LOOK_NS
+                       : sampler.owes        ? OWED_LOOK_NS
+                                             : LOOK_NS;
     bool is_by_period = sampler.threads.is_refused || is_wall();
     return is_by_period && sampler.options.period_ns < most_ns ? sampler.options.period_ns
                                                                : most_ns;
@@ -216,21 +276,37 @@ static void *run(void *unused)
 {
     (void)unused;
     prctl(PR_SET_NAME, "dwell-sample");
-    uint64_t next_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), next_ns = now_ns;
     pthread_mutex_lock(&sampler.lock);
     while (!sampler.stops) {
-        next_ns += interval_ns();
+        if (now_ns >= next_ns)
+            next_ns += interval_ns(now_ns);
+        pthread_mutex_unlock(&sampler.lock);
         struct timespec until = {(time_t)(next_ns / 1000000000u), (long)(next_ns % 1000000000u)};
-        pthread_cond_timedwait(&sampler.wakes, &sampler.lock, &until);
-        uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
-        if (sampler.stops || now_ns < next_ns)
+        sem_clockwait(&sampler.wakes, CLOCK_MONOTONIC, &until);
+        pthread_mutex_lock(&sampler.lock);
+        now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+        if (sampler.stops)
+            break;
+        enter_births();
+        if (now_ns < next_ns)
             continue;
         work(now_ns);
         if (now_ns > next_ns + LOOK_NS) /* the machine slept, or was too slow: do not catch up */
             next_ns = now_ns;
     }
+    sampler.own_ended_ns += dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     pthread_mutex_unlock(&sampler.lock);
     return NULL;
+}
+
+/* In the new thread. */
+static void on_birth(const char *name, size_t size)
+{
+    if (!sampler.is_on)
+        return;
+    dw_births_announce(name, size);
+    sem_post(&sampler.wakes);
 }
 
 /* With the lock. The thread takes no signals: they are the program's. */
@@ -239,11 +315,6 @@ static void start_thread(void)
     sigset_t all, old;
     if (sampler.runs)
         return;
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&sampler.wakes, &monotonic);
-    pthread_condattr_destroy(&monotonic);
     sampler.stops = sampler.is_paused = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -259,7 +330,7 @@ static void stop_thread(void)
     sampler.stops = true;
     sampler.runs = false;
     pthread_t thread = sampler.thread;
-    pthread_cond_signal(&sampler.wakes);
+    sem_post(&sampler.wakes);
     pthread_mutex_unlock(&sampler.lock);
     pthread_join(thread, NULL);
     pthread_mutex_lock(&sampler.lock);
@@ -308,6 +379,8 @@ static int begin(void)
     sampler.is_on = true;
     dw_handler_enable(true);
     dw_sample_threads_look(&sampler.threads, end_thread, NULL);
+    sampler.found_ns = sampler.own_ended_ns = 0;
+    sampler.unseen_ns = unseen_cpu_ns();
     sampler.looked_ns = sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
     if (sampler.options.log_file)
         flush(false); /* so that the file can be read from the start on */
@@ -336,8 +409,10 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
     static bool watches_forks;
     int error = DW_ERR_ARGUMENT;
     begin_turn();
-    if (!watches_forks)
+    if (!watches_forks) {
+        sem_init(&sampler.wakes, 0, 0);
         watches_forks = !pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    }
     if (!sampler.is_on) {
         sampler.options = *options;
         error = options->log_file ? set_log_file(options->log_file) : 0;
@@ -379,6 +454,11 @@ int dw_probe_sampler_stop(struct dw_buffer *memory)
     sampler.is_on = false;
     end_turn();
     return error;
+}
+
+void dw_probe_sampler_watch_births(void)
+{
+    dw_py_births_watch(on_birth);
 }
 
 void dw_probe_sampler_flush_last(void)
@@ -425,6 +505,7 @@ static void after_fork_in_child(void)
 {
     pthread_mutex_init(&sampler.turn, NULL);
     pthread_mutex_init(&sampler.lock, NULL);
+    sem_init(&sampler.wakes, 0, 0);
     sampler.runs = sampler.is_paused = false;
     if (!sampler.is_on)
         return;

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "cpython/task_name.h"
+#include "cpython/thread_births.h"
 #include "probe/render.h"
 
 /* start(log_file, period_ns, native, wall, timeline) */
@@ -26,8 +27,8 @@ PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
         .mode = wall ? DW_SAMPLE_WALL : DW_SAMPLE_CPU,
     };
     Py_BEGIN_ALLOW_THREADS error = dw_probe_sampler_start(&options);
-    Py_END_ALLOW_THREADS PyObject *result =
-        error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);
+    Py_END_ALLOW_THREADS if (!error) dw_probe_sampler_watch_births();
+    PyObject *result = error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);
     Py_XDECREF(path);
     return result;
 }
@@ -38,6 +39,7 @@ PyObject *dw_probe_sampler_py_stop(PyObject *module, PyObject *unused)
     struct dw_buffer memory = {0};
     int error;
     (void)module, (void)unused;
+    dw_py_births_unwatch();
     Py_BEGIN_ALLOW_THREADS error = dw_probe_sampler_stop(&memory);
     Py_END_ALLOW_THREADS PyObject *result =
         error ? dw_raise_error(error, NULL)

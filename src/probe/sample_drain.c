@@ -32,8 +32,9 @@ static int path_of(struct dw_sample_places *places, struct dw_slot *slot,
 
 /* The timer ticks by CPU time but is silent while the kernel works for the thread. What a
  * sample has beyond one period was spent there, shortly before. */
-static uint64_t kernel_ns(const struct dw_sample_record *record, uint64_t period_ns)
+static uint64_t kernel_ns(const struct dw_slot *slot, const struct dw_sample_record *record)
 {
+    uint64_t period_ns = slot->period_ns;
     bool is_plain = period_ns && !(record->flags & DW_SAMPLE_CARRIES);
     return is_plain && record->cpu_ns > period_ns + period_ns / 2 ? record->cpu_ns - period_ns : 0;
 }
@@ -58,11 +59,11 @@ int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot
 }
 
 static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
-                       const struct dw_sample_record *record, uint64_t period_ns)
+                       const struct dw_sample_record *record)
 {
     dw_path_id path;
     struct dw_sampling *sampling = &places->log->sampling;
-    uint64_t in_kernel = kernel_ns(record, period_ns);
+    uint64_t in_kernel = kernel_ns(slot, record);
     int error = dw_sample_enter_thread(places, slot);
     if (!error)
         error = path_of(places, slot, record, &path);
@@ -75,6 +76,7 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
         sampling->missed++;
         return;
     }
+    slot->last_state = record->state;
     sampling->taken++;
     sampling->guessed += !!(record->flags & DW_SAMPLE_GUESSED);
     sampling->cut += !!(record->flags & DW_SAMPLE_CUT);
@@ -85,7 +87,7 @@ static void learn_task(struct dw_sample_places *places, const struct dw_task_rec
     dw_sample_places_learn_task(places, (uint32_t)record->number, &record->name);
 }
 
-void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot, uint64_t period_ns)
+void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot)
 {
     const struct dw_ring_record *record;
     while ((record = dw_ring_first(&slot->ring))) {
@@ -94,10 +96,24 @@ void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot, uint
         else if (record->kind == DW_RING_TASK)
             learn_task(places, (const struct dw_task_record *)record);
         else
-            add_sample(places, slot, (const struct dw_sample_record *)record, period_ns);
+            add_sample(places, slot, (const struct dw_sample_record *)record);
         dw_ring_drop(&slot->ring, record);
     }
     uint64_t missed = atomic_load_explicit(&slot->missed, memory_order_relaxed);
     places->log->sampling.missed += missed - slot->seen_missed;
     slot->seen_missed = missed;
+}
+
+void dw_sample_drain_rest(struct dw_sample_places *places, struct dw_slot *slot, uint64_t now_ns)
+{
+    uint64_t done_ns = atomic_load(&slot->cpu_done_ns);
+    uint32_t state = slot->path_count ? slot->last_state : DW_SAMPLE_RUNNING;
+    dw_path_id path = slot->path_count ? slot->paths[slot->path_count - 1] : DW_PATH_ROOT;
+    if (slot->cpu_end_ns <= done_ns || dw_sample_enter_thread(places, slot))
+        return;
+    atomic_store(&slot->cpu_done_ns, slot->cpu_end_ns);
+    if (path != DW_PATH_ROOT ||
+        !dw_sample_log_stack(places->log, path, places->marks[DW_MARK_UNKNOWN], &path))
+        dw_sample_log_add_time(places->log, slot->thread - 1, path, state, now_ns,
+                               slot->cpu_end_ns - done_ns);
 }

@@ -41,8 +41,9 @@ void dw_sample_places_forget(struct dw_sample_places *places);
 
 /* Makes the slot's thread known to the log. */
 int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot);
-/* Empties the slot's ring into the log. `period_ns` of samples that the kernel's timer asked for
- * tells time in the kernel apart; 0 for others. */
-void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot, uint64_t period_ns);
+/* Empties the slot's ring into the log. */
+void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot);
+/* The thread has ended: the time since its last sample goes where that was. */
+void dw_sample_drain_rest(struct dw_sample_places *places, struct dw_slot *slot, uint64_t now_ns);
 
 #endif

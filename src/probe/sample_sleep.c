@@ -26,7 +26,7 @@
 #define SILENT_LOOKS 2            /* in a row: a machine that is shared stands still at times */
 #define OWED_NS 50000000u         /* how long code without the GIL is waited for */
 #define FIRST_PAUSE_NS 5000000u   /* between searches for `threading` */
-#define NAME_TRIES 3              /* at the start of a thread, before it is left for later */
+#define NAME_TRIES 10             /* at the start of a thread, before it is left for later */
 #define STACK_BYTES (8u << 20)
 
 int dw_sleep_reader_init(struct dw_sleep_reader *reader, struct dw_sample_places *places)
@@ -338,7 +338,7 @@ static bool read_settled(struct dw_sleep_reader *reader, struct dw_slot *slot, u
 }
 
 void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, int signal,
-                             uint64_t now_ns, uint64_t period_ns)
+                             uint64_t now_ns)
 {
     dw_path_id path;
     uint64_t samples = atomic_load(&slot->samples);
@@ -346,7 +346,7 @@ void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slo
     slot->samples_looked = samples;
     uint64_t done_ns = atomic_load(&slot->cpu_done_ns), cpu_ns = dw_thread_cpu_ns(slot->tid);
     bool is_silent = !had_sample && !atomic_load(&slot->is_busy) &&
-                     cpu_ns >= done_ns + SILENT_PERIODS * period_ns;
+                     cpu_ns >= done_ns + SILENT_PERIODS * slot->period_ns;
     slot->silent_looks = is_silent ? slot->silent_looks + 1 : 0;
     if (slot->silent_looks < SILENT_LOOKS || !read_settled(reader, slot, now_ns, &path))
         return;
@@ -451,6 +451,14 @@ static void name_thread(struct dw_sleep_reader *reader, struct dw_slot *slot)
     dw_sample_log_name_thread(reader->places->log, slot->thread - 1, name, strlen(name));
 }
 
+void dw_sleep_set_name(struct dw_sleep_reader *reader, struct dw_slot *slot, const char *name,
+                       size_t size)
+{
+    if (!dw_sample_enter_thread(reader->places, slot))
+        slot->is_named =
+            !dw_sample_log_name_thread(reader->places->log, slot->thread - 1, name, size);
+}
+
 void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads,
                            bool again)
 {
@@ -458,7 +466,7 @@ void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sampl
     for (uint32_t i = 0; i < threads->count; i++) {
         struct dw_slot *slot = threads->slots[i];
         bool is_tried = slot->is_named || slot->name_tries == NAME_TRIES;
-        if (!slot->thread || (is_tried && !again))
+        if ((is_tried && !again) || dw_sample_enter_thread(reader->places, slot))
             continue;
         slot->name_tries += !is_tried;
         if (reader->can_read && !is_listed)

@@ -38,7 +38,7 @@ void dw_sleep_look(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_
 void dw_sleep_finish(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns);
 /* Accounts for CPU time in which the thread's timer was silent. */
 void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, int signal,
-                             uint64_t now_ns, uint64_t period_ns);
+                             uint64_t now_ns);
 /* Without timers: false when the thread runs, so that a signal would interrupt nothing. Else the
  * CPU time that nobody has accounted for goes to where it waits. */
 bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
@@ -48,6 +48,9 @@ bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint
  * `end`, it is where the sample after it was. */
 void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end);
+/* The name that a thread said it has. */
+void dw_sleep_set_name(struct dw_sleep_reader *reader, struct dw_slot *slot, const char *name,
+                       size_t size);
 /* The names that `threading` has for the threads, or else the kernel's: for new ones, or again for
  * all, since a name may be given late. */
 void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sample_threads *threads,

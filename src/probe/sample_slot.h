@@ -91,6 +91,10 @@ struct dw_slot {
     /* The sampler's thread. */
     int perf_fd; /* -1: none */
     uint64_t perf_id;
+    uint64_t period_ns; /* of a timer that is silent while the kernel works; 0: it has none */
+    /* CPU time that is none of the recording's, that when the timer began, and when the thread
+     * ended; 0: it has not, or nobody knows. */
+    uint64_t cpu_first_ns, cpu_timed_ns, cpu_end_ns;
     uint32_t thread; /* 1 + its index in the log; 0: not there yet */
     bool is_named;   /* by `threading` */
     uint8_t name_tries;
@@ -105,6 +109,7 @@ struct dw_slot {
     bool sleeps;                            /* it has not run since its stack was read */
     dw_path_id sleep_path;
     uint32_t sleep_state;
+    uint32_t last_state; /* of the last record */
     /* Time in the kernel that samples came too late for, and where the last one was. */
     uint64_t owed_ns, owed_since_ns;
     dw_path_id owed_path;

@@ -23,6 +23,7 @@
 #define TASKS "/proc/self/task" /* a directory for each thread */
 #define OWN_NAMES "dwell-"
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
+#define QUICK_THREADS 8                /* those that live for a short time are among the newest */
 #define FIRST_FD 512 /* the program keeps the numbers that it would have without us */
 
 uint64_t dw_thread_cpu_ns(pid_t tid)
@@ -126,59 +127,117 @@ static void close_timer(struct dw_slot *slot)
     slot->perf_fd = -1;
 }
 
-static void start_timer(struct dw_sample_threads *threads, struct dw_slot *slot, pid_t tid)
+/* The timer of a thread that has ended says how long it ran. */
+static uint64_t counted_cpu_ns(const struct dw_slot *slot)
 {
-    slot->perf_fd = open_timer(tid, threads->period_ns, threads->signal);
-    if (slot->perf_fd >= 0)
-        ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &slot->perf_id);
-    else if (dw_thread_cpu_ns(tid))
-        threads->is_refused = true;
+    uint64_t counted_ns;
+    if (!is_timer(slot) || read(slot->perf_fd, &counted_ns, sizeof counted_ns) < 0)
+        return 0;
+    return slot->cpu_timed_ns + counted_ns;
 }
 
-static void add_thread(struct dw_sample_threads *threads, pid_t tid)
+/* Of a thread that may have ended. */
+static uint64_t slot_cpu_ns(struct dw_slot *slot)
 {
-    if (is_our_own(tid) || DW_GROW(threads->slots, threads->count, threads->capacity))
-        return;
+    uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
+    if (!cpu_ns && !slot->cpu_end_ns)
+        slot->cpu_end_ns = counted_cpu_ns(slot);
+    if (!cpu_ns)
+        cpu_ns = slot->cpu_end_ns;
+    return cpu_ns ? cpu_ns : atomic_load(&slot->cpu_done_ns);
+}
+
+static void start_timer(struct dw_sample_threads *threads, struct dw_slot *slot, pid_t tid)
+{
+    slot->cpu_timed_ns = dw_thread_cpu_ns(tid);
+    slot->perf_fd = open_timer(tid, threads->period_ns, threads->signal);
+    if (slot->perf_fd >= 0) {
+        slot->period_ns = threads->period_ns;
+        ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &slot->perf_id);
+    } else if (dw_thread_cpu_ns(tid)) {
+        threads->is_refused = true;
+    }
+}
+
+static struct dw_slot *add_thread(struct dw_sample_threads *threads, pid_t tid)
+{
+    if (DW_GROW(threads->slots, threads->count, threads->capacity))
+        return NULL;
     struct dw_slot *slot = dw_slot_new(tid);
     if (!slot)
-        return;
+        return NULL;
     slot->is_alive = true;
     slot->carries = true;
     slot->cpu_looked_ns = dw_thread_cpu_ns(tid);
-    atomic_store(&slot->cpu_done_ns, threads->has_looked ? 0 : slot->cpu_looked_ns);
+    slot->cpu_first_ns = threads->has_looked ? 0 : slot->cpu_looked_ns;
+    atomic_store(&slot->cpu_done_ns, slot->cpu_first_ns);
     threads->slots[threads->count++] = slot;
     atomic_store(&slot->tid, tid);
     start_timer(threads, slot, tid);
+    return slot;
 }
 
 static void drop_thread(struct dw_sample_threads *threads, uint32_t index)
 {
-    close_timer(threads->slots[index]);
-    dw_slot_free(threads->slots[index]);
+    struct dw_slot *slot = threads->slots[index];
+    threads->ended_ns += slot_cpu_ns(slot) - slot->cpu_first_ns;
+    close_timer(slot);
+    dw_slot_free(slot);
     threads->slots[index] = threads->slots[--threads->count];
 }
 
-/* Whether threads may have come or gone: others than we know of cannot be there when all those
- * are and the kernel counts no more. */
-static bool may_have_changed(struct dw_sample_threads *threads)
+static uint32_t add_if_programs(struct dw_sample_threads *threads, pid_t tid)
+{
+    pid_t *unknown = NULL;
+    for (uint32_t i = 0; i < DW_OWN_THREADS; i++) {
+        if (threads->own[i] == tid)
+            return 0;
+        if (!threads->own[i])
+            unknown = &threads->own[i];
+    }
+    if (!is_our_own(tid))
+        return add_thread(threads, tid) != NULL;
+    if (unknown)
+        *unknown = tid;
+    return 0;
+}
+
+/* Others than we know of cannot be there when all those are and the kernel counts no more. */
+bool dw_sample_threads_changed(struct dw_sample_threads *threads, bool quick)
 {
     struct stat counted;
     nlink_t before = threads->link_count;
     threads->link_count = stat(TASKS, &counted) ? 0 : counted.st_nlink;
     if (!threads->link_count || threads->link_count != before)
         return true;
-    for (uint32_t i = 0; i < threads->count; i++)
+    uint32_t least = quick && threads->count > QUICK_THREADS ? threads->count - QUICK_THREADS : 0;
+    for (uint32_t i = threads->count; i-- > least;)
         if (!dw_thread_cpu_ns(threads->slots[i]->tid))
             return true;
     return false;
 }
 
-void dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *ended,
-                            void *context)
+static void forget_ended(struct dw_sample_threads *threads, dw_thread_ended *ended, void *context)
 {
-    DIR *listing = may_have_changed(threads) ? opendir(TASKS) : NULL;
+    for (uint32_t i = 0; i < DW_OWN_THREADS; i++)
+        if (threads->own[i] && !dw_thread_cpu_ns(threads->own[i]))
+            threads->own[i] = 0;
+    for (uint32_t i = threads->count; i-- > 0;) {
+        if (threads->slots[i]->is_alive)
+            continue;
+        slot_cpu_ns(threads->slots[i]);
+        ended(context, threads->slots[i]);
+        drop_thread(threads, i);
+    }
+}
+
+uint32_t dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *ended,
+                                void *context)
+{
+    uint32_t found = 0;
+    DIR *listing = opendir(TASKS);
     if (!listing)
-        return;
+        return 0;
     for (uint32_t i = 0; i < threads->count; i++)
         threads->slots[i]->is_alive = false;
     for (pid_t tid; (tid = next_thread(listing));) {
@@ -186,16 +245,28 @@ void dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *
         if (slot)
             slot->is_alive = true;
         else
-            add_thread(threads, tid);
+            found += add_if_programs(threads, tid);
     }
     closedir(listing);
-    for (uint32_t i = threads->count; i-- > 0;) {
-        if (threads->slots[i]->is_alive)
-            continue;
-        ended(context, threads->slots[i]);
-        drop_thread(threads, i);
-    }
+    forget_ended(threads, ended, context);
     threads->has_looked = true;
+    return found;
+}
+
+struct dw_slot *dw_sample_threads_enter(struct dw_sample_threads *threads, pid_t tid)
+{
+    struct dw_slot *slot = dw_slot_find(tid);
+    return slot || !dw_thread_cpu_ns(tid) ? slot : add_thread(threads, tid);
+}
+
+uint64_t dw_sample_threads_cpu_ns(struct dw_sample_threads *threads)
+{
+    uint64_t sum_ns = threads->ended_ns;
+    for (uint32_t i = 0; i < threads->count; i++)
+        sum_ns += slot_cpu_ns(threads->slots[i]) - threads->slots[i]->cpu_first_ns;
+    for (uint32_t i = 0; i < DW_OWN_THREADS; i++)
+        sum_ns += threads->own[i] ? dw_thread_cpu_ns(threads->own[i]) : 0;
+    return sum_ns;
 }
 
 /* The mapping that holds the address, from /proc/self/maps. */
@@ -215,23 +286,29 @@ static bool find_mapping(uintptr_t address, uintptr_t *start, uintptr_t *end)
 }
 
 /* The start is let out while the end changes, so that a handler never sees a wrong pair. */
+void dw_sample_threads_set_stack(struct dw_slot *slot, uintptr_t start, uintptr_t end)
+{
+    atomic_store(&slot->stack_end, 0);
+    atomic_store(&slot->stack_start, start);
+    atomic_store(&slot->stack_end, end);
+}
+
 void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads)
 {
     for (uint32_t i = 0; i < threads->count; i++) {
         struct dw_slot *slot = threads->slots[i];
         uintptr_t start, end, wanted = atomic_exchange(&slot->stack_wanted, 0);
-        if (!wanted || !find_mapping(wanted, &start, &end))
-            continue;
-        atomic_store(&slot->stack_end, 0);
-        atomic_store(&slot->stack_start, start);
-        atomic_store(&slot->stack_end, end);
+        if (wanted && find_mapping(wanted, &start, &end))
+            dw_sample_threads_set_stack(slot, start, end);
     }
 }
 
 void dw_sample_threads_stop(struct dw_sample_threads *threads)
 {
-    for (uint32_t i = 0; i < threads->count; i++)
+    for (uint32_t i = 0; i < threads->count; i++) {
+        slot_cpu_ns(threads->slots[i]);
         close_timer(threads->slots[i]);
+    }
 }
 
 void dw_sample_threads_release(struct dw_sample_threads *threads)

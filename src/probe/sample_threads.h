@@ -9,9 +9,13 @@
 
 #include <sys/types.h>
 
+#define DW_OWN_THREADS 4
+
 struct dw_sample_threads {
-    struct dw_slot **slots; /* of the threads that are sampled */
+    struct dw_slot **slots; /* of the threads that are sampled, the newest last if none ended */
     uint32_t count, capacity;
+    pid_t own[DW_OWN_THREADS]; /* dwell's, as far as they are known */
+    uint64_t ended_ns;         /* CPU time of threads that have ended */
     uint64_t period_ns;
     int signal;
     bool is_refused;    /* the kernel gives us no timers: signals have to be sent */
@@ -22,9 +26,16 @@ struct dw_sample_threads {
 /* Called for a thread that has ended, before its slot goes. */
 typedef void dw_thread_ended(void *context, struct dw_slot *slot);
 
-/* Finds threads that are new and those that have ended. */
-void dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *ended,
-                            void *context);
+/* Whether threads may have come or gone. The quick way may overlook that an old thread ended
+ * and another one began. */
+bool dw_sample_threads_changed(struct dw_sample_threads *threads, bool quick);
+/* Finds threads that are new, and those that have ended. How many are new. */
+uint32_t dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *ended,
+                                void *context);
+/* A thread that is known to be the program's; NULL when it has ended, or there is no room. */
+struct dw_slot *dw_sample_threads_enter(struct dw_sample_threads *threads, pid_t tid);
+/* The CPU time of all these threads, also of those that have ended, and of dwell's. */
+uint64_t dw_sample_threads_cpu_ns(struct dw_sample_threads *threads);
 /* Closes the timers; the slots stay. */
 void dw_sample_threads_stop(struct dw_sample_threads *threads);
 void dw_sample_threads_release(struct dw_sample_threads *threads);
@@ -35,6 +46,7 @@ void dw_sample_threads_use_signal(struct dw_sample_threads *threads, int signal)
 /* Whether a handler is running somewhere. */
 bool dw_sample_threads_are_busy(const struct dw_sample_threads *threads);
 
+void dw_sample_threads_set_stack(struct dw_slot *slot, uintptr_t start, uintptr_t end);
 /* Looks up where the stacks are that handlers have asked for. */
 void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads);
 

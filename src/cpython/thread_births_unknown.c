@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ * 3.11: what there is, threading.setprofile, the program would see. */
+#include "cpython/thread_births.h"
+
+void dw_py_births_watch(dw_py_thread_born *born)
+{
+    (void)born;
+}
+
+void dw_py_births_unwatch(void)
+{
+}
