@@ -212,7 +212,10 @@ static void enter_births(void)
 {
     struct dw_birth *next;
     for (struct dw_birth *birth = dw_births_take(); birth; birth = next) {
+        bool was_found = dw_slot_find(birth->tid);
         struct dw_slot *slot = dw_sample_threads_enter(&sampler.threads, birth->tid);
+        if (was_found) /* only just before it said so */
+            sampler.found_ns = 0;
         if (slot) {
             dw_sample_threads_set_stack(slot, birth->stack_start, birth->stack_end);
             dw_sleep_set_name(&sampler.sleep, slot, birth->name, birth->name_size);

@@ -7,8 +7,13 @@
 #include <sys/mman.h>
 
 #define PROBES 32u
+#define SPARES 16u /* to map and unmap memory costs all threads that run */
 
 struct dw_slot dw_slots[DW_SLOTS];
+
+/* The sampler's thread. */
+static struct dw_slot_memory *spares[SPARES];
+static uint32_t spare_count;
 
 struct dw_slot *dw_slot_find(pid_t tid)
 {
@@ -30,14 +35,34 @@ static struct dw_slot *free_slot(pid_t tid)
     return NULL;
 }
 
+static struct dw_slot_memory *new_memory(void)
+{
+    if (spare_count)
+        return spares[--spare_count];
+    void *memory = mmap(NULL, sizeof(struct dw_slot_memory), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void free_memory(struct dw_slot_memory *memory)
+{
+    if (spare_count < SPARES)
+        spares[spare_count++] = memory;
+    else
+        munmap(memory, sizeof *memory);
+}
+
+void dw_slots_trim(void)
+{
+    while (spare_count)
+        munmap(spares[--spare_count], sizeof(struct dw_slot_memory));
+}
+
 struct dw_slot *dw_slot_new(pid_t tid)
 {
     struct dw_slot *slot = free_slot(tid);
-    if (!slot)
-        return NULL;
-    void *memory = mmap(NULL, sizeof(struct dw_slot_memory), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
+    struct dw_slot_memory *memory = slot ? new_memory() : NULL;
+    if (!memory)
         return NULL;
     *slot = (struct dw_slot){.memory = memory, .perf_fd = -1};
     slot->ring.bytes = slot->memory->ring;
@@ -50,7 +75,7 @@ void dw_slot_free(struct dw_slot *slot)
     atomic_store(&slot->tid, 0);
     while (atomic_load(&slot->is_busy))
         sched_yield();
-    munmap(slot->memory, sizeof *slot->memory);
+    free_memory(slot->memory);
     free(slot->paths);
     slot->paths = NULL;
     slot->memory = NULL;

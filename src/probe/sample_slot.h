@@ -60,7 +60,8 @@ struct dw_pending_code {
     uint32_t id;
 };
 
-/* The memory of a slot, mapped at once and touched as it is needed. */
+/* The memory of a slot, mapped at once and touched as it is needed. Between samples `pending_set`
+ * is empty, so that other threads can have it later. */
 struct dw_slot_memory {
     uint64_t tokens[2][DW_TOKENS_MAX]; /* this sample's and the last record's */
     uint64_t python[DW_TOKENS_MAX];
@@ -125,5 +126,7 @@ struct dw_slot *dw_slot_find(pid_t tid);
 struct dw_slot *dw_slot_new(pid_t tid);
 /* The thread has ended, or samples are no longer taken: waits for a handler to be done. */
 void dw_slot_free(struct dw_slot *slot);
+/* Gives back memory that is kept for threads to come. */
+void dw_slots_trim(void);
 
 #endif

@@ -315,6 +315,7 @@ void dw_sample_threads_release(struct dw_sample_threads *threads)
 {
     while (threads->count)
         drop_thread(threads, threads->count - 1);
+    dw_slots_trim();
     free(threads->slots);
     *threads = (struct dw_sample_threads){0};
 }
