@@ -17,8 +17,10 @@
 #include "probe/sample_task.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -363,6 +365,13 @@ static void pass_on(int signal, siginfo_t *info, void *context)
         before_us.sa_handler(signal);
 }
 
+/* After the first one, samples come by the period. */
+static void set_period(struct dw_slot *slot)
+{
+    if (!slot->is_begun && !ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns))
+        slot->is_begun = true;
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
@@ -379,6 +388,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         atomic_store(&slot->is_busy, true);
         if (atomic_load(&is_enabled) && atomic_load(&slot->tid) == tid)
             take_sample(slot, context, was_sent);
+        if (is_tick)
+            set_period(slot);
         atomic_store(&slot->is_busy, false);
     }
     errno = saved_errno;

@@ -84,6 +84,7 @@ struct dw_slot {
     uint64_t walked_ns;    /* CPU time at the end of the last walk */
     uint64_t walk_cost_ns; /* what that walk took */
     bool carries;
+    bool is_begun;                    /* the timer, whose first period is another one */
     _Atomic uint64_t samples, missed; /* recorded or not */
     /* CPU time that is accounted for. Whoever accounts for more moves it first. */
     _Atomic uint64_t cpu_done_ns;

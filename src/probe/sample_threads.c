@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/map.h"
 #include "probe/sample_handler.h"
 
 #include <dirent.h>
@@ -90,26 +91,20 @@ static bool aim(int fd, pid_t tid, int signal)
            !fcntl(fd, F_SETFL, O_ASYNC);
 }
 
-static int open_timer(pid_t tid, uint64_t period_ns, int signal)
+static int open_timer(pid_t tid, uint64_t first_ns)
 {
     struct perf_event_attr attributes = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attributes,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = period_ns,
+        .sample_period = first_ns,
         .wakeup_events = 1,
         .disabled = 1,
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
     int fd = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd >= 0)
-        fd = move_fd(fd);
-    if (fd >= 0 && (!aim(fd, tid, signal) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    return fd < 0 ? fd : move_fd(fd);
 }
 
 /* The program may have closed all files that it does not know. */
@@ -147,16 +142,33 @@ static uint64_t slot_cpu_ns(struct dw_slot *slot)
     return cpu_ns ? cpu_ns : atomic_load(&slot->cpu_done_ns);
 }
 
+/* The first sample comes anywhere in the first period, or threads that are alike and short would
+ * be sampled where they are alike, or never. */
+static uint64_t first_period_ns(uint64_t period_ns)
+{
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    return 1 + dw_hash_bytes(&now_ns, sizeof now_ns) % period_ns;
+}
+
+static bool begin_timer(struct dw_slot *slot, pid_t tid, int signal)
+{
+    return aim(slot->perf_fd, tid, signal) &&
+           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &slot->perf_id) &&
+           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
 static void start_timer(struct dw_sample_threads *threads, struct dw_slot *slot, pid_t tid)
 {
     slot->cpu_timed_ns = dw_thread_cpu_ns(tid);
-    slot->perf_fd = open_timer(tid, threads->period_ns, threads->signal);
-    if (slot->perf_fd >= 0) {
-        slot->period_ns = threads->period_ns;
-        ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &slot->perf_id);
-    } else if (dw_thread_cpu_ns(tid)) {
-        threads->is_refused = true;
-    }
+    slot->period_ns = threads->period_ns;
+    slot->perf_fd = open_timer(tid, first_period_ns(threads->period_ns));
+    if (slot->perf_fd >= 0 && begin_timer(slot, tid, threads->signal))
+        return;
+    if (slot->perf_fd >= 0)
+        close(slot->perf_fd);
+    slot->perf_fd = -1;
+    slot->period_ns = 0;
+    threads->is_refused |= dw_thread_cpu_ns(tid) > 0;
 }
 
 static struct dw_slot *add_thread(struct dw_sample_threads *threads, pid_t tid)
