@@ -19,11 +19,11 @@ struct dw_unwind_cache {
     _Atomic uint64_t epoch;
 };
 
-/* Pages: of zeros until they are used, and in line with the CPU's cache. */
+/* Pages: in line with the CPU's cache, and all there before a handler needs them. */
 struct dw_unwind_cache *dw_unwind_cache_new(void)
 {
-    struct dw_unwind_cache *cache =
-        mmap(NULL, sizeof *cache, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct dw_unwind_cache *cache = mmap(NULL, sizeof *cache, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (cache == MAP_FAILED)
         return NULL;
     atomic_store_explicit(&cache->epoch, 1, memory_order_relaxed);

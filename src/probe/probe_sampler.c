@@ -359,6 +359,18 @@ static void release(void)
     dw_sample_log_release(&sampler.log);
 }
 
+/* Before the first samples, which would have to read stacks with care: that of this thread, and
+ * those of threads that wait. */
+static void want_stacks(void)
+{
+    for (uint32_t i = 0; i < sampler.threads.count; i++) {
+        struct dw_slot *slot = sampler.threads.slots[i];
+        atomic_store(&slot->stack_wanted, slot->tid == gettid()
+                                              ? (uintptr_t)__builtin_frame_address(0)
+                                              : dw_sleep_stack_pointer(slot));
+    }
+}
+
 static int begin(void)
 {
     int signal = dw_handler_install();
@@ -380,8 +392,10 @@ static int begin(void)
         .signal = signal,
     };
     sampler.is_on = true;
-    dw_handler_enable(true);
     dw_sample_threads_look(&sampler.threads, end_thread, NULL);
+    want_stacks();
+    dw_sample_threads_find_stacks(&sampler.threads);
+    dw_handler_enable(true);
     sampler.found_ns = sampler.own_ended_ns = 0;
     sampler.unseen_ns = unseen_cpu_ns();
     sampler.looked_ns = sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);

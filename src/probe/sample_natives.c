@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "probe/sample_natives.h"
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "native/memory.h"
 #include "native/symbols.h"
@@ -16,6 +17,8 @@
 /* The loop's own frames: where Python functions run, those stand in for them. */
 #define EVAL_LOOP "_PyEval_EvalFrameDefault"
 #define MAX_COPIED_BYTES (32u << 20) /* of unwind information of all modules */
+#define MAX_AHEAD_BYTES (4u << 20)   /* of a module that no sample has been in */
+#define AHEAD_NS 4000000u            /* for modules that no sample has been in */
 
 struct dw_native_file {
     char *path; /* owned */
@@ -139,34 +142,6 @@ static int publish(struct dw_sample_natives *natives)
     return 0;
 }
 
-int dw_sample_natives_refresh(struct dw_sample_natives *natives)
-{
-    struct dw_native_modules fresh = {0};
-    uint64_t generation = dw_native_modules_generation();
-    int error = dw_native_modules_own(&fresh);
-    if (error) {
-        dw_native_modules_release(&fresh);
-        return error;
-    }
-    dw_native_modules_release(&natives->modules);
-    natives->modules = fresh;
-    natives->generation = generation;
-    error = publish(natives);
-    if (!error && natives->cache)
-        dw_unwind_cache_forget(natives->cache);
-    return error;
-}
-
-void dw_sample_natives_reap(struct dw_sample_natives *natives)
-{
-    for (uint32_t i = 0; i + 1 < natives->view_count; i++)
-        free_view(natives->views[i]);
-    if (natives->view_count > 1) {
-        natives->views[0] = natives->views[natives->view_count - 1];
-        natives->view_count = 1;
-    }
-}
-
 static struct dw_native_file *file_of(struct dw_sample_natives *natives,
                                       const struct dw_native_module *module)
 {
@@ -185,24 +160,80 @@ static struct dw_native_file *file_of(struct dw_sample_natives *natives,
     return file;
 }
 
-/* Handlers read the copy without asking the kernel, since it never goes. Only of modules that
- * samples were in: others may be many. */
-static void copy_unwind_info(struct dw_sample_natives *natives,
+/* Handlers read the copy without asking the kernel, since it never goes. False when there is no
+ * new one. */
+static bool copy_unwind_info(struct dw_sample_natives *natives,
                              const struct dw_native_module *module, struct dw_native_file *file)
 {
     uint64_t size = module->hdr ? module->info_end - module->hdr : 0;
     if (file->is_copied || !natives->cache)
-        return;
+        return false;
     file->is_copied = true;
     if (!size || size > MAX_COPIED_BYTES - natives->copied_bytes ||
         !(file->unwind_info = malloc(size)))
-        return;
+        return false;
     if (dw_memory_own_checked.read(NULL, module->hdr, file->unwind_info, size)) {
         natives->copied_bytes += size;
-        publish(natives);
-    } else {
-        free(file->unwind_info);
-        file->unwind_info = NULL;
+        return true;
+    }
+    free(file->unwind_info);
+    file->unwind_info = NULL;
+    return false;
+}
+
+static bool is_of_python(const struct dw_native_module *module)
+{
+    uint64_t code = (uint64_t)(uintptr_t)&PyEval_EvalCode;
+    return is_system(module) || (code >= module->start && code < module->end);
+}
+
+/* Samples in modules that are not copied cost the program much, and all of them are in the
+ * interpreter. Of other modules there may be many, so they are copied while there is time; what
+ * is left is copied when the first sample in it comes along. */
+static void copy_ahead(struct dw_sample_natives *natives)
+{
+    uint64_t until_ns = dw_clock_ns(CLOCK_MONOTONIC) + AHEAD_NS;
+    for (int others = 0; others < 2; others++) {
+        for (uint32_t i = 0; i < natives->modules.count; i++) {
+            const struct dw_native_module *module = &natives->modules.modules[i];
+            bool is_large = others && module->info_end - module->hdr > MAX_AHEAD_BYTES;
+            if (is_of_python(module) == others || is_large)
+                continue;
+            if (others && dw_clock_ns(CLOCK_MONOTONIC) >= until_ns)
+                return;
+            struct dw_native_file *file = file_of(natives, module);
+            if (file)
+                copy_unwind_info(natives, module, file);
+        }
+    }
+}
+
+int dw_sample_natives_refresh(struct dw_sample_natives *natives)
+{
+    struct dw_native_modules fresh = {0};
+    uint64_t generation = dw_native_modules_generation();
+    int error = dw_native_modules_own(&fresh);
+    if (error) {
+        dw_native_modules_release(&fresh);
+        return error;
+    }
+    dw_native_modules_release(&natives->modules);
+    natives->modules = fresh;
+    natives->generation = generation;
+    copy_ahead(natives);
+    error = publish(natives);
+    if (!error && natives->cache)
+        dw_unwind_cache_forget(natives->cache);
+    return error;
+}
+
+void dw_sample_natives_reap(struct dw_sample_natives *natives)
+{
+    for (uint32_t i = 0; i + 1 < natives->view_count; i++)
+        free_view(natives->views[i]);
+    if (natives->view_count > 1) {
+        natives->views[0] = natives->views[natives->view_count - 1];
+        natives->view_count = 1;
     }
 }
 
@@ -273,7 +304,8 @@ dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw
     dw_place_id id = 0;
     if (!file)
         return anonymous_place(log);
-    copy_unwind_info(natives, module, file);
+    if (copy_unwind_info(natives, module, file))
+        publish(natives);
     struct dw_place place = {.address = address - file->bias};
     bool is_named = find_symbol(file, place.address, &symbol);
     if (is_named && !strncmp(symbol.name, EVAL_LOOP, strlen(EVAL_LOOP)))

@@ -93,6 +93,12 @@ static bool read_stand(const struct dw_slot *slot, struct stand *stand)
                   &stand->pc) == 9;
 }
 
+uintptr_t dw_sleep_stack_pointer(const struct dw_slot *slot)
+{
+    struct stand stand;
+    return read_stand(slot, &stand) ? (uintptr_t)stand.sp : 0;
+}
+
 /* What is known of native code; NULL when it is not wanted. */
 static const struct dw_native_view *native_view(const struct dw_sleep_reader *reader)
 {

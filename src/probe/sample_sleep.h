@@ -48,6 +48,8 @@ bool dw_sleep_account(struct dw_sleep_reader *reader, struct dw_slot *slot, uint
  * `end`, it is where the sample after it was. */
 void dw_sleep_pay_kernel(struct dw_sleep_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end);
+/* Of a thread that waits; 0 for others. */
+uintptr_t dw_sleep_stack_pointer(const struct dw_slot *slot);
 /* The name that a thread said it has. */
 void dw_sleep_set_name(struct dw_sleep_reader *reader, struct dw_slot *slot, const char *name,
                        size_t size);
