@@ -246,6 +246,7 @@ static void work(uint64_t now_ns)
         sampler.looked_ns = now_ns;
         keep_signal();
         look_at_threads(now_ns, false);
+        dw_sample_threads_settle(&sampler.threads);
         dw_sample_threads_find_stacks(&sampler.threads);
         refresh_natives();
         drain_all();

@@ -365,11 +365,13 @@ static void pass_on(int signal, siginfo_t *info, void *context)
         before_us.sa_handler(signal);
 }
 
-/* After the first one, samples come by the period. */
+/* From the first one on samples come by the period. */
 static void set_period(struct dw_slot *slot)
 {
-    if (!slot->is_begun && !ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns))
-        slot->is_begun = true;
+    if (atomic_load_explicit(&slot->is_begun, memory_order_relaxed))
+        return;
+    atomic_store(&slot->is_begun, true);
+    ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
@@ -386,10 +388,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     struct dw_slot *slot = dw_slot_find(tid);
     if (slot) {
         atomic_store(&slot->is_busy, true);
-        if (atomic_load(&is_enabled) && atomic_load(&slot->tid) == tid)
-            take_sample(slot, context, was_sent);
         if (is_tick)
             set_period(slot);
+        if (atomic_load(&is_enabled) && atomic_load(&slot->tid) == tid)
+            take_sample(slot, context, was_sent);
         atomic_store(&slot->is_busy, false);
     }
     errno = saved_errno;

@@ -84,7 +84,7 @@ struct dw_slot {
     uint64_t walked_ns;    /* CPU time at the end of the last walk */
     uint64_t walk_cost_ns; /* what that walk took */
     bool carries;
-    bool is_begun;                    /* the timer, whose first period is another one */
+    _Atomic bool is_begun;            /* the timer, whose first period is a shorter one */
     _Atomic uint64_t samples, missed; /* recorded or not */
     /* CPU time that is accounted for. Whoever accounts for more moves it first. */
     _Atomic uint64_t cpu_done_ns;
@@ -101,6 +101,7 @@ struct dw_slot {
     bool is_named;   /* by `threading` */
     uint8_t name_tries;
     bool is_alive; /* seen in the last look at all threads */
+    bool is_late;  /* the first sample */
     uint64_t seen_missed;
     uint64_t cpu_looked_ns, wall_looked_ns; /* CPU time and time of the last look */
     uint64_t cpu_asked_ns;                  /* CPU time when it was last asked for a sample */

@@ -25,6 +25,7 @@
 #define OWN_NAMES "dwell-"
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
 #define QUICK_THREADS 8                /* those that live for a short time are among the newest */
+#define SHORTEST_PERIOD 8              /* a part of the usual one */
 #define FIRST_FD 512 /* the program keeps the numbers that it would have without us */
 
 uint64_t dw_thread_cpu_ns(pid_t tid)
@@ -143,11 +144,12 @@ static uint64_t slot_cpu_ns(struct dw_slot *slot)
 }
 
 /* The first sample comes anywhere in the first period, or threads that are alike and short would
- * be sampled where they are alike, or never. */
+ * be sampled where they are alike, or never. Not at once: the timer goes on like that until the
+ * sample sets it right. */
 static uint64_t first_period_ns(uint64_t period_ns)
 {
-    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    return 1 + dw_hash_bytes(&now_ns, sizeof now_ns) % period_ns;
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), least_ns = period_ns / SHORTEST_PERIOD;
+    return least_ns + dw_hash_bytes(&now_ns, sizeof now_ns) % (period_ns - least_ns);
 }
 
 static bool begin_timer(struct dw_slot *slot, pid_t tid, int signal)
@@ -312,6 +314,16 @@ void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads)
         uintptr_t start, end, wanted = atomic_exchange(&slot->stack_wanted, 0);
         if (wanted && find_mapping(wanted, &start, &end))
             dw_sample_threads_set_stack(slot, start, end);
+    }
+}
+
+void dw_sample_threads_settle(const struct dw_sample_threads *threads)
+{
+    for (uint32_t i = 0; i < threads->count; i++) {
+        struct dw_slot *slot = threads->slots[i];
+        if (slot->is_late && is_timer(slot) && !atomic_exchange(&slot->is_begun, true))
+            ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
+        slot->is_late = !atomic_load(&slot->is_begun);
     }
 }
 

@@ -46,6 +46,8 @@ void dw_sample_threads_use_signal(struct dw_sample_threads *threads, int signal)
 /* Whether a handler is running somewhere. */
 bool dw_sample_threads_are_busy(const struct dw_sample_threads *threads);
 
+/* Sets timers right whose first sample does not come: the thread may keep it from coming. */
+void dw_sample_threads_settle(const struct dw_sample_threads *threads);
 void dw_sample_threads_set_stack(struct dw_slot *slot, uintptr_t start, uintptr_t end);
 /* Looks up where the stacks are that handlers have asked for. */
 void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads);
