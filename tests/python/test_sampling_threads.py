@@ -3,6 +3,8 @@
 
 import json
 
+import pytest
+
 from ..compiled import compile_library
 from ..measured import assert_between, repeated
 from ..sampled import Samples
@@ -34,6 +36,89 @@ print(json.dumps(took))
     for name, exact in took.items():
         found = samples.where(lambda row, name=name: row.thread_name == name)
         assert_between(0.85 * exact - 10e6, found, 1.02 * exact + 4e6)
+
+
+@repeated
+def test_threads_that_come_and_go(tmp_path, python_program):
+    done = python_program("""
+import json, threading, time
+import dwell
+def work(rounds):
+    for _ in range(rounds):
+        sum(range(100))
+def brief(name, rounds):
+    work(rounds)
+    took[name] = time.thread_time_ns()
+began = time.thread_time_ns()
+work(10_000)
+rounds = 10_000 * 5_000_000 // (time.thread_time_ns() - began)
+took = {}
+with dwell.sampling("x.dwell"):
+    for i in range(200):
+        thread = threading.Thread(target=brief, args=(f"thread {i}", rounds), name=f"thread {i}")
+        thread.start()
+        thread.join()
+print(json.dumps(took))
+""")
+    took = json.loads(done.stdout or "null")
+    assert took, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    whole = sum(took.values())
+    found = samples.where(lambda row: any(frame.name == "brief" for frame in row.stack))
+    assert_between(0.8 * whole, found, 1.02 * whole)
+    names = {row.thread_name for row in samples.rows}
+    assert_between(180, len(names & set(took)), 201)
+
+
+HANDS = """
+#include <pthread.h>
+#include <time.h>
+static volatile double sink;
+static long long ran_ns;
+static void *haul(void *n)
+{
+    struct timespec ran;
+    for (long i = 0; i < (long)n; i++) sink += 1;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    ran_ns += ran.tv_sec * 1000000000LL + ran.tv_nsec;
+    return 0;
+}
+long long one_by_one(long hands, long n)
+{
+    pthread_t hand;
+    for (ran_ns = 0; hands--; pthread_join(hand, 0)) pthread_create(&hand, 0, haul, (void *)n);
+    return ran_ns;
+}
+"""
+
+
+@pytest.mark.parametrize("duration_us", [200, 5000])
+@repeated
+def test_brief_threads_that_python_never_saw(tmp_path, python_program, duration_us):
+    """What is not under their function counts as missed, or its place is not known."""
+    compile_library(tmp_path, "hands", HANDS)
+    done = python_program(
+        """
+import ctypes, sys
+import dwell
+one_by_one = ctypes.CDLL("./hands.so").one_by_one
+one_by_one.argtypes, one_by_one.restype = (ctypes.c_long, ctypes.c_long), ctypes.c_longlong
+n = 1_000_000_000 * int(sys.argv[1]) // (one_by_one(1, 1_000_000) // 1000)
+with dwell.sampling("x.dwell"):
+    took = one_by_one(1_000_000 // int(sys.argv[1]), n // 1000)
+print(took)
+""",
+        str(duration_us),
+    )
+    whole = int(done.stdout or 0)
+    assert whole, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    found = samples.where(lambda row: any(frame.name == "haul" for frame in row.stack))
+    if duration_us >= 5000:
+        assert_between(0.7 * whole, found, 1.02 * whole)
+    unknown = samples.where(lambda row: row.stack[-1].name == "<unknown>")
+    missed = samples.info["missed"] * 1_000_000
+    assert_between(0.9 * whole, found + unknown + missed, 1.3 * whole)
 
 
 WAITS = """
