@@ -13,6 +13,7 @@
 #include "probe/sample_places.h"
 #include "probe/sample_sleep.h"
 #include "probe/sample_threads.h"
+#include "probe/sample_timer.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -156,7 +157,7 @@ static void send_signals(uint64_t now_ns)
 {
     for (uint32_t i = 0; i < sampler.threads.count; i++) {
         struct dw_slot *slot = sampler.threads.slots[i];
-        if (slot->perf_fd >= 0)
+        if (dw_timer_is_on(slot))
             continue;
         uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
         if (cpu_ns - slot->cpu_asked_ns <= sampler.options.period_ns / 2)
@@ -246,7 +247,8 @@ static void work(uint64_t now_ns)
         sampler.looked_ns = now_ns;
         keep_signal();
         look_at_threads(now_ns, false);
-        dw_sample_threads_settle(&sampler.threads);
+        for (uint32_t i = 0; i < sampler.threads.count; i++)
+            dw_timer_settle(sampler.threads.slots[i]);
         dw_sample_threads_find_stacks(&sampler.threads);
         refresh_natives();
         drain_all();

@@ -15,12 +15,11 @@
 #include "probe/sample_merge.h"
 #include "probe/sample_slot.h"
 #include "probe/sample_task.h"
+#include "probe/sample_timer.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -365,21 +364,12 @@ static void pass_on(int signal, siginfo_t *info, void *context)
         before_us.sa_handler(signal);
 }
 
-/* From the first one on samples come by the period. */
-static void set_period(struct dw_slot *slot)
-{
-    if (atomic_load_explicit(&slot->is_begun, memory_order_relaxed))
-        return;
-    atomic_store(&slot->is_begun, true);
-    ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
-}
-
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
-    bool was_sent = info->si_code == SI_QUEUE && info->si_value.sival_ptr == &is_enabled;
-    bool is_tick = info->si_code == POLL_IN || info->si_code == POLL_HUP;
-    if (!was_sent && !is_tick) {
+    bool is_sent = info->si_code == SI_QUEUE || info->si_code == SI_TIMER;
+    bool is_silent_in_kernel = info->si_code == POLL_IN || info->si_code == POLL_HUP;
+    if (!is_silent_in_kernel && !(is_sent && info->si_value.sival_ptr == &is_enabled)) {
         pass_on(signal, info, context);
         errno = saved_errno;
         return;
@@ -388,10 +378,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     struct dw_slot *slot = dw_slot_find(tid);
     if (slot) {
         atomic_store(&slot->is_busy, true);
-        if (is_tick)
-            set_period(slot);
+        if (is_silent_in_kernel)
+            dw_timer_begin(slot);
         if (atomic_load(&is_enabled) && atomic_load(&slot->tid) == tid)
-            take_sample(slot, context, was_sent);
+            take_sample(slot, context, is_sent);
         atomic_store(&slot->is_busy, false);
     }
     errno = saved_errno;

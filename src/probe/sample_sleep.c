@@ -11,6 +11,7 @@
 #include "native/memory.h"
 #include "probe/sample_merge.h"
 #include "probe/sample_splice.h"
+#include "probe/sample_timer.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 #define DW_SLOTS 8192u
 #define DW_TOKENS_MAX (1u << 15)
@@ -93,6 +94,9 @@ struct dw_slot {
     /* The sampler's thread. */
     int perf_fd; /* -1: none */
     uint64_t perf_id;
+    bool has_ticks; /* the other kind of timer */
+    timer_t ticks;
+    uint64_t ticks_ns;
     uint64_t period_ns; /* of a timer that is silent while the kernel works; 0: it has none */
     /* CPU time that is none of the recording's, that when the timer began, and when the thread
      * ended; 0: it has not, or nobody knows. */

@@ -2,21 +2,17 @@
 #define _GNU_SOURCE
 #include "probe/sample_threads.h"
 
-#include "base/clock.h"
 #include "base/grow.h"
-#include "base/map.h"
 #include "probe/sample_handler.h"
+#include "probe/sample_timer.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,15 +21,6 @@
 #define OWN_NAMES "dwell-"
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
 #define QUICK_THREADS 8                /* those that live for a short time are among the newest */
-#define SHORTEST_PERIOD 8              /* a part of the usual one */
-#define FIRST_FD 512 /* the program keeps the numbers that it would have without us */
-
-uint64_t dw_thread_cpu_ns(pid_t tid)
-{
-    struct timespec time;
-    clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6); /* its scheduler's clock */
-    return clock_gettime(clock, &time) ? 0 : dw_timespec_ns(&time);
-}
 
 void dw_thread_signal(const struct dw_slot *slot, int signal)
 {
@@ -75,102 +62,15 @@ uint32_t dw_threads_of_program(void)
     return count;
 }
 
-/* Out of the way of the program, which counts on small numbers. */
-static int move_fd(int fd)
-{
-    struct rlimit limit;
-    rlim_t most = getrlimit(RLIMIT_NOFILE, &limit) ? FIRST_FD : limit.rlim_cur / 2;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, most < FIRST_FD ? (int)most : FIRST_FD);
-    close(fd);
-    return moved;
-}
-
-static bool aim(int fd, pid_t tid, int signal)
-{
-    struct f_owner_ex owner = {F_OWNER_TID, tid};
-    return !fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, signal) &&
-           !fcntl(fd, F_SETFL, O_ASYNC);
-}
-
-static int open_timer(pid_t tid, uint64_t first_ns)
-{
-    struct perf_event_attr attributes = {
-        .type = PERF_TYPE_SOFTWARE,
-        .size = sizeof attributes,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = first_ns,
-        .wakeup_events = 1,
-        .disabled = 1,
-        .exclude_kernel = 1,
-        .exclude_hv = 1,
-    };
-    int fd = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? fd : move_fd(fd);
-}
-
-/* The program may have closed all files that it does not know. */
-static bool is_timer(const struct dw_slot *slot)
-{
-    uint64_t id;
-    return slot->perf_fd >= 0 && !ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &id) &&
-           id == slot->perf_id;
-}
-
-static void close_timer(struct dw_slot *slot)
-{
-    if (is_timer(slot))
-        close(slot->perf_fd);
-    slot->perf_fd = -1;
-}
-
-/* The timer of a thread that has ended says how long it ran. */
-static uint64_t counted_cpu_ns(const struct dw_slot *slot)
-{
-    uint64_t counted_ns;
-    if (!is_timer(slot) || read(slot->perf_fd, &counted_ns, sizeof counted_ns) < 0)
-        return 0;
-    return slot->cpu_timed_ns + counted_ns;
-}
-
 /* Of a thread that may have ended. */
 static uint64_t slot_cpu_ns(struct dw_slot *slot)
 {
     uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
     if (!cpu_ns && !slot->cpu_end_ns)
-        slot->cpu_end_ns = counted_cpu_ns(slot);
+        slot->cpu_end_ns = dw_timer_end_ns(slot);
     if (!cpu_ns)
         cpu_ns = slot->cpu_end_ns;
     return cpu_ns ? cpu_ns : atomic_load(&slot->cpu_done_ns);
-}
-
-/* The first sample comes anywhere in the first period, or threads that are alike and short would
- * be sampled where they are alike, or never. Not at once: the timer goes on like that until the
- * sample sets it right. */
-static uint64_t first_period_ns(uint64_t period_ns)
-{
-    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), least_ns = period_ns / SHORTEST_PERIOD;
-    return least_ns + dw_hash_bytes(&now_ns, sizeof now_ns) % (period_ns - least_ns);
-}
-
-static bool begin_timer(struct dw_slot *slot, pid_t tid, int signal)
-{
-    return aim(slot->perf_fd, tid, signal) &&
-           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &slot->perf_id) &&
-           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ENABLE, 0);
-}
-
-static void start_timer(struct dw_sample_threads *threads, struct dw_slot *slot, pid_t tid)
-{
-    slot->cpu_timed_ns = dw_thread_cpu_ns(tid);
-    slot->period_ns = threads->period_ns;
-    slot->perf_fd = open_timer(tid, first_period_ns(threads->period_ns));
-    if (slot->perf_fd >= 0 && begin_timer(slot, tid, threads->signal))
-        return;
-    if (slot->perf_fd >= 0)
-        close(slot->perf_fd);
-    slot->perf_fd = -1;
-    slot->period_ns = 0;
-    threads->is_refused |= dw_thread_cpu_ns(tid) > 0;
 }
 
 static struct dw_slot *add_thread(struct dw_sample_threads *threads, pid_t tid)
@@ -187,7 +87,8 @@ static struct dw_slot *add_thread(struct dw_sample_threads *threads, pid_t tid)
     atomic_store(&slot->cpu_done_ns, slot->cpu_first_ns);
     threads->slots[threads->count++] = slot;
     atomic_store(&slot->tid, tid);
-    start_timer(threads, slot, tid);
+    if (!dw_timer_start(slot, threads->period_ns, threads->signal))
+        threads->is_refused |= dw_thread_cpu_ns(tid) > 0;
     return slot;
 }
 
@@ -195,7 +96,7 @@ static void drop_thread(struct dw_sample_threads *threads, uint32_t index)
 {
     struct dw_slot *slot = threads->slots[index];
     threads->ended_ns += slot_cpu_ns(slot) - slot->cpu_first_ns;
-    close_timer(slot);
+    dw_timer_stop(slot);
     dw_slot_free(slot);
     threads->slots[index] = threads->slots[--threads->count];
 }
@@ -317,21 +218,11 @@ void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads)
     }
 }
 
-void dw_sample_threads_settle(const struct dw_sample_threads *threads)
-{
-    for (uint32_t i = 0; i < threads->count; i++) {
-        struct dw_slot *slot = threads->slots[i];
-        if (slot->is_late && is_timer(slot) && !atomic_exchange(&slot->is_begun, true))
-            ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
-        slot->is_late = !atomic_load(&slot->is_begun);
-    }
-}
-
 void dw_sample_threads_stop(struct dw_sample_threads *threads)
 {
     for (uint32_t i = 0; i < threads->count; i++) {
         slot_cpu_ns(threads->slots[i]);
-        close_timer(threads->slots[i]);
+        dw_timer_stop(threads->slots[i]);
     }
 }
 
@@ -355,8 +246,7 @@ void dw_sample_threads_use_signal(struct dw_sample_threads *threads, int signal)
 {
     threads->signal = signal;
     for (uint32_t i = 0; i < threads->count; i++)
-        if (threads->slots[i]->perf_fd >= 0)
-            fcntl(threads->slots[i]->perf_fd, F_SETSIG, signal);
+        dw_timer_use_signal(threads->slots[i], signal);
 }
 
 bool dw_sample_threads_are_busy(const struct dw_sample_threads *threads)

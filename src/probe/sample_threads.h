@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The threads of this process, and what makes their signals come: a timer of the kernel that
- * counts a thread's CPU time and is silent while the kernel works for it, so that no system call
- * is interrupted. */
+ * The threads of this process that are sampled, each with a slot and a timer. */
 #ifndef DW_PROBE_SAMPLE_THREADS_H
 #define DW_PROBE_SAMPLE_THREADS_H
 
@@ -46,14 +44,10 @@ void dw_sample_threads_use_signal(struct dw_sample_threads *threads, int signal)
 /* Whether a handler is running somewhere. */
 bool dw_sample_threads_are_busy(const struct dw_sample_threads *threads);
 
-/* Sets timers right whose first sample does not come: the thread may keep it from coming. */
-void dw_sample_threads_settle(const struct dw_sample_threads *threads);
 void dw_sample_threads_set_stack(struct dw_slot *slot, uintptr_t start, uintptr_t end);
 /* Looks up where the stacks are that handlers have asked for. */
 void dw_sample_threads_find_stacks(const struct dw_sample_threads *threads);
 
-/* CPU time of a thread; 0 when it has ended. */
-uint64_t dw_thread_cpu_ns(pid_t tid);
 /* Makes the thread take a sample now. */
 void dw_thread_signal(const struct dw_slot *slot, int signal);
 /* How many threads there are beside those of dwell. */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "probe/sample_timer.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "probe/sample_handler.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SHORTEST_PERIOD 8 /* a part of the usual one */
+#define FIRST_FD 512      /* the program keeps the numbers that it would have without us */
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* Its scheduler's clock. */
+static clockid_t clock_of(pid_t tid)
+{
+    return (clockid_t)(~(unsigned)tid << 3 | 6);
+}
+
+uint64_t dw_thread_cpu_ns(pid_t tid)
+{
+    struct timespec time;
+    return clock_gettime(clock_of(tid), &time) ? 0 : dw_timespec_ns(&time);
+}
+
+/* Out of the way of the program, which counts on small numbers. */
+static int move_fd(int fd)
+{
+    struct rlimit limit;
+    rlim_t most = getrlimit(RLIMIT_NOFILE, &limit) ? FIRST_FD : limit.rlim_cur / 2;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, most < FIRST_FD ? (int)most : FIRST_FD);
+    close(fd);
+    return moved;
+}
+
+static bool aim(int fd, pid_t tid, int signal)
+{
+    struct f_owner_ex owner = {F_OWNER_TID, tid};
+    return !fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, signal) &&
+           !fcntl(fd, F_SETFL, O_ASYNC);
+}
+
+static int open_timer(pid_t tid, uint64_t first_ns)
+{
+    struct perf_event_attr attributes = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attributes,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = first_ns,
+        .wakeup_events = 1,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    int fd = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? fd : move_fd(fd);
+}
+
+/* The program may have closed all files that it does not know. */
+static bool is_timer(const struct dw_slot *slot)
+{
+    uint64_t id;
+    return slot->perf_fd >= 0 && !ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &id) &&
+           id == slot->perf_id;
+}
+
+/* The first sample comes anywhere in the first period, or threads that are alike and short would
+ * be sampled where they are alike, or never. Not at once: the timer goes on like that until the
+ * sample sets it right. */
+static uint64_t first_period_ns(uint64_t period_ns)
+{
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), least_ns = period_ns / SHORTEST_PERIOD;
+    return least_ns + dw_hash_bytes(&now_ns, sizeof now_ns) % (period_ns - least_ns);
+}
+
+static bool begin(struct dw_slot *slot, int signal)
+{
+    return aim(slot->perf_fd, slot->tid, signal) &&
+           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &slot->perf_id) &&
+           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static bool start_perf(struct dw_slot *slot, uint64_t period_ns, int signal)
+{
+    slot->period_ns = period_ns;
+    slot->cpu_timed_ns = dw_thread_cpu_ns(slot->tid);
+    slot->perf_fd = open_timer(slot->tid, first_period_ns(period_ns));
+    if (slot->perf_fd >= 0 && begin(slot, signal))
+        return true;
+    if (slot->perf_fd >= 0)
+        close(slot->perf_fd);
+    slot->perf_fd = -1;
+    slot->period_ns = 0;
+    return false;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+static bool start_ticks(struct dw_slot *slot, uint64_t period_ns, int signal)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
+    event.sigev_notify_thread_id = slot->tid;
+    event.sigev_value.sival_ptr = dw_handler_cookie();
+    slot->has_ticks = !timer_create(clock_of(slot->tid), &event, &slot->ticks);
+    struct itimerspec times = {timespec_of(period_ns), timespec_of(first_period_ns(period_ns))};
+    if (slot->has_ticks && timer_settime(slot->ticks, 0, &times, NULL)) {
+        timer_delete(slot->ticks);
+        slot->has_ticks = false;
+    }
+    slot->ticks_ns = period_ns;
+    return slot->has_ticks;
+}
+
+bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal)
+{
+    return start_perf(slot, period_ns, signal) || start_ticks(slot, period_ns, signal);
+}
+
+bool dw_timer_is_on(const struct dw_slot *slot)
+{
+    return slot->perf_fd >= 0 || slot->has_ticks;
+}
+
+void dw_timer_stop(struct dw_slot *slot)
+{
+    if (is_timer(slot))
+        close(slot->perf_fd);
+    slot->perf_fd = -1;
+    if (slot->has_ticks)
+        timer_delete(slot->ticks);
+    slot->has_ticks = false;
+}
+
+void dw_timer_use_signal(struct dw_slot *slot, int signal)
+{
+    if (is_timer(slot))
+        fcntl(slot->perf_fd, F_SETSIG, signal);
+    if (!slot->has_ticks)
+        return;
+    timer_delete(slot->ticks);
+    start_ticks(slot, slot->ticks_ns, signal);
+}
+
+static void set_period(struct dw_slot *slot)
+{
+    if (!atomic_exchange(&slot->is_begun, true))
+        ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
+}
+
+void dw_timer_begin(struct dw_slot *slot)
+{
+    if (!atomic_load_explicit(&slot->is_begun, memory_order_relaxed))
+        set_period(slot);
+}
+
+void dw_timer_settle(struct dw_slot *slot)
+{
+    if (slot->is_late && is_timer(slot))
+        set_period(slot);
+    slot->is_late = !atomic_load(&slot->is_begun);
+}
+
+uint64_t dw_timer_end_ns(const struct dw_slot *slot)
+{
+    uint64_t counted_ns;
+    if (!is_timer(slot) || read(slot->perf_fd, &counted_ns, sizeof counted_ns) < 0)
+        return 0;
+    return slot->cpu_timed_ns + counted_ns;
+}

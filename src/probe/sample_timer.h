@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * What makes the signals of a thread come: a timer of the kernel that counts its CPU time. The
+ * one of perf_event_open comes at the rate that is asked for and is silent while the kernel works
+ * for the thread, so that no system call is interrupted. Where the system refuses it, a timer of
+ * POSIX takes its place: it comes with a tick of the kernel's clock, also in system calls. */
+#ifndef DW_PROBE_SAMPLE_TIMER_H
+#define DW_PROBE_SAMPLE_TIMER_H
+
+#include "probe/sample_slot.h"
+
+/* False when the system gives us none. */
+bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal);
+void dw_timer_stop(struct dw_slot *slot);
+bool dw_timer_is_on(const struct dw_slot *slot);
+void dw_timer_use_signal(struct dw_slot *slot, int signal);
+/* At each signal: the first period was a shorter one. [signal-safe] */
+void dw_timer_begin(struct dw_slot *slot);
+/* The same when the first signal does not come: the thread may keep it from coming. */
+void dw_timer_settle(struct dw_slot *slot);
+/* The CPU time of a thread that has ended, of which the timer knows; else 0. */
+uint64_t dw_timer_end_ns(const struct dw_slot *slot);
+
+/* CPU time of a thread; 0 when it has ended. */
+uint64_t dw_thread_cpu_ns(pid_t tid);
+
+#endif
