@@ -248,9 +248,12 @@ static bool holds_gil(const struct dw_sleep_reader *reader, const struct dw_py_t
 static uint32_t wait_state(const struct dw_sleep_reader *reader, const struct dw_py_thread *thread,
                            const struct stand *stand)
 {
-    if (dw_activity_parse(stand->text, thread ? thread->gil : 0) == DW_ACTIVITY_WAITS_FOR_GIL)
+    enum dw_activity activity = dw_activity_parse(stand->text, thread ? thread->gil : 0);
+    if (activity == DW_ACTIVITY_WAITS_FOR_GIL)
         return DW_SAMPLE_GIL;
-    return DW_SAMPLE_WAITING | (holds_gil(reader, thread) ? DW_SAMPLE_HOLDS_GIL : 0);
+    /* One that has no CPU does not wait for anything in the program. */
+    uint32_t state = activity == DW_ACTIVITY_RUNS ? DW_SAMPLE_RUNNING : DW_SAMPLE_WAITING;
+    return state | (holds_gil(reader, thread) ? DW_SAMPLE_HOLDS_GIL : 0);
 }
 
 static void add(struct dw_sleep_reader *reader, struct dw_slot *slot, dw_path_id path,

@@ -7,7 +7,11 @@ import pytest
 
 from ..compiled import compile_library
 from ..measured import assert_between, repeated
-from ..sampled import Samples
+from ..sampled import Row, Samples
+
+
+def _has(row: Row, name: str) -> bool:
+    return any(frame.name == name for frame in row.stack)
 
 
 @repeated
@@ -64,7 +68,7 @@ print(json.dumps(took))
     assert took, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     whole = sum(took.values())
-    found = samples.where(lambda row: any(frame.name == "brief" for frame in row.stack))
+    found = samples.where(lambda row: _has(row, "brief"))
     assert_between(0.8 * whole, found, 1.02 * whole)
     names = {row.thread_name for row in samples.rows}
     assert_between(180, len(names & set(took)), 201)
@@ -113,7 +117,7 @@ print(took)
     whole = int(done.stdout or 0)
     assert whole, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    found = samples.where(lambda row: any(frame.name == "haul" for frame in row.stack))
+    found = samples.where(lambda row: _has(row, "haul"))
     if duration_us >= 5000:
         assert_between(0.7 * whole, found, 1.02 * whole)
     unknown = samples.where(lambda row: row.stack[-1].name == "<unknown>")
@@ -169,27 +173,61 @@ def test_waiting_is_seen_in_wall_mode(tmp_path, python_program):
     assert took, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
 
-    def has(row, name):
-        return any(frame.name == name for frame in row.stack)
-
     def spent(name, *states):
-        return samples.where(lambda row: row.state in states and has(row, name))
+        return samples.where(lambda row: row.state in states and _has(row, name))
 
     assert_between(0.9 * took["naps"], spent("naps", "waiting"), 1.1 * took["naps"])
     assert_between(0.9 * took["waits"], spent("waits", "waiting"), 1.1 * took["waits"])
-    states = ("python", "native", "kernel", "waiting", "gil")
+    states = ("python", "native", "kernel", "running", "gil")
     assert_between(0.8 * took["spins"], spent("spins", *states), 1.1 * took["spins"])
     # Two threads, and one GIL, which a thread without a CPU does not wait for.
     assert_between(0.1 * took["spins"], spent("spins", "gil"), 0.75 * took["spins"])
-    # One without a CPU keeps the native frames that its functions had before.
-    without_cpu = [row for row in samples.rows if row.state == "waiting" and has(row, "spins")]
-    native = sum(row.weight_ns for row in without_cpu if row.stack[0].kind == "native")
-    assert_between(0.5, native / sum(row.weight_ns for row in without_cpu), 1.01)
     sleeping = [
         row for row in samples.rows if any(frame.name.endswith("nanosleep") for frame in row.stack)
     ]
     assert sleeping
     assert all(row.stack[0].name == "_start" for row in sleeping)
+
+
+SPIN = """
+static volatile double sink;
+void spin(long n) { while (n--) sink += 1; }
+"""
+
+
+@repeated
+def test_without_a_cpu_is_not_waiting(tmp_path, python_program):
+    """Two threads that have one CPU: the kernel knows how long each was ready and did not run."""
+    compile_library(tmp_path, "spin", SPIN)
+    done = python_program("""
+import ctypes, json, os, threading
+import dwell
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+spin = ctypes.CDLL("./spin.so").spin
+delays = []
+def spins():
+    spin(ctypes.c_long(200_000_000))
+    with open("/proc/thread-self/schedstat") as file:
+        delays.append(int(file.read().split()[1]))
+threads = [threading.Thread(target=spins) for _ in range(2)]
+with dwell.sampling("x.dwell", mode="wall"):
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(json.dumps(delays))
+""")
+    delays = json.loads(done.stdout or "null")
+    assert delays, done.stderr
+    rows = [row for row in Samples.of(tmp_path / "x.dwell").rows if _has(row, "spins")]
+    ready = [row for row in rows if row.state == "running"]
+    ready_ns = sum(row.weight_ns for row in ready)
+    assert_between(0.8 * sum(delays), ready_ns, 1.1 * sum(delays))
+    waiting_ns = sum(row.weight_ns for row in rows if row.state == "waiting")
+    assert_between(-1, waiting_ns, 0.1 * sum(delays))
+    # They keep the native frames that their functions had before.
+    with_native = sum(row.weight_ns for row in ready if row.stack[0].kind == "native")
+    assert_between(0.5, with_native / ready_ns, 1.01)
 
 
 def test_cpu_mode_does_not_see_waiting(tmp_path, python_program):
@@ -246,8 +284,6 @@ with dwell.sampling("x.dwell"):
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    threads = {
-        row.thread for row in samples.rows if any(frame.name == "haul" for frame in row.stack)
-    }
+    threads = {row.thread for row in samples.rows if _has(row, "haul")}
     assert len(threads) == 2
     assert samples.inside("haul") > 90
