@@ -356,6 +356,7 @@ static int open_log(void)
 
 static void release(void)
 {
+    dw_births_discard();
     dw_sample_threads_release(&sampler.threads);
     dw_sleep_reader_release(&sampler.sleep);
     dw_sample_places_release(&sampler.places);
@@ -459,6 +460,7 @@ int dw_probe_sampler_stop(struct dw_buffer *memory)
         return 0;
     }
     stop_thread();
+    enter_births();
     dw_handler_enable(false);
     dw_sample_threads_stop(&sampler.threads);
     while (dw_sample_threads_are_busy(&sampler.threads))

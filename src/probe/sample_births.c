@@ -41,3 +41,12 @@ struct dw_birth *dw_births_take(void)
 {
     return atomic_exchange(&newest, NULL);
 }
+
+void dw_births_discard(void)
+{
+    struct dw_birth *next;
+    for (struct dw_birth *birth = dw_births_take(); birth; birth = next) {
+        next = birth->next;
+        free(birth);
+    }
+}

@@ -20,5 +20,6 @@ struct dw_birth {
 void dw_births_announce(const char *name, size_t name_size);
 /* All so far, in any order; to be freed one by one. */
 struct dw_birth *dw_births_take(void);
+void dw_births_discard(void);
 
 #endif
