@@ -265,6 +265,7 @@ static bool record(struct sample *sample, uint64_t elapsed_ns)
         .head = {(uint32_t)size, DW_RING_SAMPLE},
         .now_ns = sample->now_ns,
         .cpu_ns = elapsed_ns,
+        .period_ns = slot->current_period_ns,
         .kept = kept,
         .count = count,
         .state = sample->state,
@@ -378,10 +379,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     struct dw_slot *slot = dw_slot_find(tid);
     if (slot) {
         atomic_store(&slot->is_busy, true);
-        if (is_silent_in_kernel)
-            dw_timer_begin(slot);
         if (atomic_load(&is_enabled) && atomic_load(&slot->tid) == tid)
             take_sample(slot, context, is_sent);
+        if (is_silent_in_kernel)
+            dw_timer_vary(slot);
         atomic_store(&slot->is_busy, false);
     }
     errno = saved_errno;

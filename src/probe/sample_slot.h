@@ -43,6 +43,7 @@ enum dw_sample_flag {
 struct dw_sample_record {
     struct dw_ring_record head;
     uint64_t now_ns, cpu_ns; /* the monotonic clock; CPU time since the last record */
+    uint64_t period_ns;      /* of a timer that is silent while the kernel works; 0: of another */
     uint32_t kept;           /* of the last record's tokens, from the outermost on */
     uint32_t count;          /* of new ones inside of these */
     uint32_t state, flags;
@@ -85,6 +86,8 @@ struct dw_slot {
     uint64_t walked_ns;    /* CPU time at the end of the last walk */
     uint64_t walk_cost_ns; /* what that walk took */
     bool carries;
+    uint32_t signals_of_period; /* to come until the timer gets another period */
+    uint64_t current_period_ns, chance;
     _Atomic bool is_begun;            /* the timer, whose first period is a shorter one */
     _Atomic uint64_t samples, missed; /* recorded or not */
     /* CPU time that is accounted for. Whoever accounts for more moves it first. */

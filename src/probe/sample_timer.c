@@ -14,8 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SHORTEST_PERIOD 8 /* a part of the usual one */
-#define FIRST_FD 512      /* the program keeps the numbers that it would have without us */
+#define SHORTEST_PERIOD 8      /* a part of the usual one */
+#define VARY_AFTER_NS 8000000u /* setting a period takes the thread some microseconds */
+#define FIRST_FD 512           /* the program keeps the numbers that it would have without us */
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -93,13 +94,14 @@ static bool start_perf(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
     slot->period_ns = period_ns;
     slot->cpu_timed_ns = dw_thread_cpu_ns(slot->tid);
-    slot->perf_fd = open_timer(slot->tid, first_period_ns(period_ns));
+    slot->current_period_ns = first_period_ns(period_ns);
+    slot->perf_fd = open_timer(slot->tid, slot->current_period_ns);
     if (slot->perf_fd >= 0 && begin(slot, signal))
         return true;
     if (slot->perf_fd >= 0)
         close(slot->perf_fd);
     slot->perf_fd = -1;
-    slot->period_ns = 0;
+    slot->period_ns = slot->current_period_ns = 0;
     return false;
 }
 
@@ -153,22 +155,29 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal)
     start_ticks(slot, slot->ticks_ns, signal);
 }
 
-static void set_period(struct dw_slot *slot)
+/* Up to half longer or shorter than the usual one, by chance. */
+static uint64_t any_period_ns(struct dw_slot *slot)
 {
-    if (!atomic_exchange(&slot->is_begun, true))
-        ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
+    slot->chance = dw_hash_mix(slot->chance + slot->perf_id);
+    return slot->period_ns / 2 + slot->chance % (slot->period_ns + 1);
 }
 
-void dw_timer_begin(struct dw_slot *slot)
+void dw_timer_vary(struct dw_slot *slot)
 {
-    if (!atomic_load_explicit(&slot->is_begun, memory_order_relaxed))
-        set_period(slot);
+    if (slot->signals_of_period) {
+        slot->signals_of_period--;
+        return;
+    }
+    slot->current_period_ns = any_period_ns(slot);
+    slot->signals_of_period = (uint32_t)(VARY_AFTER_NS / slot->period_ns);
+    atomic_store_explicit(&slot->is_begun, true, memory_order_relaxed);
+    ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->current_period_ns);
 }
 
 void dw_timer_settle(struct dw_slot *slot)
 {
-    if (slot->is_late && is_timer(slot))
-        set_period(slot);
+    if (slot->is_late && is_timer(slot) && !atomic_exchange(&slot->is_begun, true))
+        ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
     slot->is_late = !atomic_load(&slot->is_begun);
 }
 

@@ -13,8 +13,9 @@ bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal);
 void dw_timer_stop(struct dw_slot *slot);
 bool dw_timer_is_on(const struct dw_slot *slot);
 void dw_timer_use_signal(struct dw_slot *slot, int signal);
-/* At each signal: the first period was a shorter one. [signal-safe] */
-void dw_timer_begin(struct dw_slot *slot);
+/* At each signal: periods change, so that samples do not keep step with a program that does
+ * something at the same pace; the first one was shorter anyway. [signal-safe] */
+void dw_timer_vary(struct dw_slot *slot);
 /* The same when the first signal does not come: the thread may keep it from coming. */
 void dw_timer_settle(struct dw_slot *slot);
 /* The CPU time of a thread that has ended, of which the timer knows; else 0. */

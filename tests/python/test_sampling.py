@@ -65,6 +65,46 @@ def test_shares_are_those_of_an_exact_clock(tmp_path, python_program, rate, seco
     assert_between(0.6, samples.info["taken"] / (samples.weight_ns / 1e9 * rate), 1.05)
 
 
+IN_STEP = """
+import json, time
+import dwell
+PERIOD = 5_000_000
+
+def work():
+    for i in range(500):
+        pass
+
+def short():
+    while time.thread_time_ns() % PERIOD < PERIOD // 4:
+        work()
+
+def long():
+    while time.thread_time_ns() % PERIOD >= PERIOD // 4:
+        work()
+
+took = {"short": 0, "long": 0}
+dwell.start("x.dwell", rate=200)
+end = time.thread_time() + 4
+while time.thread_time() < end:
+    for part in (short, long):
+        start = time.thread_time_ns()
+        part()
+        took[part.__name__] += time.thread_time_ns() - start
+dwell.stop()
+print(json.dumps(took))
+"""
+
+
+@repeated
+def test_samples_do_not_keep_step_with_the_program(tmp_path, python_program):
+    """As many samples a second as the program has turns would all be of the same moment."""
+    done = python_program(IN_STEP)
+    took = json.loads(done.stdout or "null")
+    assert took, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert_close(samples.shares(list(took)), shares(took), within=5)  # 800 samples, by chance
+
+
 @pytest.mark.parametrize("native", ["native", "python"])
 def test_stacks_are_those_that_the_program_has(tmp_path, python_program, native):
     done = python_program(SHARES, "10000", native, "0.5")
