@@ -5,6 +5,7 @@
 #include "lens/timings.h"
 #include "log/reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -216,16 +217,49 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
     return report_rows_as_asked(profile, request, file);
 }
 
-static int report(char **files, int count, const struct request *request)
+/* Options of functions and lines, and those of native code, are for samples. */
+static enum dw_part part_of(const struct request *request)
+{
+    bool is_of_samples = dw_function_words_given(&request->functions) ||
+                         dw_line_words_given(&request->lines) || request->native.names ||
+                         request->native.internals;
+    return is_of_samples && !request->words.by ? DW_PART_SAMPLES : dw_cli_part_of(&request->words);
+}
+
+static bool is_for_people(const struct request *request)
+{
+    return !strcmp(request->format, "table") || !strcmp(request->format, "tree");
+}
+
+/* Of a recording with two parts people get both, each under its heading; data is of one. */
+static int report_part(char **files, int count, const struct request *request, enum dw_part part,
+                       bool *has_more)
 {
     int status = 0;
-    struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
-    if (profile) {
-        int written = report_as_asked(profile, request, files[0]);
-        status = written ? written : status;
+    bool is_heard = part_of(request) == DW_PART_BOTH;
+    struct dw_profile *profile = dw_cli_load(files, count, 0, part, &request->native, &status);
+    if (!profile)
+        return status;
+    if (is_heard && is_for_people(request)) {
+        fputs(dw_cli_heading(profile), stdout);
+        fflush(stdout);
+        *has_more = profile->lacks_entries;
+    } else if (is_heard) {
+        dw_cli_say_left_out(profile);
     }
+    int written = report_as_asked(profile, request, files[0]);
     dw_profile_free(profile);
-    return status;
+    return written ? written : status;
+}
+
+static int report(char **files, int count, const struct request *request)
+{
+    enum dw_part part = part_of(request);
+    bool has_more = false;
+    int status = report_part(files, count, request,
+                             part == DW_PART_BOTH ? DW_PART_SAMPLES : part, &has_more);
+    return has_more && !status ? report_part(files, count, request, DW_PART_ENTRIES, &has_more)
+                               : status;
 }
 
 /* Options of functions or lines ask for these. */

@@ -197,5 +197,6 @@ const struct dw_lens dw_lens_chrome = {
     .summary = "the timeline for Perfetto and chrome://tracing (Trace Event JSON)",
     .extension = ".trace.json",
     .needs_events = true,
+    .shows_both = true,
     .write = write_chrome,
 };

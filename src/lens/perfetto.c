@@ -279,6 +279,7 @@ const struct dw_lens dw_lens_perfetto = {
     .summary = "the timeline for ui.perfetto.dev, as protobuf: for large ones",
     .extension = ".pftrace",
     .needs_events = true,
+    .shows_both = true,
     .binary = true,
     .write = write_perfetto,
 };

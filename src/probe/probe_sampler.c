@@ -44,6 +44,7 @@ static struct {
     pthread_t thread;
     struct dw_probe_sampler_options options;
     char log_file[PATH_MAX];
+    size_t stem_size; /* of its name: children put their pid behind it */
     struct dw_sample_log log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;
@@ -418,7 +419,10 @@ static int set_log_file(const char *path)
     int size = snprintf(sampler.log_file, sizeof sampler.log_file, "%s%s%s", directory,
                         *directory ? "/" : "", path);
     errno = ENAMETOOLONG;
-    return size < (int)sizeof sampler.log_file ? 0 : DW_ERR_IO;
+    if (size >= (int)sizeof sampler.log_file)
+        return DW_ERR_IO;
+    sampler.stem_size = dw_log_stem_size(sampler.log_file);
+    return 0;
 }
 
 static void before_fork(void);
@@ -538,22 +542,11 @@ static void after_fork_in_child(void)
     sampler.was_on = true;
 }
 
-/* "name.dwell" becomes "name.PID.dwell". */
-static bool name_child_log(void)
-{
-    char stem[PATH_MAX];
-    size_t size = strlen(sampler.log_file);
-    memcpy(stem, sampler.log_file, size + 1);
-    if (size > 6 && !strcmp(stem + size - 6, ".dwell"))
-        stem[size - 6] = 0;
-    return snprintf(sampler.log_file, sizeof sampler.log_file, "%s.%d.dwell", stem, (int)getpid()) <
-           (int)sizeof sampler.log_file;
-}
-
 void dw_probe_sampler_continue(void)
 {
     begin_turn();
-    if (sampler.was_on && !sampler.is_on && sampler.options.log_file && name_child_log() && begin())
+    if (sampler.was_on && !sampler.is_on && sampler.options.log_file &&
+        !dw_log_name_child(sampler.log_file, sizeof sampler.log_file, sampler.stem_size) && begin())
         release();
     sampler.was_on = false;
     end_turn();

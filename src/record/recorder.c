@@ -173,7 +173,9 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     dw_recorder_generation++;
     atomic_store(&dw_recorder_active, true);
     dw_track_get_slow();
-    if (dw_flusher_has_log())
+    if (dw_flusher_has_log() && wanted->beside)
+        dw_flusher_start_later();
+    else if (dw_flusher_has_log())
         dw_flusher_start();
     return 0;
 }

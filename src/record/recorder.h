@@ -11,6 +11,8 @@ struct dw_record_options {
     const char *log_file; /* NULL: only in memory */
     bool timeline;        /* keep every event; needs a log file */
     bool cpu;             /* measure CPU time beside wall time */
+    bool beside;          /* another probe has the file: nothing is written before something is
+                             marked, and until then there is no flusher */
 };
 
 extern _Atomic bool dw_recorder_active;
