@@ -49,7 +49,5 @@ const char *dw_cli_heading(const struct dw_profile *profile)
 void dw_cli_say_left_out(const struct dw_profile *profile)
 {
     if (profile->lacks_entries)
-        fputs("dwell: regions or calls are left out, since samples are no sum with them; "
-              "'--by region' has them\n",
-              stderr);
+        fputs("dwell: these are the samples; '--by region' has the regions\n", stderr);
 }
