@@ -13,6 +13,8 @@ static const char help[] =
     "usage: dwell export FILE... [--to LENS] [-o OUT]\n"
     "\n"
     "Writes the recording in another format; several files are added up. '-' is standard input.\n"
+    "Of samples and regions chrome and perfetto have both; others have the samples, or the regions\n"
+    "with --by region.\n"
     "\n"
     "  --to LENS        which format; '--to help' lists them (default: as the name of OUT ends)\n"
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"

@@ -12,9 +12,10 @@
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up. Profiles that pprof, "
-    "gperftools,\n"
-    "'perf script' or tools for flame graphs read or wrote are read too. '-' is standard input.\n"
+    "Prints what the recordings hold; several files are added up. Of samples and regions the\n"
+    "samples come first; --by function, line or module shows these alone, --by region those.\n"
+    "Profiles that pprof, gperftools, 'perf script' or tools for flame graphs read or wrote are\n"
+    "read too. '-' is standard input.\n"
     "\n"
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
