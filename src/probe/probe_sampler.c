@@ -14,6 +14,7 @@
 #include "probe/sample_sleep.h"
 #include "probe/sample_threads.h"
 #include "probe/sample_timer.h"
+#include "record/recorder.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -433,6 +434,7 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
 {
     static bool watches_forks;
     int error = DW_ERR_ARGUMENT;
+    dw_recorder_watch_forks();
     begin_turn();
     if (!watches_forks) {
         sem_init(&sampler.wakes, 0, 0);

@@ -153,12 +153,17 @@ int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *st
     return error;
 }
 
+void dw_recorder_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, dw_fork_init);
+}
+
 int dw_recorder_start(const struct dw_record_options *wanted)
 {
-    static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     if (atomic_load(&dw_recorder_active))
         return DW_ERR_ARGUMENT;
-    pthread_once(&fork_once, dw_fork_init);
+    dw_recorder_watch_forks();
     dw_recorder.options = *wanted;
     dw_recorder.is_fork = false;
     atomic_store(&dw_recorder.dropped, 0);

@@ -29,6 +29,9 @@ void dw_recorder_flush_last(void);
 void dw_recorder_kick(void);
 /* A whole log of the aggregates as of now, into memory; the caller releases the writer. */
 int dw_recorder_snapshot(struct dw_log_writer *writer);
+/* Handles forks from now on; start does so too. Other probes call it before they ask for handlers of
+ * their own, so that these come first at a fork: their locks are taken before ours. */
+void dw_recorder_watch_forks(void);
 /* Describes the process in the log; to be called before start. */
 void dw_recorder_describe(const char *key, const void *value, size_t size);
 /* What the log of another probe says of this process: its properties, in `strings`, a new
