@@ -82,8 +82,8 @@ static int export_to(char **files, int count, const struct request *request, con
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
-    enum dw_part part = request->part == DW_PART_BOTH && !lens->shows_both ? DW_PART_SAMPLES
-                                                                           : request->part;
+    enum dw_part part =
+        request->part == DW_PART_BOTH && !lens->shows_both ? DW_PART_SAMPLES : request->part;
     struct dw_profile *profile = dw_cli_load(files, count, flags, part, &request->native, &status);
     if (!profile)
         return status;

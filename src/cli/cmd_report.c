@@ -257,8 +257,8 @@ static int report(char **files, int count, const struct request *request)
 {
     enum dw_part part = part_of(request);
     bool has_more = false;
-    int status = report_part(files, count, request,
-                             part == DW_PART_BOTH ? DW_PART_SAMPLES : part, &has_more);
+    int status = report_part(files, count, request, part == DW_PART_BOTH ? DW_PART_SAMPLES : part,
+                             &has_more);
     return has_more && !status ? report_part(files, count, request, DW_PART_ENTRIES, &has_more)
                                : status;
 }

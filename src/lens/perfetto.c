@@ -207,8 +207,7 @@ static void put_event(struct perfetto *perfetto, uint32_t type, dw_frame_id fram
     if (type == TYPE_BEGIN || type == TYPE_INSTANT)
         dw_protobuf_put_number(message, EVENT_NAME_ID, frame + UINT64_C(1));
     dw_protobuf_put_number(message, EVENT_TRACK,
-                           is_counter ? counter_track(perfetto, frame)
-                                      : perfetto->slices);
+                           is_counter ? counter_track(perfetto, frame) : perfetto->slices);
     if (is_counter)
         dw_protobuf_put_number(message, EVENT_VALUE, (uint64_t)value);
     put_message(perfetto, PACKET_EVENT);

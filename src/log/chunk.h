@@ -43,7 +43,7 @@ enum dw_chunk_type {
 
 struct dw_chunk {
     uint16_t type;
-    uint16_t stream;   /* ids and sequences are those of one writer of the file */
+    uint16_t stream; /* ids and sequences are those of one writer of the file */
     uint32_t sequence;
     uint32_t raw_size;
     uint32_t stored_size;

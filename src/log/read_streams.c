@@ -182,9 +182,9 @@ static uint64_t hash_of(const void *threads, uint32_t id)
 static bool is_partner(const void *threads, uint32_t id, const void *key)
 {
     const struct dw_thread *a = (const struct dw_thread *)threads + id, *b = key;
-    return a->process == b->process && a->tid == b->tid &&
-           !(a->metric_count && b->metric_count) && !(a->samples.count && b->samples.count) &&
-           !(a->timed_count && b->timed_count) && !(a->block_count && b->block_count);
+    return a->process == b->process && a->tid == b->tid && !(a->metric_count && b->metric_count) &&
+           !(a->samples.count && b->samples.count) && !(a->timed_count && b->timed_count) &&
+           !(a->block_count && b->block_count);
 }
 
 static bool is_namesake(const void *threads, uint32_t id, const void *key)
@@ -198,9 +198,8 @@ static uint32_t find_partner(const struct joining *joining, const struct dw_thre
     const struct dw_thread *threads = joining->profile->threads;
     uint64_t hash = hash_thread(thread);
     uint32_t found = dw_map_find(&joining->threads, hash, is_namesake, threads, thread);
-    return found != DW_MAP_NONE
-               ? found
-               : dw_map_find(&joining->threads, hash, is_partner, threads, thread);
+    return found != DW_MAP_NONE ? found
+                                : dw_map_find(&joining->threads, hash, is_partner, threads, thread);
 }
 
 /* Takes what the other has; of each kind only one of them has any. */

@@ -117,8 +117,7 @@ size_t dw_log_stem_size(const char *path)
 
 int dw_log_name_child(char *path, size_t size, size_t stem_size)
 {
-    int written =
-        snprintf(path + stem_size, size - stem_size, ".%d" EXTENSION, (int)getpid());
+    int written = snprintf(path + stem_size, size - stem_size, ".%d" EXTENSION, (int)getpid());
     errno = ENAMETOOLONG;
     return written < (int)(size - stem_size) ? 0 : DW_ERR_IO;
 }

@@ -29,8 +29,8 @@ void dw_recorder_flush_last(void);
 void dw_recorder_kick(void);
 /* A whole log of the aggregates as of now, into memory; the caller releases the writer. */
 int dw_recorder_snapshot(struct dw_log_writer *writer);
-/* Handles forks from now on; start does so too. Other probes call it before they ask for handlers of
- * their own, so that these come first at a fork: their locks are taken before ours. */
+/* Handles forks from now on; start does so too. Other probes call it before they ask for handlers
+ * of their own, so that these come first at a fork: their locks are taken before ours. */
 void dw_recorder_watch_forks(void);
 /* Describes the process in the log; to be called before start. */
 void dw_recorder_describe(const char *key, const void *value, size_t size);

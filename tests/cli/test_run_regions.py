@@ -128,9 +128,7 @@ def test_a_program_without_regions_has_samples_alone(run_dwell, program):
     ],
     ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else "",
 )
-def test_reports_show_what_is_asked_for(
-    run_dwell, program, arguments, has_samples, has_regions
-):
+def test_reports_show_what_is_asked_for(run_dwell, program, arguments, has_samples, has_regions):
     program("-q")
     done = run_dwell("report", "x.dwell", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
@@ -285,7 +283,9 @@ descend(0)
     for file in files:
         assert checked(run_dwell, file) == (1, 0)
         assert "descend" in run_dwell("report", file, "--by", "function").stdout
-    found = [counts(run_dwell, file).get(f"depth {depth}", 0) for file in files for depth in range(3)]
+    found = [
+        counts(run_dwell, file).get(f"depth {depth}", 0) for file in files for depth in range(3)
+    ]
     assert sum(found) == 3
 
 

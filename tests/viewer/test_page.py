@@ -148,7 +148,9 @@ def test_table_has_the_regions_and_their_counts(browser: Browser, make_page: Mak
 def test_of_samples_and_regions_a_page_shows_one(
     browser: Browser, tmp_path: Path, run_dwell: Callable
 ):
-    (tmp_path / "program.py").write_text("def spin():\n    sum(range(20_000_000))\nspin()\n" + NESTED)
+    (tmp_path / "program.py").write_text(
+        "def spin():\n    sum(range(20_000_000))\nspin()\n" + NESTED
+    )
     run_dwell("run", "-q", "-o", "run.dwell", "program.py")
     for options, names in ((), {"spin"}), (("--by", "region"), {"outer", "inner"}):
         run_dwell("export", "run.dwell", "--to", "html", "-o", "run.html", *options)
