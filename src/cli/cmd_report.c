@@ -237,18 +237,18 @@ static int report_part(char **files, int count, const struct request *request, e
                        bool *has_more)
 {
     int status = 0;
-    bool is_heard = part_of(request) == DW_PART_BOTH;
+    bool is_open = part_of(request) == DW_PART_BOTH; /* nobody asked for this part */
     struct dw_profile *profile = dw_cli_load(files, count, 0, part, &request->native, &status);
     if (!profile)
         return status;
-    if (is_heard && is_for_people(request)) {
+    if (is_open && is_for_people(request)) {
         fputs(dw_cli_heading(profile), stdout);
         fflush(stdout);
-        *has_more = profile->lacks_entries;
-    } else if (is_heard) {
+    } else if (is_open) {
         dw_cli_say_left_out(profile);
     }
     int written = report_as_asked(profile, request, files[0]);
+    *has_more = is_open && is_for_people(request) && !written && profile->lacks_entries;
     dw_profile_free(profile);
     return written ? written : status;
 }
@@ -259,8 +259,7 @@ static int report(char **files, int count, const struct request *request)
     bool has_more = false;
     int status = report_part(files, count, request, part == DW_PART_BOTH ? DW_PART_SAMPLES : part,
                              &has_more);
-    return has_more && !status ? report_part(files, count, request, DW_PART_ENTRIES, &has_more)
-                               : status;
+    return has_more ? report_part(files, count, request, DW_PART_ENTRIES, &has_more) : status;
 }
 
 /* Options of functions or lines ask for these. */
