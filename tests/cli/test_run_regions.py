@@ -187,10 +187,10 @@ def test_a_timeline_has_regions_and_samples_side_by_side(run_dwell, program):
     (region,) = slices[number_of(names, "MainThread"), "prepare"]
     sampled = slices[number_of(names, "MainThread: samples"), "prepare"]
     assert sum(end - begin for begin, end in sampled) > 0.05e6
-    slack_us = 3000  # a sample stands for the time before it, which may begin elsewhere
-    assert all(
-        region[0] - slack_us <= begin and end <= region[1] + slack_us for begin, end in sampled
-    )
+    # A slice ends when its last sample was taken. It may begin too early: how long the thread had
+    # no CPU meanwhile is not known.
+    inside = [end for _, end in sampled if region[0] <= end <= region[1] + 1000]
+    assert len(inside) >= 0.9 * len(sampled)
 
 
 def number_of(names, name):
