@@ -241,9 +241,10 @@ static int make_room(struct fold *fold)
 
 int dw_samples_fold(struct dw_profile *profile)
 {
-    struct fold fold = {.profile = profile};
-    fold.is_for_lines = dw_entries_are_in(profile);
-    int error = dw_samples_are_in(profile) ? make_room(&fold) : 0;
+    struct fold fold = {.profile = profile, .is_for_lines = dw_entries_are_in(profile)};
+    if (!dw_samples_are_in(profile))
+        return 0;
+    int error = make_room(&fold);
     for (uint32_t i = 0; i < profile->thread_count && !error; i++)
         if (profile->threads[i].samples.count)
             error = fold_thread(&fold, i);
