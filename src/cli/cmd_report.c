@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -232,6 +233,16 @@ static bool is_for_people(const struct request *request)
     return !strcmp(request->format, "table") || !strcmp(request->format, "tree");
 }
 
+/* A pipe can be read only once. */
+static bool are_files(char **files, int count)
+{
+    struct stat status;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(files[i], "-") || stat(files[i], &status) || !S_ISREG(status.st_mode))
+            return false;
+    return true;
+}
+
 /* Of a recording with two parts people get both, each under its heading; data is of one. */
 static int report_part(char **files, int count, const struct request *request, enum dw_part part,
                        bool *has_more)
@@ -241,14 +252,15 @@ static int report_part(char **files, int count, const struct request *request, e
     struct dw_profile *profile = dw_cli_load(files, count, 0, part, &request->native, &status);
     if (!profile)
         return status;
-    if (is_open && is_for_people(request)) {
+    bool shows_both = is_open && is_for_people(request) && are_files(files, count);
+    if (shows_both) {
         fputs(dw_cli_heading(profile), stdout);
         fflush(stdout);
     } else if (is_open) {
         dw_cli_say_left_out(profile);
     }
     int written = report_as_asked(profile, request, files[0]);
-    *has_more = is_open && is_for_people(request) && !written && profile->lacks_entries;
+    *has_more = shows_both && !written && profile->lacks_entries;
     dw_profile_free(profile);
     return written ? written : status;
 }

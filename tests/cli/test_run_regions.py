@@ -138,6 +138,14 @@ def test_reports_show_what_is_asked_for(run_dwell, program, arguments, has_sampl
     assert ("Samples: " in done.stdout) == (has_samples and has_regions)
 
 
+def test_a_pipe_is_read_once(tmp_path, run_dwell, program):
+    program("-q")
+    with open(tmp_path / "x.dwell", "rb") as recording:
+        done = run_dwell("report", "-", stdin=recording)
+    assert "burn" in done.stdout and "helping" not in done.stdout
+    assert done.stderr == "dwell: these are the samples; '--by region' has the regions\n"
+
+
 def used_names(lens, text):
     """The text of an export; of speedscope the names on stacks, its table has all of the file."""
     if lens != "speedscope":
