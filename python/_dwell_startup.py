@@ -38,14 +38,14 @@ def _start(options: list[str], log_file: str) -> None:
     _process.describe()
     for probe, start_probe in _PROBES.items():
         if probe in options:
-            start_probe(options, log_file)
-            log_file += ".samples"  # one that comes beside it: `dwell run` joins them
+            start_probe(options, log_file)  # several have the same file: docs/format.md, streams
 
 
 def _start_regions(options: list[str], log_file: str) -> None:
     from dwell import _core, _process
 
-    _core.start(log_file, "timeline" in options, "cpu" in options)
+    beside = "sample" in options
+    _core.start(log_file, "timeline" in options, "cpu" in options, beside)
     _process.stop_at_end(_core.stop, _core.flush_last)
 
 
@@ -101,8 +101,8 @@ def _start_lines(options: list[str], log_file: str) -> None:
 
 
 _PROBES = {
-    "regions": _start_regions,
     "calls": _start_calls,
     "lines": _start_lines,
     "sample": _start_sampling,
+    "regions": _start_regions,
 }

@@ -43,7 +43,8 @@ class RegionProfiler:
         if self._log_file is not None and log_file != self._log_file:
             from shutil import copyfile
 
-            copyfile(log_file, self._log_file)  # `dwell run` records elsewhere
+            _core.sampler_flush_last()  # `dwell run` records elsewhere, and samples beside
+            copyfile(log_file, self._log_file)
         if self._trace_file is not None:
             _write_trace(log_file, self._trace_file)
             if self._log_file is None and log_file == _trace_log(self._trace_file):

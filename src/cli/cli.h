@@ -7,6 +7,7 @@
 #include "lens/function_list.h"
 #include "lens/line_list.h"
 #include "lens/sample_list.h"
+#include "model/parts.h"
 #include "native/annotate.h"
 
 #define DW_EXIT_TROUBLE 1
@@ -124,12 +125,20 @@ struct dw_native_words {
 };
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_native_words_check(const struct dw_native_words *words);
-/* Samples are added up, native code becomes as the words say. 0 or an error. */
-int dw_cli_make_showable(struct dw_profile *profile, const struct dw_native_words *words);
-/* The same as dw_cli_read, for lenses: samples are added up, native code is as the words say.
- * Says which files have changed, so that their lines cannot be shown. */
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
+/* The other part is forgotten, samples are added up, native code becomes as the words say. 0 or
+ * an error. */
+int dw_cli_make_showable(struct dw_profile *profile, enum dw_part part,
+                         const struct dw_native_words *words);
+/* The same as dw_cli_read, for lenses: what there is of the part, made showable. Says which files
+ * have changed, so that their lines cannot be shown. */
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, enum dw_part part,
                                const struct dw_native_words *words, int *status);
+/* The part that the words are about. */
+enum dw_part dw_cli_part_of(const struct dw_report_words *words);
+/* A line that says which part this is; empty when there is one only. */
+const char *dw_cli_heading(const struct dw_profile *profile);
+/* Says so, when the profile lacks its entries and nobody asked for samples alone. */
+void dw_cli_say_left_out(const struct dw_profile *profile);
 /* 0, or the status after saying that the lens shows nothing of what the profile holds. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);

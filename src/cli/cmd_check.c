@@ -58,16 +58,19 @@ static void survey_chunks(struct dw_out *out, const struct dw_file *file, struct
     size_t start = file->size < DW_LOG_HEADER_SIZE ? file->size : DW_LOG_HEADER_SIZE;
     struct dw_chunk_walk walk = {.bytes = file->data, .size = file->size, .at = start};
     struct dw_chunk chunk;
-    uint64_t at = start, expected = 0;
+    uint64_t at = start, expected[DW_LOG_STREAMS_MAX] = {0};
     survey->header_damaged = is_header_damaged(file);
     if (survey->header_damaged)
         put_damage(out, 0, start);
     while (dw_chunk_next(&walk, &chunk)) {
         put_damage(out, at, walk.at - chunk.stored_size - DW_CHUNK_HEADER_SIZE);
         at = walk.at;
-        survey->missing += chunk.sequence > expected ? chunk.sequence - expected : 0;
-        expected = chunk.sequence + 1ull;
         survey->chunks++;
+        if (chunk.stream >= DW_LOG_STREAMS_MAX)
+            continue;
+        uint64_t *next = &expected[chunk.stream];
+        survey->missing += chunk.sequence > *next ? chunk.sequence - *next : 0;
+        *next = chunk.sequence + 1ull;
     }
     put_damage(out, at, file->size);
     survey->damaged_runs = walk.damaged_runs;

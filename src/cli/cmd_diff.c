@@ -319,10 +319,12 @@ static int load_and_show(char **files, struct request *request)
 {
     struct dw_profile *profiles[DW_SIDES] = {0};
     struct dw_native_words native = {.lines = request->by && !strcmp(request->by, "line")};
+    bool is_by_region = request->by && !strcmp(request->by, "region");
+    enum dw_part part = is_by_region ? DW_PART_ENTRIES : DW_PART_SAMPLES;
     int status = 0;
     for (enum dw_side side = 0; side < DW_SIDES && !status; side++) {
         request->options.files[side] = files[side];
-        profiles[side] = dw_cli_load(files + side, 1, 0, &native, &status);
+        profiles[side] = dw_cli_load(files + side, 1, 0, part, &native, &status);
         if (profiles[side] && dw_samples_are_counts(profiles[side]))
             status =
                 dw_cli_usage("%s: holds numbers of samples, and diff compares times", files[side]);

@@ -13,6 +13,8 @@ static const char help[] =
     "usage: dwell export FILE... [--to LENS] [-o OUT]\n"
     "\n"
     "Writes the recording in another format; several files are added up. '-' is standard input.\n"
+    "Of samples and regions chrome and perfetto have both; others have the samples, or with\n"
+    "--by region the regions.\n"
     "\n"
     "  --to LENS        which format; '--to help' lists them (default: as the name of OUT ends)\n"
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
@@ -66,6 +68,7 @@ static char *default_output(const char *file, const struct dw_lens *lens)
 /* What to export, and how. */
 struct request {
     const struct dw_lens *lens;
+    enum dw_part part;
     struct dw_native_words native;
     struct dw_report_options options;
 };
@@ -79,9 +82,13 @@ static int export_to(char **files, int count, const struct request *request, con
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
-    struct dw_profile *profile = dw_cli_load(files, count, flags, &request->native, &status);
+    enum dw_part part =
+        request->part == DW_PART_BOTH && !lens->shows_both ? DW_PART_SAMPLES : request->part;
+    struct dw_profile *profile = dw_cli_load(files, count, flags, part, &request->native, &status);
     if (!profile)
         return status;
+    if (request->part == DW_PART_BOTH)
+        dw_cli_say_left_out(profile);
     int written = dw_cli_check_contents(profile, lens, options, files[0]);
     if (!written)
         written = lens == &svg_graph ? dw_cli_draw(profile, files[0], path)
@@ -133,6 +140,7 @@ int dw_cmd_export(int argc, char **argv)
     if (!request.lens)
         return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
     request.native.lines = request.lens->shows_places || with_lines;
+    request.part = with_lines ? DW_PART_SAMPLES : dw_cli_part_of(&words);
     int status = dw_native_words_check(&request.native);
     if (!status)
         status = dw_report_options_init(&request.options, &words);

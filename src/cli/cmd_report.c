@@ -5,15 +5,18 @@
 #include "lens/timings.h"
 #include "log/reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up. Profiles that pprof, "
-    "gperftools,\n"
-    "'perf script' or tools for flame graphs read or wrote are read too. '-' is standard input.\n"
+    "Prints what the recordings hold; several files are added up. Of samples and regions the\n"
+    "samples come first; --by function, line or module shows these alone, --by region those.\n"
+    "Profiles that pprof, gperftools, 'perf script' or tools for flame graphs read or wrote are\n"
+    "read too. '-' is standard input.\n"
     "\n"
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
@@ -216,16 +219,59 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
     return report_rows_as_asked(profile, request, file);
 }
 
-static int report(char **files, int count, const struct request *request)
+/* Options of functions and lines, and those of native code, are for samples. */
+static enum dw_part part_of(const struct request *request)
+{
+    bool is_of_samples = dw_function_words_given(&request->functions) ||
+                         dw_line_words_given(&request->lines) || request->native.names ||
+                         request->native.internals;
+    return is_of_samples && !request->words.by ? DW_PART_SAMPLES : dw_cli_part_of(&request->words);
+}
+
+static bool is_for_people(const struct request *request)
+{
+    return !strcmp(request->format, "table") || !strcmp(request->format, "tree");
+}
+
+/* A pipe can be read only once. */
+static bool are_files(char **files, int count)
+{
+    struct stat status;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(files[i], "-") || stat(files[i], &status) || !S_ISREG(status.st_mode))
+            return false;
+    return true;
+}
+
+/* Of a recording with two parts people get both, each under its heading; data is of one. */
+static int report_part(char **files, int count, const struct request *request, enum dw_part part,
+                       bool *has_more)
 {
     int status = 0;
-    struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
-    if (profile) {
-        int written = report_as_asked(profile, request, files[0]);
-        status = written ? written : status;
+    bool is_open = part_of(request) == DW_PART_BOTH; /* nobody asked for this part */
+    struct dw_profile *profile = dw_cli_load(files, count, 0, part, &request->native, &status);
+    if (!profile)
+        return status;
+    bool shows_both = is_open && is_for_people(request) && are_files(files, count);
+    if (shows_both) {
+        fputs(dw_cli_heading(profile), stdout);
+        fflush(stdout);
+    } else if (is_open) {
+        dw_cli_say_left_out(profile);
     }
+    int written = report_as_asked(profile, request, files[0]);
+    *has_more = shows_both && !written && profile->lacks_entries;
     dw_profile_free(profile);
-    return status;
+    return written ? written : status;
+}
+
+static int report(char **files, int count, const struct request *request)
+{
+    enum dw_part part = part_of(request);
+    bool has_more = false;
+    int status = report_part(files, count, request, part == DW_PART_BOTH ? DW_PART_SAMPLES : part,
+                             &has_more);
+    return has_more ? report_part(files, count, request, DW_PART_ENTRIES, &has_more) : status;
 }
 
 /* Options of functions or lines ask for these. */

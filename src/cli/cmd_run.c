@@ -30,16 +30,17 @@
 static const char help[] =
     "usage: dwell run [options] [--] script.py | -m module | -c code  [arguments...]\n"
     "\n"
-    "Runs a Python program and records it: samples of all its threads, the regions that it marks\n"
-    "(dwell.region, dwell.func, dwell.iter_proxy), its calls or its lines. It runs as it would\n"
-    "without dwell; its exit status is kept.\n"
+    "Runs a Python program and records it: samples of all its threads and the regions that it\n"
+    "marks (dwell.region, dwell.func, dwell.iter_proxy), or its calls or its lines. It runs as it\n"
+    "would without dwell; its exit status is kept.\n"
     "\n"
-    "  --sample       take samples, of Python and of native code (the default); with --lines\n"
-    "                 both, and the table of lines tells Python, native and waiting time apart\n"
+    "  --sample       take samples, of Python and of native code, beside the regions (the\n"
+    "                 default); with --lines beside these, and the table of lines tells Python,\n"
+    "                 native and waiting time apart\n"
     "  --rate HZ      so many for each second that a thread runs (default: 1000)\n"
     "  --mode MODE    cpu, the time that threads run (the default), or wall, all their time\n"
     "  --no-native    only Python frames\n"
-    "  --regions      record marked regions\n"
+    "  --regions      record marked regions alone, without samples\n"
     "  --calls        record every call, exactly, of all threads (regions are then off)\n"
     "  --signatures   the same, each function apart by the types of its arguments\n"
     "  --lines        record the lines of the functions marked with @profile, which is then a\n"
@@ -131,19 +132,27 @@ static uint32_t read_children(const char *out, time_t since, struct dw_profile *
     return count;
 }
 
-static bool has_regions(const struct dw_profile *profile)
+/* The recordings of the program and of its children, and how many these are. */
+struct recordings {
+    const char *out_file;
+    time_t since;
+    uint32_t children;
+};
+
+static int load(struct recordings *recordings, struct dw_profile **profile)
 {
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++)
-            if (profile->threads[t].metrics[i].path != DW_PATH_ROOT)
-                return true;
-    return false;
+    *profile = NULL;
+    int error = dw_profile_new(profile);
+    if (error)
+        return error;
+    error = dw_log_read_file(recordings->out_file, 0, *profile);
+    if (!error)
+        recordings->children = read_children(recordings->out_file, recordings->since, *profile);
+    return error;
 }
 
-static void print_report(const struct run *run, const char *out_file,
-                         const struct dw_profile *profile, uint32_t children)
+static void print_table(const struct run *run, const struct dw_profile *profile, struct dw_out *out)
 {
-    struct dw_out out;
     struct dw_lens_options options = {.limit = REPORT_ROWS};
     struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = REPORT_ROWS};
     struct dw_function_options functions = {.restrictions = &first, .restriction_count = 1};
@@ -154,24 +163,45 @@ static void print_report(const struct run *run, const char *out_file,
     struct dw_lens_options of_samples = {.samples = &samples, .width = dw_cli_width(STDERR_FILENO)};
     lines.strip_zeros = true;
     lines.callees = run->callees;
-    dw_out_init_fd(&out, STDERR_FILENO);
+    dw_out_text(out, dw_cli_heading(profile));
     if ((dw_samples_are_in(profile) || dw_samples_are_all(profile)) && !run->lines)
-        dw_sample_table.write(profile, &of_samples, &out);
+        dw_sample_table.write(profile, &of_samples, out);
     else if (dw_lines_are_in(profile))
-        dw_lens_lines.write(profile, &of_lines, &out);
+        dw_lens_lines.write(profile, &of_lines, out);
     else if (run->lines)
-        dw_out_text(&out, "dwell: no lines were recorded; mark functions with @profile or name "
-                          "them with -f\n");
+        dw_out_text(out, "dwell: no lines were recorded; mark functions with @profile or name "
+                         "them with -f\n");
     else if (dw_functions_are_in(profile))
-        dw_function_table.write(profile, &of_functions, &out);
-    else if (has_regions(profile))
-        dw_lens_find("table")->write(profile, &options, &out);
+        dw_function_table.write(profile, &of_functions, out);
+    else if (dw_entries_are_in(profile))
+        dw_lens_find("table")->write(profile, &options, out);
     else
-        dw_out_text(&out, "dwell: no regions were entered; mark some with dwell.region()\n");
-    dw_out_printf(&out, "dwell: recorded in %s", out_file);
-    if (children)
-        dw_out_printf(&out, " and the files of %u forked child%s", children,
-                      children == 1 ? "" : "ren");
+        dw_out_text(out, "dwell: no regions were entered; mark some with dwell.region()\n");
+}
+
+/* Regions beside samples are read once more: adding up the samples took their place. */
+static void print_regions(const struct run *run, struct recordings *recordings, struct dw_out *out)
+{
+    struct dw_profile *profile;
+    if (!load(recordings, &profile)) {
+        dw_profile_keep(profile, DW_PART_ENTRIES);
+        print_table(run, profile, out);
+    }
+    dw_profile_free(profile);
+}
+
+static void print_report(const struct run *run, struct recordings *recordings,
+                         const struct dw_profile *profile)
+{
+    struct dw_out out;
+    dw_out_init_fd(&out, STDERR_FILENO);
+    print_table(run, profile, &out);
+    if (profile->lacks_entries)
+        print_regions(run, recordings, &out);
+    dw_out_printf(&out, "dwell: recorded in %s", recordings->out_file);
+    if (recordings->children)
+        dw_out_printf(&out, " and the files of %u forked child%s", recordings->children,
+                      recordings->children == 1 ? "" : "ren");
     dw_out_text(&out, "; see 'dwell report' and 'dwell export'\n");
     dw_out_close(&out);
 }
@@ -207,24 +237,24 @@ static bool has_sampled_program(const struct dw_profile *profile)
 static bool is_in_vain(const struct dw_profile *profile, bool failed)
 {
     return failed && !dw_lines_are_in(profile) && !dw_functions_are_in(profile) &&
-           !has_regions(profile) && !has_sampled_program(profile);
+           !dw_entries_are_in(profile) && !has_sampled_program(profile);
 }
 
 static void report(const struct run *run, const char *out_file, time_t since, bool failed)
 {
+    struct recordings recordings = {.out_file = out_file, .since = since};
     struct dw_profile *profile;
-    if (run->quiet || dw_profile_new(&profile))
+    if (run->quiet)
         return;
-    int error = dw_log_read_file(out_file, 0, profile);
-    uint32_t children = error ? 0 : read_children(out_file, since, profile);
+    int error = load(&recordings, &profile);
     bool in_vain = !error && is_in_vain(profile, failed);
     if (!error)
-        error = dw_cli_make_showable(profile, &(struct dw_native_words){0});
+        error = dw_cli_make_showable(profile, DW_PART_SAMPLES, &(struct dw_native_words){0});
     if (error)
         dw_cli_error(out_file, error);
     else if (!in_vain)
-        print_report(run, out_file, profile, children);
-    else if (!run->out && !children)
+        print_report(run, &recordings, profile);
+    else if (!run->out && !recordings.children)
         unlink(out_file);
     dw_profile_free(profile);
 }
@@ -254,21 +284,8 @@ static const char *probes_of(const struct run *run)
 {
     return run->lines     ? run->sample ? "lines,sample" : "lines"
            : run->calls   ? "calls"
-           : run->regions ? "regions"
-                          : "sample";
-}
-
-/* The second probe of a run has a file of its own, which goes when both are one. */
-static void join_samples(const char *out_file)
-{
-    char samples[PATH_MAX + 16];
-    char *files[] = {(char *)(uintptr_t)out_file, samples};
-    int status = 0;
-    snprintf(samples, sizeof samples, "%s.samples", out_file);
-    struct dw_profile *profile = dw_cli_read(files, 2, DW_READ_EVENTS, &status);
-    if (profile && !status && !dw_cli_save(profile, out_file))
-        unlink(samples);
-    dw_profile_free(profile);
+           : run->regions ? run->sample ? "sample,regions" : "regions"
+                          : "sample,regions";
 }
 
 static void set_functions(const struct run *run)
@@ -309,8 +326,6 @@ static int start(const struct run *run)
             fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
         is_writable = false;
     }
-    if (is_writable && run->lines && run->sample)
-        join_samples(out_file);
     if (is_writable)
         report(run, out_file, since, status != 0);
     return dw_child_exit(status);
@@ -434,9 +449,8 @@ static int parse(struct run *run, int argc, char **argv)
         return dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
     if (run->lines && run->calls)
         return dw_cli_usage("--lines and --calls cannot be recorded in one run yet; run it twice");
-    if (run->sample && (run->calls || run->regions))
-        return dw_cli_usage("samples cannot be recorded together with --%s yet; run it twice",
-                            probes_of(run));
+    if (run->sample && run->calls)
+        return dw_cli_usage("samples cannot be recorded together with --calls yet; run it twice");
     return 0;
 }
 

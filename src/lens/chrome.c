@@ -78,6 +78,12 @@ static void put_names(struct chrome *chrome)
         dw_buffer_clear(&label.buffer);
         dw_roster_put_thread(&label, profile, thread);
         put_metadata(chrome, process, chrome->numbers.tids[thread], "thread_name", &label);
+        if (dw_thread_needs_two_tracks(&profile->threads[thread])) {
+            dw_out_text(&label, DW_SAMPLE_TRACK);
+            dw_out_text(chrome->out, ",\n");
+            put_metadata(chrome, process, chrome->numbers.sample_tids[thread], "thread_name",
+                         &label);
+        }
     }
     dw_out_close(&label);
 }
@@ -137,17 +143,21 @@ static void put_sampled(void *context, bool opens, dw_frame_id frame, uint64_t t
     dw_out_char(chrome->out, '}');
 }
 
-/* Regions and samples of one thread would not nest: a recording has one or the other. */
-static int put_thread(struct chrome *chrome, uint32_t thread)
+static void set_place(struct chrome *chrome, uint32_t thread, uint64_t tid)
 {
     dw_buffer_clear(&chrome->place.buffer);
     dw_out_text(&chrome->place, ",\"pid\":");
     dw_out_u64(&chrome->place, chrome->numbers.pids[chrome->profile->threads[thread].process]);
     dw_out_text(&chrome->place, ",\"tid\":");
-    dw_out_u64(&chrome->place, chrome->numbers.tids[thread]);
+    dw_out_u64(&chrome->place, tid);
     dw_out_text(&chrome->place, ",\"ts\":");
-    if (!dw_event_walk_has(&chrome->walk, thread))
-        dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
+}
+
+static int put_thread(struct chrome *chrome, uint32_t thread)
+{
+    set_place(chrome, thread, chrome->numbers.sample_tids[thread]);
+    dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
+    set_place(chrome, thread, chrome->numbers.tids[thread]);
     return dw_event_walk_thread(&chrome->walk, thread, put_step, chrome);
 }
 
@@ -197,5 +207,6 @@ const struct dw_lens dw_lens_chrome = {
     .summary = "the timeline for Perfetto and chrome://tracing (Trace Event JSON)",
     .extension = ".trace.json",
     .needs_events = true,
+    .shows_both = true,
     .write = write_chrome,
 };

@@ -299,6 +299,14 @@ static int put_all_views(struct page *page)
     return error;
 }
 
+static void put_sampling(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    dw_notes_put_sampling(out, profile, prefix);
+    if (profile->lacks_entries)
+        dw_out_printf(out, "%sregions or calls are in a page of their own: export --by region\n",
+                      prefix);
+}
+
 static int put_data(struct page *page)
 {
     dw_out_text(page->out, "{\"dwell\":\"" DW_VERSION "\"");
@@ -307,7 +315,7 @@ static int put_data(struct page *page)
     if (error)
         return error;
     put_lines(page, "warnings", dw_notes_put_losses);
-    put_lines(page, "sampling", dw_notes_put_sampling);
+    put_lines(page, "sampling", put_sampling);
     put_metrics(page);
     put_frames(page);
     error = put_all_views(page);

@@ -48,6 +48,7 @@ struct perfetto {
     struct dw_out text;
     bool started;
     uint32_t thread;
+    uint64_t slices; /* the track of its slices */
 };
 
 static void put_packet(struct perfetto *perfetto)
@@ -110,6 +111,15 @@ static uint64_t counter_track(const struct perfetto *perfetto, dw_frame_id frame
     return first + (uint64_t)perfetto->thread * profile->frames.count + frame;
 }
 
+static uint64_t sample_track(const struct perfetto *perfetto, uint32_t thread)
+{
+    const struct dw_profile *profile = perfetto->profile;
+    uint64_t counters = (uint64_t)profile->thread_count * profile->frames.count;
+    return dw_thread_needs_two_tracks(&profile->threads[thread])
+               ? thread_track(perfetto, profile->thread_count) + counters + thread
+               : thread_track(perfetto, thread);
+}
+
 static void put_process(struct perfetto *perfetto, uint32_t process)
 {
     dw_protobuf_put_number(&perfetto->message, TRACK_ID, process_track(process));
@@ -133,6 +143,17 @@ static void put_thread_track(struct perfetto *perfetto, uint32_t thread)
     dw_roster_put_thread(&perfetto->text, perfetto->profile, thread);
     put_text(perfetto, &perfetto->part, THREAD_NAME);
     put_part(perfetto, TRACK_THREAD);
+    put_message(perfetto, PACKET_TRACK);
+    put_packet(perfetto);
+}
+
+static void put_sample_track(struct perfetto *perfetto, uint32_t thread)
+{
+    dw_protobuf_put_number(&perfetto->message, TRACK_ID, sample_track(perfetto, thread));
+    dw_protobuf_put_number(&perfetto->message, TRACK_PARENT, thread_track(perfetto, thread));
+    dw_roster_put_thread(&perfetto->text, perfetto->profile, thread);
+    dw_out_text(&perfetto->text, DW_SAMPLE_TRACK);
+    put_text(perfetto, &perfetto->message, TRACK_NAME);
     put_message(perfetto, PACKET_TRACK);
     put_packet(perfetto);
 }
@@ -186,8 +207,7 @@ static void put_event(struct perfetto *perfetto, uint32_t type, dw_frame_id fram
     if (type == TYPE_BEGIN || type == TYPE_INSTANT)
         dw_protobuf_put_number(message, EVENT_NAME_ID, frame + UINT64_C(1));
     dw_protobuf_put_number(message, EVENT_TRACK,
-                           is_counter ? counter_track(perfetto, frame)
-                                      : thread_track(perfetto, perfetto->thread));
+                           is_counter ? counter_track(perfetto, frame) : perfetto->slices);
     if (is_counter)
         dw_protobuf_put_number(message, EVENT_VALUE, (uint64_t)value);
     put_message(perfetto, PACKET_EVENT);
@@ -210,21 +230,35 @@ static void put_slice(void *context, bool opens, dw_frame_id frame, uint64_t tim
     put_event(context, opens ? TYPE_BEGIN : TYPE_END, frame, time_ns, 0);
 }
 
-static int put_threads(struct perfetto *perfetto)
+static void put_tracks(struct perfetto *perfetto)
 {
     const struct dw_profile *profile = perfetto->profile;
-    int error = 0;
     for (uint32_t i = 0; i < profile->process_count; i++)
         put_process(perfetto, i);
-    for (uint32_t i = 0; i < profile->thread_count; i++)
+    for (uint32_t i = 0; i < profile->thread_count; i++) {
         put_thread_track(perfetto, perfetto->order[i]);
-    for (uint32_t i = 0; i < profile->thread_count && !error && !perfetto->out->error; i++) {
-        perfetto->thread = perfetto->order[i];
-        memset(perfetto->counted, 0, profile->frames.count * sizeof *perfetto->counted);
-        if (!dw_event_walk_has(&perfetto->walk, perfetto->thread))
-            dw_slice_walk_thread(&perfetto->samples, perfetto->thread, put_slice, perfetto);
-        error = dw_event_walk_thread(&perfetto->walk, perfetto->thread, put_step, perfetto);
+        if (dw_thread_needs_two_tracks(&profile->threads[perfetto->order[i]]))
+            put_sample_track(perfetto, perfetto->order[i]);
     }
+}
+
+static int put_thread(struct perfetto *perfetto, uint32_t thread)
+{
+    perfetto->thread = thread;
+    memset(perfetto->counted, 0, perfetto->profile->frames.count * sizeof *perfetto->counted);
+    perfetto->slices = sample_track(perfetto, thread);
+    dw_slice_walk_thread(&perfetto->samples, thread, put_slice, perfetto);
+    perfetto->slices = thread_track(perfetto, thread);
+    return dw_event_walk_thread(&perfetto->walk, thread, put_step, perfetto);
+}
+
+static int put_threads(struct perfetto *perfetto)
+{
+    int error = 0;
+    put_tracks(perfetto);
+    for (uint32_t i = 0; i < perfetto->profile->thread_count; i++)
+        if (!error && !perfetto->out->error)
+            error = put_thread(perfetto, perfetto->order[i]);
     return error;
 }
 
@@ -279,6 +313,7 @@ const struct dw_lens dw_lens_perfetto = {
     .summary = "the timeline for ui.perfetto.dev, as protobuf: for large ones",
     .extension = ".pftrace",
     .needs_events = true,
+    .shows_both = true,
     .binary = true,
     .write = write_perfetto,
 };

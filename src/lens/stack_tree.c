@@ -9,14 +9,6 @@
 
 #define INLINED_MAX 64 /* places that one stands for; more is no program's */
 
-bool dw_samples_are_in(const struct dw_profile *profile)
-{
-    for (uint32_t i = 0; i < profile->thread_count; i++)
-        if (profile->threads[i].samples.count)
-            return true;
-    return false;
-}
-
 bool dw_samples_are_all(const struct dw_profile *profile)
 {
     for (uint32_t i = 0; i < profile->process_count; i++)

@@ -5,7 +5,7 @@
 #define DW_LENS_STACK_TREE_H
 
 #include "lens/speller.h"
-#include "model/profile.h"
+#include "model/parts.h"
 
 struct dw_stack_sums {
     uint64_t count; /* samples */
@@ -39,8 +39,6 @@ struct dw_string dw_place_module(const struct dw_profile *profile, const struct 
 /* The file of the source; empty when that is not known. */
 struct dw_string dw_place_source(const struct dw_profile *profile, const struct dw_place *place);
 
-/* Whether samples were taken. */
-bool dw_samples_are_in(const struct dw_profile *profile);
 /* Whether nothing else was asked for; there may be none of them. */
 bool dw_samples_are_all(const struct dw_profile *profile);
 /* Whether they stand for no known time: their weights are their numbers. */

@@ -25,16 +25,20 @@ static int compare_claims(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Numbers above those of Linux are for the second and later claims, skipping any in use. */
+/* A number above those of Linux, and above any in use. */
+static uint64_t raise(uint64_t next, uint64_t number)
+{
+    next = number >= next && number < UINT32_MAX ? number + 1 : next;
+    return next < FREE_NUMBERS ? FREE_NUMBERS : next;
+}
+
+/* The second and later claims get numbers that nobody has. */
 static void settle(struct claim *claims, uint32_t count, uint64_t *numbers)
 {
     qsort(claims, count, sizeof *claims, compare_claims);
     uint64_t next = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (claims[i].number >= next && claims[i].number < UINT32_MAX)
-            next = claims[i].number + 1;
-    if (next < FREE_NUMBERS)
-        next = FREE_NUMBERS;
+        next = raise(next, claims[i].number);
     for (uint32_t i = 0; i < count; i++) {
         const struct claim *claim = &claims[i];
         bool taken = i && claim->group == claim[-1].group && claim->number == claim[-1].number;
@@ -80,16 +84,38 @@ static int settle_tids(const struct dw_profile *profile, struct dw_track_numbers
     return error;
 }
 
+bool dw_thread_needs_two_tracks(const struct dw_thread *thread)
+{
+    return thread->block_count && thread->timed_count;
+}
+
+static int settle_sample_tids(const struct dw_profile *profile, struct dw_track_numbers *numbers)
+{
+    uint64_t next = 0;
+    numbers->sample_tids = malloc((profile->thread_count + 1u) * sizeof *numbers->sample_tids);
+    if (!numbers->sample_tids)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        next = raise(next, numbers->tids[i]);
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        numbers->sample_tids[i] =
+            dw_thread_needs_two_tracks(&profile->threads[i]) ? next++ : numbers->tids[i];
+    return 0;
+}
+
 int dw_track_numbers_make(const struct dw_profile *profile, struct dw_track_numbers *numbers)
 {
     *numbers = (struct dw_track_numbers){0};
     int error = settle_pids(profile, numbers);
-    return error ? error : settle_tids(profile, numbers);
+    if (!error)
+        error = settle_tids(profile, numbers);
+    return error ? error : settle_sample_tids(profile, numbers);
 }
 
 void dw_track_numbers_release(struct dw_track_numbers *numbers)
 {
     free(numbers->pids);
     free(numbers->tids);
+    free(numbers->sample_tids);
     *numbers = (struct dw_track_numbers){0};
 }

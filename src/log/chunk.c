@@ -48,7 +48,7 @@ static uint32_t checksum(const uint8_t *header, const uint8_t *stored, uint32_t 
 void dw_chunk_put(uint8_t header[DW_CHUNK_HEADER_SIZE], const struct dw_chunk *chunk)
 {
     put_u32(header, DW_CHUNK_MARKER);
-    put_u32(header + 4, chunk->type);
+    put_u32(header + 4, chunk->type | (uint32_t)chunk->stream << 16);
     put_u32(header + 8, chunk->sequence);
     put_u32(header + 12, chunk->stored_size);
     put_u32(header + 16, chunk->raw_size);
@@ -60,7 +60,8 @@ bool dw_chunk_get(const uint8_t *bytes, size_t size, struct dw_chunk *chunk)
     if (size < DW_CHUNK_HEADER_SIZE || get_u32(bytes) != DW_CHUNK_MARKER)
         return false;
     *chunk = (struct dw_chunk){
-        .type = get_u32(bytes + 4),
+        .type = (uint16_t)get_u32(bytes + 4),
+        .stream = (uint16_t)(get_u32(bytes + 4) >> 16),
         .sequence = get_u32(bytes + 8),
         .stored_size = get_u32(bytes + 12),
         .raw_size = get_u32(bytes + 16),

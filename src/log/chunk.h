@@ -18,6 +18,7 @@
 #define DW_CHUNK_MARKER 0x4b435744u /* "DWCK" */
 #define DW_CHUNK_HEADER_SIZE 24
 #define DW_CHUNK_RAW_MAX (4u << 20) /* a larger payload is refused unread */
+#define DW_LOG_STREAMS_MAX 64       /* chunks of streams beyond are skipped */
 
 enum dw_chunk_type {
     DW_CHUNK_PROCESS = 1,
@@ -41,7 +42,8 @@ enum dw_chunk_type {
 };
 
 struct dw_chunk {
-    uint32_t type;
+    uint16_t type;
+    uint16_t stream; /* ids and sequences are those of one writer of the file */
     uint32_t sequence;
     uint32_t raw_size;
     uint32_t stored_size;

@@ -69,14 +69,17 @@ int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
     return 0;
 }
 
-/* A process whose description was lost has a uuid of zeros and is nobody's double. */
-static bool is_known(const struct dw_profile *profile, const uint8_t uuid[16])
+/* A process whose description was lost has a uuid of zeros and is nobody's double. One that
+ * another stream of this log describes too is no double either. */
+static bool is_known(const struct dw_reading *reading, const uint8_t uuid[16])
 {
     static const uint8_t unknown[16];
+    const struct dw_profile *profile = reading->profile;
     if (!memcmp(uuid, unknown, 16))
         return false;
     for (uint32_t i = 0; i < profile->process_count; i++)
-        if (!memcmp(profile->processes[i].uuid, uuid, 16))
+        if ((i < reading->log_process || i >= reading->first_process) &&
+            !memcmp(profile->processes[i].uuid, uuid, 16))
             return true;
     return false;
 }
@@ -104,7 +107,7 @@ int dw_read_process(struct dw_reading *reading, struct dw_cursor *cursor)
     process.first_clock = process.last_clock = get_clock(cursor);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    if (is_known(reading->profile, process.uuid))
+    if (is_known(reading, process.uuid))
         return DW_ERR_DUPLICATE;
     int error = dw_reading_properties(reading, cursor, &process.properties, &process.property_count,
                                       &process.property_capacity);

@@ -132,9 +132,6 @@ static int start_reading(struct dw_reading *reading)
     struct dw_profile *profile = reading->profile;
     reading->first_process = profile->process_count;
     reading->first_thread = profile->thread_count;
-    reading->raw = malloc(DW_CHUNK_RAW_MAX);
-    if (!reading->raw)
-        return DW_ERR_MEMORY;
     int error = DW_GROW(profile->path_maps, profile->path_map_count, profile->path_map_capacity);
     if (error)
         return error;
@@ -152,16 +149,6 @@ static int add_lines(struct dw_reading *reading)
     return error;
 }
 
-static void finish_reading(struct dw_reading *reading, const struct dw_chunk_walk *walk)
-{
-    struct dw_profile *profile = reading->profile;
-    profile->losses.damaged_chunks += walk->damaged_runs;
-    profile->losses.damaged_bytes += walk->damaged_bytes;
-    for (uint32_t i = reading->first_process; i < profile->process_count; i++)
-        profile->losses.cut_files += !profile->processes[i].ended;
-    dw_reading_settle(reading);
-}
-
 static void release_reading(struct dw_reading *reading)
 {
     dw_line_table_release(&reading->lines);
@@ -172,21 +159,80 @@ static void release_reading(struct dw_reading *reading)
     free(reading->modules.ids);
     free(reading->places.ids);
     free(reading->stacks.ids);
-    free(reading->raw);
+}
+
+/* The intact chunks of a log, and what lies between them. */
+struct chunk_list {
+    struct dw_chunk *chunks;
+    uint32_t count, capacity;
+    uint16_t last_stream;
+    struct dw_chunk_walk walk;
+};
+
+static int list_chunks(struct chunk_list *list)
+{
+    struct dw_chunk chunk;
+    while (dw_chunk_next(&list->walk, &chunk)) {
+        if (chunk.stream >= DW_LOG_STREAMS_MAX)
+            continue;
+        if (DW_GROW(list->chunks, list->count, list->capacity))
+            return DW_ERR_MEMORY;
+        list->chunks[list->count++] = chunk;
+        list->last_stream = chunk.stream > list->last_stream ? chunk.stream : list->last_stream;
+    }
+    return 0;
 }
 
 /* Damage inside a chunk whose checksum is right is still only that chunk's. */
-static int read_chunks(struct dw_reading *reading, struct dw_chunk_walk *walk)
+static int read_chunks(struct dw_reading *reading, const struct chunk_list *list, uint16_t stream)
 {
-    struct dw_chunk chunk;
-    while (dw_chunk_next(walk, &chunk)) {
-        int error = read_one(reading, &chunk);
+    struct dw_losses *losses = &reading->profile->losses;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct dw_chunk *chunk = &list->chunks[i];
+        int error = chunk->stream == stream ? read_one(reading, chunk) : 0;
         if (error == DW_ERR_DAMAGED)
-            walk->damaged_runs++, walk->damaged_bytes += chunk.stored_size;
+            losses->damaged_chunks++, losses->damaged_bytes += chunk->stored_size;
         else if (error)
             return error;
     }
-    return reading->profile->process_count > reading->first_process ? 0 : DW_ERR_DAMAGED;
+    return 0;
+}
+
+/* A stream has ids of its own, so it is read as a log would be, and joined to those before. */
+static int read_stream(struct dw_reading *reading, const struct chunk_list *list, uint16_t stream)
+{
+    int error = start_reading(reading);
+    if (!error)
+        error = read_chunks(reading, list, stream);
+    dw_reading_settle(reading);
+    if (!error)
+        error = add_lines(reading);
+    if (!error && stream)
+        error = dw_reading_join(reading);
+    release_reading(reading);
+    return error;
+}
+
+static int read_streams(const struct chunk_list *list, unsigned flags, struct dw_profile *profile)
+{
+    uint64_t decoded_bytes = 0;
+    uint32_t process = profile->process_count, thread = profile->thread_count;
+    uint8_t *raw = malloc(DW_CHUNK_RAW_MAX);
+    int error = raw ? 0 : DW_ERR_MEMORY;
+    for (uint16_t stream = 0; stream <= list->last_stream && !error; stream++) {
+        struct dw_reading reading = {.profile = profile,
+                                     .flags = flags,
+                                     .raw = raw,
+                                     .log_process = process,
+                                     .log_thread = thread,
+                                     .decoded_bytes = decoded_bytes};
+        error = read_stream(&reading, list, stream);
+        decoded_bytes = reading.decoded_bytes;
+    }
+    free(raw);
+    for (uint32_t i = process; i < profile->process_count; i++)
+        profile->losses.cut_files += !profile->processes[i].ended;
+    return error || profile->process_count > process ? error : DW_ERR_DAMAGED;
 }
 
 int dw_log_read(const uint8_t *bytes, size_t size, unsigned flags, struct dw_profile *profile)
@@ -196,16 +242,14 @@ int dw_log_read(const uint8_t *bytes, size_t size, unsigned flags, struct dw_pro
     int error = dw_log_header_check(bytes, size);
     if (error)
         return error;
-    struct dw_reading reading = {.profile = profile, .flags = flags};
     size_t start = size < DW_LOG_HEADER_SIZE ? size : DW_LOG_HEADER_SIZE;
-    struct dw_chunk_walk walk = {.bytes = bytes, .size = size, .at = start};
-    error = start_reading(&reading);
+    struct chunk_list list = {.walk = {.bytes = bytes, .size = size, .at = start}};
+    error = list_chunks(&list);
+    profile->losses.damaged_chunks += list.walk.damaged_runs;
+    profile->losses.damaged_bytes += list.walk.damaged_bytes;
     if (!error)
-        error = read_chunks(&reading, &walk);
-    finish_reading(&reading, &walk);
-    if (!error)
-        error = add_lines(&reading);
-    release_reading(&reading);
+        error = read_streams(&list, flags, profile);
+    free(list.chunks);
     return error;
 }
 

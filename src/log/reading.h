@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the parts of the reader share: the log being read, and how its ids become the profile's. */
+ * What the parts of the reader share: one stream of the log being read, and how its ids
+ * become the profile's. */
 #ifndef DW_LOG_READING_H
 #define DW_LOG_READING_H
 
@@ -21,7 +22,8 @@ struct dw_reading {
     dw_path_id lost_path;
     dw_place_id lost_place;
     dw_path_id lost_stack;
-    uint32_t first_process, first_thread;
+    uint32_t first_process, first_thread; /* of the stream, and of the log */
+    uint32_t log_process, log_thread;
     struct dw_line_table lines; /* as the log has them last */
     uint32_t sample_count;      /* rows in all threads */
     uint64_t decoded_bytes;
@@ -65,5 +67,9 @@ dw_read_chunk dw_read_modules, dw_read_places, dw_read_stacks, dw_read_samples, 
 
 /* read_settle.c: at the end the clock's rate is known, and ticks become nanoseconds. */
 void dw_reading_settle(struct dw_reading *reading);
+
+/* read_streams.c: the processes and threads that an earlier stream of the log has too become
+ * one. 0 or an error. */
+int dw_reading_join(struct dw_reading *reading);
 
 #endif

@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/varint.h"
+#include "log/shared_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include <zstd.h>
 
 #define COMPRESSION_LEVEL 1
+#define EXTENSION ".dwell"
 #define CHUNK_TARGET (1u << 20) /* definitions are cut into chunks of about this size */
 
 static void fail(struct dw_log_writer *writer, int error)
@@ -52,7 +55,7 @@ static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t si
     writer->bytes += size;
 }
 
-int dw_log_writer_init(struct dw_log_writer *writer, int fd)
+static int open_writer(struct dw_log_writer *writer, int fd)
 {
     struct stat file = {0};
     *writer = (struct dw_log_writer){.fd = fd, .compressor = ZSTD_createCCtx()};
@@ -60,12 +63,21 @@ int dw_log_writer_init(struct dw_log_writer *writer, int fd)
         return DW_ERR_IO;
     writer->device = file.st_dev;
     writer->inode = file.st_ino;
-    if (!writer->compressor)
-        return DW_ERR_MEMORY;
+    return writer->compressor ? 0 : DW_ERR_MEMORY;
+}
+
+static int begin_file(struct dw_log_writer *writer)
+{
     uint8_t header[DW_LOG_HEADER_SIZE];
     dw_log_header_put(header);
     append(writer, header, sizeof header);
     return writer->error;
+}
+
+int dw_log_writer_init(struct dw_log_writer *writer, int fd)
+{
+    int error = open_writer(writer, fd);
+    return error ? error : begin_file(writer);
 }
 
 void dw_log_writer_release(struct dw_log_writer *writer)
@@ -79,14 +91,48 @@ void dw_log_writer_release(struct dw_log_writer *writer)
 
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path)
 {
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
     *writer = (struct dw_log_writer){.fd = -1};
-    return path && fd < 0 ? DW_ERR_IO : dw_log_writer_init(writer, fd);
+    if (path && fd < 0)
+        return DW_ERR_IO;
+    int error = open_writer(writer, fd);
+    if (!error && fd >= 0)
+        error = dw_shared_file_join(writer->device, writer->inode, &writer->stream);
+    if (error && fd >= 0)
+        close(fd);
+    if (error)
+        writer->fd = -1;
+    if (error || writer->stream)
+        return error;
+    (void)!ftruncate(fd, 0); /* devices and pipes have nothing to cut */
+    return begin_file(writer);
+}
+
+size_t dw_log_stem_size(const char *path)
+{
+    size_t size = strlen(path), extension = strlen(EXTENSION);
+    bool has_extension = size > extension && !strcmp(path + size - extension, EXTENSION);
+    return has_extension ? size - extension : size;
+}
+
+int dw_log_name_child(char *path, size_t size, size_t stem_size)
+{
+    int written = snprintf(path + stem_size, size - stem_size, ".%d" EXTENSION, (int)getpid());
+    errno = ENAMETOOLONG;
+    return written < (int)(size - stem_size) ? 0 : DW_ERR_IO;
+}
+
+void dw_log_writer_agree(const struct dw_log_writer *writer, uint8_t uuid[16])
+{
+    if (writer->fd >= 0)
+        dw_shared_file_agree(writer->device, writer->inode, uuid);
 }
 
 int dw_log_writer_close(struct dw_log_writer *writer)
 {
     bool is_open = writer->fd >= 0 && has_our_file(writer);
+    if (writer->fd >= 0)
+        dw_shared_file_leave(writer->device, writer->inode);
     int error = is_open && close(writer->fd) ? DW_ERR_IO : 0;
     writer->fd = -1;
     return error;
@@ -119,7 +165,8 @@ static void write_prefixed_chunk(struct dw_log_writer *writer, enum dw_chunk_typ
     if (ZSTD_isError(packed))
         return fail(writer, DW_ERR_MEMORY);
     struct dw_chunk chunk = {
-        .type = type,
+        .type = (uint16_t)type,
+        .stream = writer->stream,
         .sequence = writer->sequence++,
         .raw_size = (uint32_t)raw_size,
         .stored_size = (uint32_t)(prefix_size + packed),

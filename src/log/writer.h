@@ -10,6 +10,7 @@
 struct dw_log_writer {
     int fd;                 /* -1: into `memory` */
     uint64_t device, inode; /* of the file that the fd was opened for */
+    uint16_t stream;        /* which of the file's writers it is */
     struct dw_buffer memory;
     uint32_t sequence;
     int error; /* sticky */
@@ -26,8 +27,15 @@ struct dw_log_writer {
 
 /* The fd is borrowed; -1 writes to memory. */
 int dw_log_writer_init(struct dw_log_writer *writer, int fd);
-/* The same with a new file of that name; NULL: in memory. */
+/* The same with a new file of that name; NULL: in memory. A file that another writer of this
+ * process has open gets one more stream. */
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path);
+/* Logs of forked children: "name.dwell" becomes "name.PID.dwell". How much of a path stays, and
+ * the path of this process made of it; 0 or an error. */
+size_t dw_log_stem_size(const char *path);
+int dw_log_name_child(char *path, size_t size, size_t stem_size);
+/* The streams of a file are of one recording: makes the uuid that of the first one that asked. */
+void dw_log_writer_agree(const struct dw_log_writer *writer, uint8_t uuid[16]);
 void dw_log_writer_release(struct dw_log_writer *writer);
 /* Closes the fd, unless that is no longer the log's: programs close files that they do not know. */
 int dw_log_writer_close(struct dw_log_writer *writer);

@@ -30,7 +30,7 @@ int dw_profile_new(struct dw_profile **result)
     return error;
 }
 
-static void release_thread(struct dw_thread *thread)
+void dw_thread_release(struct dw_thread *thread)
 {
     for (uint32_t i = 0; i < thread->metric_count; i++)
         dw_metric_release(&thread->metrics[i].metric);
@@ -51,7 +51,7 @@ void dw_profile_free(struct dw_profile *profile)
     if (!profile)
         return;
     for (uint32_t i = 0; i < profile->thread_count; i++)
-        release_thread(&profile->threads[i]);
+        dw_thread_release(&profile->threads[i]);
     for (uint32_t i = 0; i < profile->process_count; i++)
         free(profile->processes[i].properties);
     for (uint32_t i = 0; i < profile->path_map_count; i++)

@@ -77,6 +77,7 @@ struct dw_timing {
     uint32_t run_count, run_capacity;
 };
 
+void dw_thread_release(struct dw_thread *thread);
 void dw_timing_release(struct dw_timing *timing);
 
 /* What could not be read. A lens that prints a report prints this too. */
@@ -109,6 +110,7 @@ struct dw_profile {
     struct dw_path_map *path_maps; /* one for each log read */
     uint32_t path_map_count, path_map_capacity;
     struct dw_losses losses;
+    bool lacks_samples, lacks_entries; /* there were some: dw_profile_keep (parts.h) */
 };
 
 int dw_profile_new(struct dw_profile **profile);

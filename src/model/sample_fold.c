@@ -4,6 +4,7 @@
 #include "model/sample_fold.h"
 
 #include "base/grow.h"
+#include "model/parts.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct fold {
     uint32_t *whole_of;   /* DW_MAP_NONE: not looked up yet */
     uint32_t *seen;       /* by row of lines: the last sample that counted there, from 1 on */
     uint32_t sample;      /* counts samples of all threads */
+    bool is_for_lines;    /* alone: the paths have other times */
     struct dw_sample *at; /* by path: what the thread spent there; its state marks the path */
     uint32_t *touched;    /* paths with a mark */
     uint32_t touched_count;
@@ -207,9 +209,11 @@ static int fold_thread(struct fold *fold, uint32_t thread)
     for (uint32_t i = 0; i < samples->count; i++) {
         const struct dw_sample *sample = &samples->samples[i];
         dw_path_id path = fold->path_of[sample->stack];
-        touch(fold, path);
-        fold->at[path].count += sample->count;
-        fold->at[path].weight_ns += sample->weight_ns;
+        if (!fold->is_for_lines) {
+            touch(fold, path);
+            fold->at[path].count += sample->count;
+            fold->at[path].weight_ns += sample->weight_ns;
+        }
         add_to_lines(fold, sample);
     }
     return add_to_paths(fold, thread);
@@ -237,11 +241,10 @@ static int make_room(struct fold *fold)
 
 int dw_samples_fold(struct dw_profile *profile)
 {
-    struct fold fold = {.profile = profile};
-    bool has_samples = false;
-    for (uint32_t i = 0; i < profile->thread_count; i++)
-        has_samples |= profile->threads[i].samples.count > 0;
-    int error = has_samples ? make_room(&fold) : 0;
+    struct fold fold = {.profile = profile, .is_for_lines = dw_entries_are_in(profile)};
+    if (!dw_samples_are_in(profile))
+        return 0;
+    int error = make_room(&fold);
     for (uint32_t i = 0; i < profile->thread_count && !error; i++)
         if (profile->threads[i].samples.count)
             error = fold_thread(&fold, i);

@@ -16,11 +16,12 @@
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"log_file", "timeline", "cpu", NULL};
+    static char *names[] = {"log_file", "timeline", "cpu", "beside", NULL};
     PyObject *file = Py_None, *path = NULL;
-    int timeline = 0, cpu = 0;
+    int timeline = 0, cpu = 0, beside = 0;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|Opp", names, &file, &timeline, &cpu))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|Oppp", names, &file, &timeline, &cpu,
+                                     &beside))
         return NULL;
     if (file != Py_None && !PyUnicode_FSConverter(file, &path))
         return NULL;
@@ -28,6 +29,7 @@ static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *key
         .log_file = path ? PyBytes_AS_STRING(path) : NULL,
         .timeline = timeline,
         .cpu = cpu,
+        .beside = beside,
     };
     int error = dw_recorder_start(&options);
     PyObject *result = error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);

@@ -27,6 +27,8 @@ int dw_probe_log_open(struct dw_probe_log *log, const char *path)
         error = init_tables(log);
     if (!error)
         error = dw_recorder_introduce(&log->process, &log->strings);
+    if (!error)
+        dw_log_writer_agree(&log->writer, log->process.uuid);
     log->process.first_clock.tick = log->process.first_clock.monotonic_ns;
     if (!error)
         dw_log_write_process(&log->writer, 0, &log->process, &log->strings);

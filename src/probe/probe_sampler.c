@@ -14,6 +14,7 @@
 #include "probe/sample_sleep.h"
 #include "probe/sample_threads.h"
 #include "probe/sample_timer.h"
+#include "record/recorder.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -44,6 +45,7 @@ static struct {
     pthread_t thread;
     struct dw_probe_sampler_options options;
     char log_file[PATH_MAX];
+    size_t stem_size; /* of its name: children put their pid behind it */
     struct dw_sample_log log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;
@@ -418,7 +420,10 @@ static int set_log_file(const char *path)
     int size = snprintf(sampler.log_file, sizeof sampler.log_file, "%s%s%s", directory,
                         *directory ? "/" : "", path);
     errno = ENAMETOOLONG;
-    return size < (int)sizeof sampler.log_file ? 0 : DW_ERR_IO;
+    if (size >= (int)sizeof sampler.log_file)
+        return DW_ERR_IO;
+    sampler.stem_size = dw_log_stem_size(sampler.log_file);
+    return 0;
 }
 
 static void before_fork(void);
@@ -429,6 +434,7 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
 {
     static bool watches_forks;
     int error = DW_ERR_ARGUMENT;
+    dw_recorder_watch_forks();
     begin_turn();
     if (!watches_forks) {
         sem_init(&sampler.wakes, 0, 0);
@@ -538,22 +544,11 @@ static void after_fork_in_child(void)
     sampler.was_on = true;
 }
 
-/* "name.dwell" becomes "name.PID.dwell". */
-static bool name_child_log(void)
-{
-    char stem[PATH_MAX];
-    size_t size = strlen(sampler.log_file);
-    memcpy(stem, sampler.log_file, size + 1);
-    if (size > 6 && !strcmp(stem + size - 6, ".dwell"))
-        stem[size - 6] = 0;
-    return snprintf(sampler.log_file, sizeof sampler.log_file, "%s.%d.dwell", stem, (int)getpid()) <
-           (int)sizeof sampler.log_file;
-}
-
 void dw_probe_sampler_continue(void)
 {
     begin_turn();
-    if (sampler.was_on && !sampler.is_on && sampler.options.log_file && name_child_log() && begin())
+    if (sampler.was_on && !sampler.is_on && sampler.options.log_file &&
+        !dw_log_name_child(sampler.log_file, sizeof sampler.log_file, sampler.stem_size) && begin())
         release();
     sampler.was_on = false;
     end_turn();

@@ -11,18 +11,21 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define FLUSH_PERIOD_NS 500000000u
+#define NAME "dwell-flush" /* by which the sampler knows it */
 
 static pthread_mutex_t drain_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dw_drain log_drain;
 static int log_fd = -1;
 static char log_file[PATH_MAX];
+static size_t stem_size; /* of its name: children put their pid behind it */
 
 static pthread_t flusher;
 static bool runs;
-static bool paused; /* by a fork, until the next entry */
+static bool paused; /* until the next entry */
 static bool stops;
 static pthread_mutex_t flusher_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wakes;
@@ -58,10 +61,18 @@ static void give_up_log(void)
     dw_recorder_widen(&(struct dw_record_options){0}); /* no file, no timeline */
 }
 
+static bool has_something_to_say(void)
+{
+    pthread_mutex_lock(&dw_recorder.tables.lock);
+    bool is_marked = dw_recorder.tables.paths.count > 1; /* not only the root */
+    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    return is_marked || !dw_recorder.options.beside;
+}
+
 static void flush(bool with_end)
 {
     pthread_mutex_lock(&drain_lock);
-    if (log_fd >= 0 && !dw_recorder.is_fork) {
+    if (log_fd >= 0 && !dw_recorder.is_fork && has_something_to_say()) {
         log_drain.is_last = with_end;
         dw_drain_run(&log_drain, &dw_recorder.tables);
         if (with_end)
@@ -90,6 +101,7 @@ void dw_recorder_kick(void)
 static void *flush_forever(void *unused)
 {
     (void)unused;
+    prctl(PR_SET_NAME, NAME); /* the sampler may look at it before its maker runs again */
     pthread_mutex_lock(&flusher_lock);
     while (!stops) {
         struct timespec until;
@@ -122,7 +134,13 @@ void dw_flusher_start(void)
     runs = pthread_create(&flusher, NULL, flush_forever, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (runs)
-        pthread_setname_np(flusher, "dwell-flush");
+        pthread_setname_np(flusher, NAME);
+}
+
+void dw_flusher_start_later(void)
+{
+    paused = true;
+    dw_recorder_generation++;
 }
 
 void dw_flusher_stop(void)
@@ -143,17 +161,17 @@ void dw_flusher_stop(void)
 
 static int open_log(void)
 {
-    int fd = open(log_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return DW_ERR_IO;
     log_drain = (struct dw_drain){0};
-    int error = dw_log_writer_init(&log_drain.writer, fd);
+    int error = dw_log_writer_create(&log_drain.writer, log_file);
     if (error) {
+        int saved_errno = errno;
+        dw_log_writer_close(&log_drain.writer);
         dw_drain_release(&log_drain);
-        close(fd);
+        errno = saved_errno;
         return error;
     }
-    log_fd = fd;
+    dw_log_writer_agree(&log_drain.writer, dw_recorder.tables.process.uuid);
+    log_fd = log_drain.writer.fd;
     return 0;
 }
 
@@ -169,6 +187,7 @@ static int set_log_file(const char *path)
         errno = ENAMETOOLONG;
         return DW_ERR_IO;
     }
+    stem_size = dw_log_stem_size(log_file);
     return 0;
 }
 
@@ -190,18 +209,10 @@ void dw_flusher_disown(void)
     log_fd = -1;
 }
 
-/* "name.dwell" becomes "name.PID.dwell"; when that fails the child goes unrecorded. */
+/* When that fails the child goes unrecorded. */
 void dw_flusher_open_child(void)
 {
-    char stem[PATH_MAX];
-    size_t size = strlen(log_file);
-    if (!size)
-        return;
-    memcpy(stem, log_file, size + 1);
-    if (size > 6 && !strcmp(stem + size - 6, ".dwell"))
-        stem[size - 6] = 0;
-    if (snprintf(log_file, sizeof log_file, "%s.%d.dwell", stem, (int)getpid()) >= PATH_MAX ||
-        open_log())
+    if (log_file[0] && (dw_log_name_child(log_file, sizeof log_file, stem_size) || open_log()))
         log_file[0] = 0;
 }
 

@@ -153,12 +153,17 @@ int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *st
     return error;
 }
 
+void dw_recorder_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, dw_fork_init);
+}
+
 int dw_recorder_start(const struct dw_record_options *wanted)
 {
-    static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
     if (atomic_load(&dw_recorder_active))
         return DW_ERR_ARGUMENT;
-    pthread_once(&fork_once, dw_fork_init);
+    dw_recorder_watch_forks();
     dw_recorder.options = *wanted;
     dw_recorder.is_fork = false;
     atomic_store(&dw_recorder.dropped, 0);
@@ -173,7 +178,9 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     dw_recorder_generation++;
     atomic_store(&dw_recorder_active, true);
     dw_track_get_slow();
-    if (dw_flusher_has_log())
+    if (dw_flusher_has_log() && wanted->beside)
+        dw_flusher_start_later();
+    else if (dw_flusher_has_log())
         dw_flusher_start();
     return 0;
 }

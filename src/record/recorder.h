@@ -11,6 +11,8 @@ struct dw_record_options {
     const char *log_file; /* NULL: only in memory */
     bool timeline;        /* keep every event; needs a log file */
     bool cpu;             /* measure CPU time beside wall time */
+    bool beside;          /* another probe has the file: nothing is written before something is
+                             marked, and until then there is no flusher */
 };
 
 extern _Atomic bool dw_recorder_active;
@@ -27,6 +29,9 @@ void dw_recorder_flush_last(void);
 void dw_recorder_kick(void);
 /* A whole log of the aggregates as of now, into memory; the caller releases the writer. */
 int dw_recorder_snapshot(struct dw_log_writer *writer);
+/* Handles forks from now on; start does so too. Other probes call it before they ask for handlers
+ * of their own, so that these come first at a fork: their locks are taken before ours. */
+void dw_recorder_watch_forks(void);
 /* Describes the process in the log; to be called before start. */
 void dw_recorder_describe(const char *key, const void *value, size_t size);
 /* What the log of another probe says of this process: its properties, in `strings`, a new

@@ -42,6 +42,8 @@ int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timelin
         error = init_tables(log);
     if (!error)
         error = dw_recorder_introduce(&log->process, &log->strings);
+    if (!error)
+        dw_log_writer_agree(&log->writer, log->process.uuid);
     log->process.first_clock.tick = log->process.first_clock.monotonic_ns;
     return error;
 }

@@ -36,8 +36,10 @@ void dw_flusher_open_child(void);
 int dw_flusher_close(void);
 bool dw_flusher_has_log(void);
 void dw_flusher_start(void);
+/* The next entry of any thread brings it. */
+void dw_flusher_start_later(void);
 void dw_flusher_stop(void);
-/* Around a fork the flusher is not there; the next entry of any thread brings it back. */
+/* Around a fork the flusher is not there; the next entry brings it back. */
 void dw_flusher_pause(void);
 void dw_flusher_unpause(void);
 bool dw_flusher_try_lock(void);

@@ -145,6 +145,26 @@ def test_table_has_the_regions_and_their_counts(browser: Browser, make_page: Mak
     )
 
 
+def test_of_samples_and_regions_a_page_shows_one(
+    browser: Browser, tmp_path: Path, run_dwell: Callable
+):
+    (tmp_path / "program.py").write_text(
+        "def spin():\n    sum(range(20_000_000))\nspin()\n" + NESTED
+    )
+    run_dwell("run", "-q", "-o", "run.dwell", "program.py")
+    for options, names in ((), {"spin"}), (("--by", "region"), {"outer", "inner"}):
+        run_dwell("export", "run.dwell", "--to", "html", "-o", "run.html", *options)
+        browser.open(tmp_path / "run.html")
+        browser.evaluate("document.getElementById('expand').click()")
+        assert browser.errors == []
+        found = {row[0] for row in rows(browser)}
+        assert found & {"spin", "outer", "inner"} == names
+        assert ("Samples" in browser.text("#table .head")) == (not options)
+        assert ("export --by region" in browser.evaluate("document.body.innerHTML")) == (
+            not options
+        )
+
+
 def test_thread_views_show_one_thread(browser: Browser, make_page: MakePage):
     page = make_page(NESTED)
     browser.open(page)

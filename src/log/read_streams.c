@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ * Probes that write to one file do not know of each other: each describes the process, and the
+ * threads that it meets. Here the two descriptions become one. Their clocks may count different
+ * ticks; only events still need them, so those of the stream with events stay. */
+#include "log/reading.h"
+
+#include "base/grow.h"
+
+#include <string.h>
+
+struct joining {
+    struct dw_profile *profile;
+    const struct dw_reading *reading;
+    uint32_t *process_of, *thread_of; /* by index, from the stream's first one on */
+    struct dw_map threads;            /* of earlier streams, by process and tid */
+};
+
+static bool has_events(const struct dw_profile *profile, uint32_t process)
+{
+    for (uint32_t i = 0; i < profile->block_count; i++)
+        if (profile->threads[profile->blocks[i].thread].process == process)
+            return true;
+    return false;
+}
+
+/* Two ways to sample, or two timelines, are of no one process. */
+static bool can_join(const struct dw_profile *profile, uint32_t a, uint32_t b)
+{
+    static const uint8_t unknown[16];
+    const struct dw_process *left = &profile->processes[a], *right = &profile->processes[b];
+    return !memcmp(left->uuid, right->uuid, sizeof left->uuid) &&
+           memcmp(left->uuid, unknown, sizeof unknown) != 0 &&
+           (!left->is_sampled || !right->is_sampled ||
+            left->sampling.mode == right->sampling.mode) &&
+           (!has_events(profile, a) || !has_events(profile, b));
+}
+
+static uint64_t ticks_of(struct dw_clock_rate rate, uint64_t ns)
+{
+    return (uint64_t)(((unsigned __int128)ns << 56) / (rate.ns_per_tick ? rate.ns_per_tick : 1));
+}
+
+/* Stretches the clocks of the process over the other's time, at their own rate. */
+static void cover(struct dw_process *process, const struct dw_process *other)
+{
+    struct dw_clock_pair *first = &process->first_clock, *last = &process->last_clock;
+    struct dw_clock_rate rate = dw_clock_rate_between(first, last);
+    if (other->first_clock.monotonic_ns < first->monotonic_ns) {
+        uint64_t earlier_ns = first->monotonic_ns - other->first_clock.monotonic_ns;
+        first->tick -= ticks_of(rate, earlier_ns);
+        first->monotonic_ns -= earlier_ns;
+        first->wall_ns -= earlier_ns;
+    }
+    if (other->last_clock.monotonic_ns > last->monotonic_ns) {
+        uint64_t later_ns = other->last_clock.monotonic_ns - last->monotonic_ns;
+        last->tick += ticks_of(rate, later_ns);
+        last->monotonic_ns += later_ns;
+        last->wall_ns += later_ns;
+    }
+}
+
+static void join_clocks(struct dw_profile *profile, uint32_t into, uint32_t from)
+{
+    struct dw_process *kept = &profile->processes[into], other = profile->processes[from];
+    if (has_events(profile, from)) {
+        struct dw_process before = *kept;
+        kept->first_clock = other.first_clock;
+        kept->last_clock = other.last_clock;
+        kept->path_map = other.path_map;
+        other = before;
+    }
+    cover(kept, &other);
+}
+
+static void join_sampling(struct dw_process *into, const struct dw_process *from)
+{
+    const struct dw_sampling *more = &from->sampling;
+    if (!from->is_sampled)
+        return;
+    if (!into->is_sampled) {
+        into->is_sampled = true;
+        into->sampling = *more;
+        return;
+    }
+    into->sampling.native |= more->native;
+    into->sampling.taken += more->taken;
+    into->sampling.missed += more->missed;
+    into->sampling.guessed += more->guessed;
+    into->sampling.cut += more->cut;
+    into->sampling.retried += more->retried;
+}
+
+static bool has_property(const struct dw_process *process, dw_string_id key)
+{
+    for (uint32_t i = 0; i < process->property_count; i++)
+        if (process->properties[i].key == key)
+            return true;
+    return false;
+}
+
+static int join_properties(struct dw_process *into, const struct dw_process *from)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < from->property_count && !error; i++) {
+        if (has_property(into, from->properties[i].key))
+            continue;
+        error = DW_GROW(into->properties, into->property_count, into->property_capacity);
+        if (!error)
+            into->properties[into->property_count++] = from->properties[i];
+    }
+    return error;
+}
+
+static int join_process(struct dw_profile *profile, uint32_t into, uint32_t from)
+{
+    struct dw_process *kept = &profile->processes[into], *other = &profile->processes[from];
+    join_clocks(profile, into, from);
+    join_sampling(kept, other);
+    kept->ended &= other->ended;
+    kept->dropped += other->dropped;
+    int error = join_properties(kept, other);
+    free(other->properties);
+    other->properties = NULL;
+    other->property_count = 0;
+    return error;
+}
+
+/* All partners are found before indexes change. */
+static int join_processes(struct joining *joining)
+{
+    struct dw_profile *profile = joining->profile;
+    uint32_t first = joining->reading->first_process, kept = first;
+    int error = 0;
+    for (uint32_t i = first; i < profile->process_count; i++) {
+        uint32_t partner = joining->reading->log_process;
+        while (partner < first && !can_join(profile, partner, i))
+            partner++;
+        joining->process_of[i - first] = partner < first ? partner : kept++;
+    }
+    for (uint32_t i = first; i < profile->process_count; i++) {
+        uint32_t to = joining->process_of[i - first];
+        if (to < first && !error)
+            error = join_process(profile, to, i);
+        else if (to >= first)
+            profile->processes[to] = profile->processes[i];
+    }
+    return error;
+}
+
+static void renumber(const struct joining *joining, uint32_t *process)
+{
+    if (*process >= joining->reading->first_process)
+        *process = joining->process_of[*process - joining->reading->first_process];
+}
+
+static void renumber_processes(const struct joining *joining)
+{
+    struct dw_profile *profile = joining->profile;
+    uint32_t first = joining->reading->first_process, count = first;
+    for (uint32_t i = first; i < profile->process_count; i++)
+        count += joining->process_of[i - first] >= first;
+    for (uint32_t i = joining->reading->first_thread; i < profile->thread_count; i++)
+        renumber(joining, &profile->threads[i].process);
+    for (uint32_t i = 0; i < profile->module_count; i++)
+        renumber(joining, &profile->modules[i].process);
+    for (uint32_t i = 0; i < profile->timing_count; i++)
+        renumber(joining, &profile->timings[i].process);
+    profile->process_count = count;
+}
+
+static uint64_t hash_thread(const struct dw_thread *thread)
+{
+    return dw_hash_mix(dw_hash_mix(thread->process) ^ thread->tid);
+}
+
+static uint64_t hash_of(const void *threads, uint32_t id)
+{
+    return hash_thread((const struct dw_thread *)threads + id);
+}
+
+/* The kernel gives numbers of threads again, so one that has what we bring is another thread. */
+static bool is_partner(const void *threads, uint32_t id, const void *key)
+{
+    const struct dw_thread *a = (const struct dw_thread *)threads + id, *b = key;
+    return a->process == b->process && a->tid == b->tid && !(a->metric_count && b->metric_count) &&
+           !(a->samples.count && b->samples.count) && !(a->timed_count && b->timed_count) &&
+           !(a->block_count && b->block_count);
+}
+
+static bool is_namesake(const void *threads, uint32_t id, const void *key)
+{
+    return is_partner(threads, id, key) &&
+           ((const struct dw_thread *)threads)[id].name == ((const struct dw_thread *)key)->name;
+}
+
+static uint32_t find_partner(const struct joining *joining, const struct dw_thread *thread)
+{
+    const struct dw_thread *threads = joining->profile->threads;
+    uint64_t hash = hash_thread(thread);
+    uint32_t found = dw_map_find(&joining->threads, hash, is_namesake, threads, thread);
+    return found != DW_MAP_NONE ? found
+                                : dw_map_find(&joining->threads, hash, is_partner, threads, thread);
+}
+
+/* Takes what the other has; of each kind only one of them has any. */
+static void take_thread(struct dw_thread *into, struct dw_thread *from)
+{
+    struct dw_thread rest = *into;
+    if (from->metric_count) {
+        into->metrics = from->metrics;
+        into->metric_count = from->metric_count;
+        into->metric_capacity = from->metric_capacity;
+        into->index = from->index;
+        from->metrics = rest.metrics;
+        from->metric_count = 0;
+        from->index = rest.index;
+    }
+    if (from->samples.count) {
+        into->samples = from->samples;
+        from->samples = rest.samples;
+    }
+    if (from->timed_count) {
+        into->timed = from->timed;
+        into->timed_count = from->timed_count;
+        into->timed_capacity = from->timed_capacity;
+        from->timed = rest.timed;
+    }
+    if (from->block_count) {
+        into->block_count = from->block_count;
+        into->last_block = from->last_block;
+    }
+    dw_thread_release(from);
+}
+
+static int list_threads(struct joining *joining)
+{
+    struct dw_profile *profile = joining->profile;
+    int error = 0;
+    for (uint32_t i = joining->reading->log_thread; i < joining->reading->first_thread && !error;
+         i++)
+        error = dw_map_add(&joining->threads, hash_thread(&profile->threads[i]), i, hash_of,
+                           profile->threads);
+    return error;
+}
+
+static void join_threads(struct joining *joining)
+{
+    struct dw_profile *profile = joining->profile;
+    uint32_t first = joining->reading->first_thread, kept = first;
+    for (uint32_t i = first; i < profile->thread_count; i++) {
+        struct dw_thread *thread = &profile->threads[i];
+        uint32_t partner = find_partner(joining, thread);
+        joining->thread_of[i - first] = partner == DW_MAP_NONE ? kept : partner;
+        if (partner == DW_MAP_NONE)
+            profile->threads[kept++] = *thread;
+        else
+            take_thread(&profile->threads[partner], thread);
+    }
+    profile->thread_count = kept;
+    for (uint32_t i = 0; i < profile->block_count; i++)
+        if (profile->blocks[i].thread >= first)
+            profile->blocks[i].thread = joining->thread_of[profile->blocks[i].thread - first];
+}
+
+int dw_reading_join(struct dw_reading *reading)
+{
+    struct dw_profile *profile = reading->profile;
+    struct joining joining = {.profile = profile, .reading = reading};
+    uint32_t processes = profile->process_count - reading->first_process;
+    uint32_t threads = profile->thread_count - reading->first_thread;
+    joining.process_of = malloc((processes + 1u) * sizeof *joining.process_of);
+    joining.thread_of = malloc((threads + 1u) * sizeof *joining.thread_of);
+    int error = joining.process_of && joining.thread_of ? 0 : DW_ERR_MEMORY;
+    if (!error) {
+        error = join_processes(&joining);
+        renumber_processes(&joining);
+    }
+    if (!error)
+        error = list_threads(&joining);
+    if (!error)
+        join_threads(&joining);
+    free(joining.process_of);
+    free(joining.thread_of);
+    dw_map_release(&joining.threads);
+    return error;
+}
