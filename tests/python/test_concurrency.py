@@ -465,7 +465,8 @@ def test_a_region_left_open_ends_with_its_thread(recording):
         time.sleep(0.001)  # join() returns a little before the thread is gone
     first = recording["forgotten"]["total_ns"]
     time.sleep(0.02)
-    assert recording["forgotten"]["total_ns"] == first
+    later = recording["forgotten"]["total_ns"]
+    assert abs(later - first) <= first / 1000  # the rate of the clock is known better by now
 
 
 def test_self_time_of_entries_that_end_out_of_order(recording):
