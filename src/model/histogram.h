@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Durations in logarithmic buckets: 32 to each doubling, so a percentile is
- * within 1.6 % in constant memory. The recorder counts into blocks of buckets;
+ * within 3.2 % in constant memory. The recorder counts into blocks of buckets;
  * the model keeps the few that are not empty. */
 #ifndef DW_MODEL_HISTOGRAM_H
 #define DW_MODEL_HISTOGRAM_H

@@ -202,8 +202,12 @@ def test_search_filters_functions(browser: Browser, page: Path) -> None:
     assert len(functions(browser)) == 4
 
 
+# It takes longer than the lines of the other file.
+PROGRAM = "import time, dwell\nwith dwell.region('outer'): time.sleep(0.02)\n"
+
+
 def test_lines_beside_regions(browser: Browser, tmp_path: Path, run_dwell: Callable) -> None:
-    (tmp_path / "program.py").write_text("import dwell\nwith dwell.region('outer'): pass\n")
+    (tmp_path / "program.py").write_text(PROGRAM)
     assert run_dwell("run", "--regions", "-o", "r.dwell", "program.py").returncode == 0
     make_log().write(tmp_path / "x.dwell")
     assert run_dwell("merge", "r.dwell", "x.dwell", "-o", "m.dwell").returncode == 0
