@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from dwell import _core
 
+from .measured import assert_between
+
 
 class Frame(NamedTuple):
     kind: str
@@ -53,6 +55,14 @@ class Samples:
         parts = {name: self.inside(name) for name in names}
         whole = sum(parts.values())
         return {name: 100 * part / whole for name, part in parts.items()}
+
+    def of_thread(self, name: str) -> int:
+        return self.where(lambda row: row.thread_name == name)
+
+    def assert_threads(self, took: dict[str, int]) -> None:
+        """Threads have the CPU time that they measured, under their names."""
+        for name, exact in took.items():
+            assert_between(0.85 * exact - 10e6, self.of_thread(name), 1.02 * exact + 4e6)
 
     def edges(self, file: str) -> set[tuple[str, str]]:
         """Who calls whom among the functions of a file, whatever stands between them."""

@@ -222,9 +222,12 @@ def slices_of(events):
     return found
 
 
-KILLED = """
+FLUSHED_S = 1.2  # after so long what came before is on disk: a flush is due twice a second
+
+KILLED = f"""
 import os, signal, time
 import dwell
+FLUSHED_S = {FLUSHED_S}
 
 def burn(seconds):
     end = time.thread_time() + seconds
@@ -236,7 +239,7 @@ for _ in range(5):
         burn(0.1)
 with dwell.region("open"):
     print(os.getpid(), flush=True)
-    time.sleep(1.2)
+    time.sleep(FLUSHED_S)
 """
 
 
@@ -250,7 +253,7 @@ def test_both_are_on_disk_when_dwell_is_killed_too(tmp_path, run_dwell, dwell_pr
     command = [dwell_program, "run", "-o", "x.dwell", "program.py"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as dwell:
         assert dwell.stdout.readline()
-        time.sleep(1.3)  # a flush is due twice a second
+        time.sleep(FLUSHED_S)
         dwell.send_signal(signal.SIGKILL)
     check_killed(run_dwell)
     assert [path.name for path in tmp_path.glob("x*")] == ["x.dwell"]

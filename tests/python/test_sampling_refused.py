@@ -88,7 +88,4 @@ print(json.dumps(took))
 """)
     took = json.loads(done.stdout or "null")
     assert took, done.stderr
-    samples = Samples.of(tmp_path / "x.dwell")
-    for name, exact in took.items():
-        found = samples.where(lambda row, name=name: row.thread_name == name)
-        assert_between(0.85 * exact - 10e6, found, 1.02 * exact + 4e6)
+    Samples.of(tmp_path / "x.dwell").assert_threads(took)

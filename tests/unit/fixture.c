@@ -391,6 +391,21 @@ char *fixture_show(const struct dw_profile *profile, const char *name,
     return (char *)out.buffer.data;
 }
 
+void fixture_write_main(const struct dw_profile *profile, const struct dw_process *process,
+                        uint64_t last_tick, struct dw_log_writer *writer)
+{
+    const struct dw_thread *thread = &profile->threads[0];
+    dw_log_write_process(writer, 0, process, &profile->strings);
+    dw_log_write_strings(writer, &profile->strings, 0);
+    dw_log_write_frames(writer, &profile->frames, 0);
+    dw_log_write_paths(writer, &profile->paths, 0);
+    dw_log_write_thread(writer, 0, 0, 41, (struct dw_string){"MainThread", 10});
+    dw_log_values_begin(writer, 0);
+    for (uint32_t i = 0; i < thread->metric_count; i++)
+        dw_log_values_add(writer, thread->metrics[i].path, &thread->metrics[i].metric, last_tick);
+    dw_log_values_end(writer);
+}
+
 void fixture_save(const struct dw_profile *profile, struct dw_log_writer *writer)
 {
     require(!dw_log_writer_init(writer, -1), "writer");

@@ -71,6 +71,9 @@ char *fixture_show(const struct dw_profile *profile, const char *lens,
                    const struct dw_lens_options *options, size_t *size);
 /* The profile as a log in the writer's memory. */
 void fixture_save(const struct dw_profile *profile, struct dw_log_writer *writer);
+/* The process, and what the profile has of its first thread: tid 41, "MainThread". */
+void fixture_write_main(const struct dw_profile *profile, const struct dw_process *process,
+                        uint64_t last_tick, struct dw_log_writer *writer);
 /* The profile that a log holds. */
 struct dw_profile *fixture_load(const uint8_t *bytes, size_t size);
 

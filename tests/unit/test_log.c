@@ -19,16 +19,7 @@ static void write_log(struct dw_log_writer *writer, bool ended)
     struct dw_clock_pair later = {2000000, 1000000, FIXTURE_START_NS + 1000000};
     process.first_clock = (struct dw_clock_pair){0, 0, FIXTURE_START_NS};
     assert_int_equal(dw_log_writer_init(writer, -1), 0);
-    dw_log_write_process(writer, 0, &process, &profile->strings);
-    dw_log_write_strings(writer, &profile->strings, 0);
-    dw_log_write_frames(writer, &profile->frames, 0);
-    dw_log_write_paths(writer, &profile->paths, 0);
-    dw_log_write_thread(writer, 0, 0, 41, (struct dw_string){"MainThread", 10});
-    dw_log_values_begin(writer, 0);
-    for (uint32_t i = 0; i < profile->threads[0].metric_count; i++)
-        dw_log_values_add(writer, profile->threads[0].metrics[i].path,
-                          &profile->threads[0].metrics[i].metric, later.tick);
-    dw_log_values_end(writer);
+    fixture_write_main(profile, &process, later.tick, writer);
     uint8_t events[2 * DW_EVENT_MAX];
     uint8_t *end = dw_event_encode(events, 100, DW_EVENT_ENTER, fixture_path(profile, "load"), 0);
     end = dw_event_encode(end, 200, DW_EVENT_EXIT, 0, 0);

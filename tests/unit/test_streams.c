@@ -48,16 +48,7 @@ static void write_regions(struct dw_log_writer *writer)
     fixture_entry(profile, thread, load, 2 * MS);
     struct dw_process process = process_of(profile, writer, 1000, 1);
     struct dw_clock_pair last = {1000 + 2 * 10 * MS, 17 * MS, FIXTURE_START_NS + 10 * MS};
-    dw_log_write_process(writer, 0, &process, &profile->strings);
-    dw_log_write_strings(writer, &profile->strings, 0);
-    dw_log_write_frames(writer, &profile->frames, 0);
-    dw_log_write_paths(writer, &profile->paths, 0);
-    dw_log_write_thread(writer, 0, 0, 41, (struct dw_string){"MainThread", 10});
-    dw_log_values_begin(writer, 0);
-    for (uint32_t i = 0; i < profile->threads[0].metric_count; i++)
-        dw_log_values_add(writer, profile->threads[0].metrics[i].path,
-                          &profile->threads[0].metrics[i].metric, last.tick);
-    dw_log_values_end(writer);
+    fixture_write_main(profile, &process, last.tick, writer);
     uint8_t events[2 * DW_EVENT_MAX];
     uint8_t *end = dw_event_encode(events, 4 * MS, DW_EVENT_ENTER, load, 0);
     end = dw_event_encode(end, 2 * MS, DW_EVENT_EXIT, 0, 0);
