@@ -93,17 +93,17 @@ int dw_log_writer_create(struct dw_log_writer *writer, const char *path)
 {
     int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
     *writer = (struct dw_log_writer){.fd = -1};
-    if (path && fd < 0)
-        return DW_ERR_IO;
-    int error = open_writer(writer, fd);
+    int error = path && fd < 0 ? DW_ERR_IO : open_writer(writer, fd);
     if (!error && fd >= 0)
         error = dw_shared_file_join(writer->device, writer->inode, &writer->stream);
-    if (error && fd >= 0)
-        close(fd);
-    if (error)
+    if (error) {
+        fail(writer, error);
+        if (fd >= 0)
+            close(fd);
         writer->fd = -1;
+    }
     if (error || writer->stream)
-        return error;
+        return dw_log_writer_error(writer);
     (void)!ftruncate(fd, 0); /* devices and pipes have nothing to cut */
     return begin_file(writer);
 }
@@ -149,6 +149,8 @@ int dw_log_writer_error(const struct dw_log_writer *writer)
 static void write_prefixed_chunk(struct dw_log_writer *writer, enum dw_chunk_type type,
                                  const uint8_t *prefix, size_t prefix_size)
 {
+    if (writer->error)
+        return;
     size_t raw_size = writer->payload.size;
     size_t bound = ZSTD_compressBound(raw_size);
     dw_buffer_clear(&writer->frame);

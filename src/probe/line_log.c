@@ -183,13 +183,12 @@ static int change_to_child_log(struct dw_line_profile *profile)
 {
     char path[4096];
     struct dw_line_log *parent = profile->log, *child;
-    size_t stem = strlen(parent->path);
     if (!has_hits(profile))
         return 0;
-    if (stem > 6 && !strcmp(parent->path + stem - 6, ".dwell"))
-        stem -= 6;
-    snprintf(path, sizeof path, "%.*s.%d.dwell", (int)stem, parent->path, (int)getpid());
-    int error = new_log(path, &child);
+    snprintf(path, sizeof path, "%s", parent->path);
+    int error = dw_log_name_child(path, sizeof path, dw_log_stem_size(path));
+    if (!error)
+        error = new_log(path, &child);
     if (error)
         return error;
     free_log(parent);

@@ -42,6 +42,7 @@ static struct {
     bool runs, stops; /* the thread */
     bool is_paused;   /* the thread makes way for a fork */
     bool was_on;      /* in a forked child: the parent was recording */
+    bool is_child;    /* of one that was: a file is made when there is something to tell */
     pthread_t thread;
     struct dw_probe_sampler_options options;
     char log_file[PATH_MAX];
@@ -109,12 +110,21 @@ static void count_unseen(void)
     sampler.unseen_ns += missed * period_ns;
 }
 
+static bool has_file_to_make(void)
+{
+    return sampler.is_child && sampler.log.fd < 0 && !sampler.log.writer.error;
+}
+
 /* Tells the trouble once; what comes after it is lost. */
 static void flush(bool last)
 {
     bool was_good = !sampler.log.writer.error;
+    if (has_file_to_make() && dw_sample_log_is_empty(&sampler.log))
+        return;
     dw_sleep_name_threads(&sampler.sleep, &sampler.threads, true);
     count_unseen();
+    if (has_file_to_make())
+        dw_sample_log_move(&sampler.log, sampler.log_file);
     dw_sample_log_flush(&sampler.log, last);
     if (was_good && sampler.log.writer.error) {
         errno = sampler.log.writer.saved_errno;
@@ -347,7 +357,8 @@ static void stop_thread(void)
 static int open_log(void)
 {
     const struct dw_probe_sampler_options *options = &sampler.options;
-    int error = dw_sample_log_open(&sampler.log, options->log_file, options->timeline);
+    const char *file = sampler.is_child ? NULL : options->log_file;
+    int error = dw_sample_log_open(&sampler.log, file, options->timeline);
     sampler.log.sampling = (struct dw_sampling){
         .mode = options->mode,
         .native = options->native,
@@ -405,7 +416,7 @@ static int begin(void)
     sampler.found_ns = sampler.own_ended_ns = 0;
     sampler.unseen_ns = unseen_cpu_ns();
     sampler.looked_ns = sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    if (sampler.options.log_file)
+    if (sampler.log.fd >= 0)
         flush(false); /* so that the file can be read from the start on */
     start_thread();
     return 0;
@@ -442,6 +453,7 @@ int dw_probe_sampler_start(const struct dw_probe_sampler_options *options)
     }
     if (!sampler.is_on) {
         sampler.options = *options;
+        sampler.is_child = false;
         error = options->log_file ? set_log_file(options->log_file) : 0;
         if (options->log_file)
             sampler.options.log_file = sampler.log_file;
@@ -547,6 +559,7 @@ static void after_fork_in_child(void)
 void dw_probe_sampler_continue(void)
 {
     begin_turn();
+    sampler.is_child = true;
     if (sampler.was_on && !sampler.is_on && sampler.options.log_file &&
         !dw_log_name_child(sampler.log_file, sizeof sampler.log_file, sampler.stem_size) && begin())
         release();

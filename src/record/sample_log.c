@@ -33,19 +33,29 @@ static int init_tables(struct dw_sample_log *log)
     return error;
 }
 
-int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timeline)
+static int open_writer(struct dw_sample_log *log, const char *path)
 {
-    *log = (struct dw_sample_log){.fd = -1, .timeline = timeline};
     int error = dw_log_writer_create(&log->writer, path);
     log->fd = log->writer.fd;
     if (!error)
-        error = init_tables(log);
+        dw_log_writer_agree(&log->writer, log->process.uuid);
+    return error;
+}
+
+int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timeline)
+{
+    *log = (struct dw_sample_log){.fd = -1, .writer.fd = -1, .timeline = timeline};
+    int error = init_tables(log);
     if (!error)
         error = dw_recorder_introduce(&log->process, &log->strings);
-    if (!error)
-        dw_log_writer_agree(&log->writer, log->process.uuid);
     log->process.first_clock.tick = log->process.first_clock.monotonic_ns;
-    return error;
+    return error ? error : open_writer(log, path);
+}
+
+int dw_sample_log_move(struct dw_sample_log *log, const char *path)
+{
+    dw_log_writer_release(&log->writer);
+    return open_writer(log, path);
 }
 
 void dw_sample_log_release(struct dw_sample_log *log)
@@ -243,7 +253,7 @@ int dw_sample_log_add_time(struct dw_sample_log *log, uint32_t index, dw_path_id
     sample->weight_ns += weight_ns;
     if (log->timeline)
         keep_timed(thread, stack, state, now_ns, weight_ns);
-    if (thread->timed.size >= TIMED_TARGET) {
+    if (thread->timed.size >= TIMED_TARGET && log->strings_written) {
         write_definitions(log);
         write_thread(log, index);
         write_timed(log, index);
@@ -259,6 +269,14 @@ int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stac
         return DW_ERR_MEMORY;
     sample->count++;
     return dw_sample_log_add_time(log, index, stack, state, now_ns, weight_ns);
+}
+
+bool dw_sample_log_is_empty(const struct dw_sample_log *log)
+{
+    for (uint32_t i = 0; i < log->thread_count; i++)
+        if (log->threads[i].sums.count)
+            return false;
+    return true;
 }
 
 int dw_sample_log_flush(struct dw_sample_log *log, bool last)

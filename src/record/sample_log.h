@@ -30,6 +30,8 @@ struct dw_sample_log {
 /* `path` NULL: in memory. With `timeline` every sample is kept beside the sums. 0 or an error;
  * release it in any case. */
 int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timeline);
+/* Before the first flush, which is the first to write: from memory to a file. */
+int dw_sample_log_move(struct dw_sample_log *log, const char *path);
 void dw_sample_log_release(struct dw_sample_log *log);
 
 /* What the log says of the process that is sampled; before the first flush. The process is
@@ -62,6 +64,7 @@ int dw_sample_log_add(struct dw_sample_log *log, uint32_t thread, dw_path_id sta
 int dw_sample_log_add_time(struct dw_sample_log *log, uint32_t thread, dw_path_id stack,
                            uint32_t state, uint64_t now_ns, uint64_t weight_ns);
 
+bool dw_sample_log_is_empty(const struct dw_sample_log *log);
 /* Writes what is new; the last time says that the log is complete. The writer keeps errors. */
 int dw_sample_log_flush(struct dw_sample_log *log, bool last);
 
