@@ -378,6 +378,7 @@ struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *reco
         numbers.retried += process->log.sampling.retried;
         numbers.missed += process->log.sampling.missed;
         numbers.stops += process->sampler->stops;
+        numbers.stopped_ns += process->sampler->stopped_ns;
     }
     double seconds = (double)(recording->ended_ns - recording->begun_ns) / 1e9;
     numbers.rate_hz = seconds > 0 ? (double)numbers.rounds / seconds : 0;

@@ -48,7 +48,7 @@ struct dw_sample_log *dw_recording_log(struct dw_recording *recording, uint32_t 
 /* How it went, all processes together. */
 struct dw_recording_numbers {
     uint64_t rounds; /* times that the first process was looked at */
-    uint64_t taken, retried, stops, missed;
+    uint64_t taken, retried, stops, stopped_ns, missed;
     double rate_hz;
 };
 struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording);

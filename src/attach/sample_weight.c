@@ -92,6 +92,7 @@ int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
         struct dw_pending_sample sample = {thread->log_thread, thread->state, thread->path,
                                            until_ns, elapsed_ns};
         thread->last_ns = until_ns;
+        sampler->stopped_ns += thread->stopped_ns;
         thread->stopped_ns = 0;
         if (!is_cpu)
             error = add_wall_sample(sampler, thread, &sample);

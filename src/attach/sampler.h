@@ -46,7 +46,7 @@ struct dw_sampler {
     struct dw_native_code native; /* when the log says that native frames are wanted */
     struct dw_native_stack native_stack;
     struct dw_merged_frame *merged; /* owned; room for the deepest stack */
-    uint64_t stops;                 /* readings that needed a thread to stand still */
+    uint64_t stops, stopped_ns;     /* readings that needed a thread to stand still */
 };
 
 /* The log's `sampling` says how. Errors are those of dw_target_open and dw_python_locate; a

@@ -126,8 +126,9 @@ static void report(struct attach *attach)
     if (attach->recording.is_over)
         fprintf(stderr, "dwell: process %d has ended\n", (int)attach->options.pid);
     if (numbers.stops)
-        fprintf(stderr, "dwell: to be read, threads were stopped %" PRIu64 " time%s\n",
-                numbers.stops, numbers.stops == 1 ? "" : "s");
+        fprintf(stderr,
+                "dwell: to be read, threads were stopped %" PRIu64 " time%s, for %.1f ms in all\n",
+                numbers.stops, numbers.stops == 1 ? "" : "s", (double)numbers.stopped_ns / 1e6);
     fprintf(stderr, "dwell: recorded in %s", attach->path);
     if (files > 1)
         fprintf(stderr, " and the files of %u child%s", files - 1, files == 2 ? "" : "ren");
