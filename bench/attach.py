@@ -19,7 +19,7 @@ from shares import by_part, error_of, typical
 
 HERE = pathlib.Path(__file__).parent
 BIN = pathlib.Path(sys.executable).parent
-TURNS = 3
+TURNS = 5
 RATES = (100, 1000, 10000, "max")
 SECONDS = 3  # that a tool watches
 START_SECONDS = 1  # until a tool is sure to watch
@@ -103,22 +103,29 @@ def watch(command):
     return began_ns, done.returncode == 0
 
 
+def leave_alone():
+    began_ns = time.perf_counter_ns()
+    time.sleep(ALONE_SECONDS)
+    return began_ns, time.perf_counter_ns()
+
+
 def watch_by_turns(pid, tools):
-    """When the program was left alone, and what each tool gave, in the order of time."""
-    alone, watched = [], []
+    """What each tool gave, and when the program was left alone right before and after it."""
+    watched = []
+    before = leave_alone()
     for _ in range(TURNS):
         for rate in RATES:
             for name, tool in tools.items():
                 command = tool.command(pid, rate)
                 if not command or not shutil.which(command[0]):
                     continue
-                began_ns = time.perf_counter_ns()
-                time.sleep(ALONE_SECONDS)
-                alone.append((began_ns, time.perf_counter_ns()))
                 began_ns, is_good = watch(command)
+                after = leave_alone()
                 if is_good:
-                    watched.append((str(rate), name, began_ns, *tool.result()))
-    return alone, watched
+                    alone = (before, after)
+                    watched.append((str(rate), name, alone, began_ns, *tool.result()))
+                before = after
+    return watched
 
 
 def within(blocks, start_ns, end_ns):
@@ -129,19 +136,19 @@ def within(blocks, start_ns, end_ns):
     ]
 
 
-def summed_up(blocks, alone, watched):
-    bare = typical([block for start, end in alone for block in within(blocks, start, end)])
+def summed_up(blocks, watched):
     rows: dict = {}
-    for rate, name, began_ns, taken, weights in watched:
+    for rate, name, alone, began_ns, taken, weights in watched:
         end_ns = began_ns + int(SECONDS * 1e9)
         during = within(blocks, began_ns + int(START_SECONDS * 1e9), end_ns)
-        row = rows.setdefault(rate, {}).setdefault(name, {"blocks": [], "hz": [], "error": []})
-        row["blocks"] += during
+        bare = [block for start, end in alone for block in within(blocks, start, end)]
+        row = rows.setdefault(rate, {}).setdefault(name, {"slowdown": [], "hz": [], "error": []})
+        row["slowdown"].append(typical(during) / typical(bare))
         row["hz"].append(taken / SECONDS)
         row["error"].append(error_of(weights, during))
-    for row in (row for tools in rows.values() for row in tools.values()):
-        row["slowdown"] = typical(row.pop("blocks")) / bare
-        row.update({key: statistics.median(row[key]) for key in ("hz", "error")})
+    for tools in rows.values():
+        for name, row in tools.items():
+            tools[name] = {key: statistics.median(values) for key, values in row.items()}
     return rows
 
 
@@ -158,9 +165,9 @@ def main():
             "tachyon": Tachyon(folder),
             "dwell": Dwell(folder),
         }
-        alone, watched = watch_by_turns(target.pid, tools)
+        watched = watch_by_turns(target.pid, tools)
     blocks = json.loads(target.communicate("")[0])
-    print(json.dumps(summed_up(blocks, alone, watched)))
+    print(json.dumps(summed_up(blocks, watched)))
 
 
 main()
