@@ -2,8 +2,8 @@
 """Starts recording in a program run by `dwell run`, before its first line.
 
 The environment says what to record; it is taken out of the environment at once,
-so that the program does not see it and its children are not recorded. Only the
-core of dwell is loaded for it, under a stand-in for the package that is gone
+so that the program does not see it and the programs that it starts are not
+recorded, unless they are to be. Only the core of dwell is loaded for it, under a stand-in for the package that is gone
 afterwards: a program that imports dwell gets all of it, any other none.
 """
 
@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 
 def start() -> None:
+    if "dwell._core" in sys.modules:  # the folders of a venv are read twice
+        return
     log_file = os.environ.pop("DWELL_RUN")
     stand_in = type(sys)("dwell")
     stand_in.__path__ = [os.path.join(os.path.dirname(__file__), "dwell")]
     sys.modules["dwell"] = stand_in
     try:
         wanted, log_file = log_file.split(" ", 1)
-        _start(wanted.split(","), log_file)
+        options = wanted.split(",")
+        if "subprocesses" in options:
+            log_file = _pass_on(options, log_file)
+        _start(options, log_file)
     except OSError as error:
         sys.stderr.write(f"dwell: {log_file}: {error.strerror}; nothing is recorded\n")
     except Exception as error:
@@ -30,6 +35,24 @@ def start() -> None:
     finally:
         for name in ("dwell", "dwell._process", "dwell._line_targets", __name__):
             sys.modules.pop(name, None)
+
+
+def _pass_on(options: list[str], log_file: str) -> str:
+    """Lets the programs that this one starts be recorded. The file of this one."""
+    is_first = "started" not in options
+    words = ",".join([*options, "started"] if is_first else options)
+    os.environ["DWELL_RUN"] = f"{words} {log_file}"
+    return log_file if is_first else _unused_name(log_file)
+
+
+def _unused_name(log_file: str) -> str:
+    """A process that becomes another program, which is Python too, keeps its id."""
+    stem = f"{log_file.removesuffix('.dwell')}.{os.getpid()}"
+    name, number = f"{stem}.dwell", 1
+    while os.path.exists(name):
+        number += 1
+        name = f"{stem}.{number}.dwell"
+    return name
 
 
 def _start(options: list[str], log_file: str) -> None:
@@ -81,14 +104,15 @@ def _start_lines(options: list[str], log_file: str) -> None:
     from dwell import _core, _line_targets, _process
 
     tracer = _core.LineTracer("callees" in options)
-    names = [name for name in os.environ.pop("DWELL_LINES", "").split("\n") if name]
+    take = os.environ.get if "subprocesses" in options else os.environ.pop
+    names = [name for name in take("DWELL_LINES", "").split("\n") if name]
     wanted = _line_targets.Wanted(names, tracer._add)
 
-    process = os.getpid()
+    first_process = None if "started" in options else os.getpid()
 
     def finish() -> None:
         tracer._finish()
-        for name in wanted.unknown() if os.getpid() == process else ():
+        for name in wanted.unknown() if os.getpid() == first_process else ():
             sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")
 
     tracer._record(log_file)

@@ -8,11 +8,10 @@
 #include "base/error.h"
 #include "cli/child.h"
 #include "cli/python.h"
+#include "cli/recordings.h"
 #include "lens/function_list.h"
 #include "lens/lens.h"
-#include "log/reader.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -48,6 +47,8 @@ static const char help[] =
     "  -f FUNCTION    the same for functions that are not marked: func, Class or Class.method of\n"
     "                 the program, module, module.func or module.Class of others; may be repeated\n"
     "  --callees      with lines: also what each line calls\n"
+    "  --subprocesses the Python programs that it starts too, each in a file NAME.PID.dwell, as\n"
+    "                 forked children have one in any case (with --calls: none)\n"
     "  -o FILE        the recording (default: NAME.PID.dwell in this directory)\n"
     "  --timeline     keep every event, for 'dwell export --to chrome'\n"
     "  --cpu          measure CPU time beside wall time\n"
@@ -65,7 +66,7 @@ struct run {
     const char *out;
     const char *python;
     bool timeline, cpu, regions, calls, signatures, lines, callees, quiet, help;
-    bool sample, wall, no_native;
+    bool sample, wall, no_native, subprocesses;
     double rate_hz;
     struct dw_out functions; /* of -f, one a line */
     char **program;          /* NULL-terminated: script, -m module or -c code, and arguments */
@@ -99,58 +100,6 @@ static int absolute_out(const struct run *run, char *path, size_t size)
     return written < (int)size ? 0 : -1;
 }
 
-/* Whether a file's name is that of a child's log: STEM.PID.dwell. */
-static bool is_child_log(const char *name, const char *stem, size_t stem_size)
-{
-    if (strncmp(name, stem, stem_size) || name[stem_size] != '.')
-        return false;
-    const char *digits = name + stem_size + 1;
-    size_t count = strspn(digits, "0123456789");
-    return count && !strcmp(digits + count, ".dwell");
-}
-
-/* Reads the files of children that the program forked, made since it started. */
-static uint32_t read_children(const char *out, time_t since, struct dw_profile *profile)
-{
-    char directory[PATH_MAX], path[2 * PATH_MAX];
-    struct stat status;
-    uint32_t count = 0;
-    const char *stem = strrchr(out, '/') + 1;
-    size_t stem_size = strlen(stem);
-    if (stem_size > 6 && !strcmp(stem + stem_size - 6, ".dwell"))
-        stem_size -= 6;
-    snprintf(directory, sizeof directory, "%.*s", (int)(stem - out), out);
-    DIR *listing = opendir(directory);
-    for (struct dirent *entry; listing && (entry = readdir(listing));) {
-        snprintf(path, sizeof path, "%s%s", directory, entry->d_name);
-        if (is_child_log(entry->d_name, stem, stem_size) && !stat(path, &status) &&
-            status.st_mtime >= since)
-            count += !dw_log_read_file(path, 0, profile);
-    }
-    if (listing)
-        closedir(listing);
-    return count;
-}
-
-/* The recordings of the program and of its children, and how many these are. */
-struct recordings {
-    const char *out_file;
-    time_t since;
-    uint32_t children;
-};
-
-static int load(struct recordings *recordings, struct dw_profile **profile)
-{
-    *profile = NULL;
-    int error = dw_profile_new(profile);
-    if (error)
-        return error;
-    error = dw_log_read_file(recordings->out_file, 0, *profile);
-    if (!error)
-        recordings->children = read_children(recordings->out_file, recordings->since, *profile);
-    return error;
-}
-
 static void print_table(const struct run *run, const struct dw_profile *profile, struct dw_out *out)
 {
     struct dw_lens_options options = {.limit = REPORT_ROWS};
@@ -180,17 +129,18 @@ static void print_table(const struct run *run, const struct dw_profile *profile,
 }
 
 /* Regions beside samples are read once more: adding up the samples took their place. */
-static void print_regions(const struct run *run, struct recordings *recordings, struct dw_out *out)
+static void print_regions(const struct run *run, struct dw_recordings *recordings,
+                          struct dw_out *out)
 {
     struct dw_profile *profile;
-    if (!load(recordings, &profile)) {
+    if (!dw_recordings_load(recordings, &profile)) {
         dw_profile_keep(profile, DW_PART_ENTRIES);
         print_table(run, profile, out);
     }
     dw_profile_free(profile);
 }
 
-static void print_report(const struct run *run, struct recordings *recordings,
+static void print_report(const struct run *run, struct dw_recordings *recordings,
                          const struct dw_profile *profile)
 {
     struct dw_out out;
@@ -200,7 +150,7 @@ static void print_report(const struct run *run, struct recordings *recordings,
         print_regions(run, recordings, &out);
     dw_out_printf(&out, "dwell: recorded in %s", recordings->out_file);
     if (recordings->children)
-        dw_out_printf(&out, " and the files of %u forked child%s", recordings->children,
+        dw_out_printf(&out, " and the files of %u child%s", recordings->children,
                       recordings->children == 1 ? "" : "ren");
     dw_out_text(&out, "; see 'dwell report' and 'dwell export'\n");
     dw_out_close(&out);
@@ -242,11 +192,11 @@ static bool is_in_vain(const struct dw_profile *profile, bool failed)
 
 static void report(const struct run *run, const char *out_file, time_t since, bool failed)
 {
-    struct recordings recordings = {.out_file = out_file, .since = since};
+    struct dw_recordings recordings = {.out_file = out_file, .since = since};
     struct dw_profile *profile;
     if (run->quiet)
         return;
-    int error = load(&recordings, &profile);
+    int error = dw_recordings_load(&recordings, &profile);
     bool in_vain = !error && is_in_vain(profile, failed);
     if (!error)
         error = dw_cli_make_showable(profile, DW_PART_SAMPLES, &(struct dw_native_words){0});
@@ -305,10 +255,11 @@ static int start(const struct run *run)
         dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
         return 1;
     }
-    if (asprintf(&wanted, "%s%s%s%s%s%s%s,period=%.0f %s", probes_of(run),
+    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s,period=%.0f %s", probes_of(run),
                  run->signatures ? ",signatures" : "", run->callees ? ",callees" : "",
                  run->timeline ? ",timeline" : "", run->cpu ? ",cpu" : "", run->wall ? ",wall" : "",
-                 run->no_native ? "" : ",native", 1e9 / run->rate_hz, out_file) < 0)
+                 run->no_native ? "" : ",native", run->subprocesses ? ",subprocesses" : "",
+                 1e9 / run->rate_hz, out_file) < 0)
         return 1;
     setenv("DWELL_RUN", wanted, 1);
     set_functions(run);
@@ -345,6 +296,8 @@ static bool take_flag(struct run *run, const char *word)
         run->lines = true;
     else if (!strcmp(word, "--callees"))
         run->lines = run->callees = true;
+    else if (!strcmp(word, "--subprocesses"))
+        run->subprocesses = true;
     else if (!strcmp(word, "--quiet") || !strcmp(word, "-q"))
         run->quiet = true;
     else if (!strcmp(word, "--regions"))

@@ -27,9 +27,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#define NAME "dwell-sample"       /* of the thread, by which it is known not to be the program's */
 #define LOOK_NS 10000000u         /* threads, modules and rings are looked at so often */
 #define OWED_LOOK_NS 1000000u     /* at threads with time in the kernel that is not placed yet */
-#define FLUSH_NS 500000000u       /* a kill costs no more than this */
+#define FLUSH_NS 500000000u       /* a kill costs no more than this, */
+#define FIRST_FLUSH_NS 50000000u  /* and, when it comes early, */
+#define FLUSH_PART 8              /* this part of the recording: pools kill their workers */
 #define QUICK_LOOK_NS 1000000u    /* for threads, while such come that do not say so */
 #define QUICK_LOOKS_NS 200000000u /* for so long after the last one */
 #define UNSEEN_NS 5000000u        /* less may be what clocks differ by */
@@ -52,11 +55,11 @@ static struct {
     struct dw_sample_threads threads;
     struct dw_sleep_reader sleep;
     bool owes; /* some thread has time in the kernel that is not in the log yet */
-    uint64_t looked_ns, flushed_ns, quick_ns; /* the last looks, and the last flush */
-    uint64_t found_ns;                        /* when a thread was found that did not say so */
-    uint64_t own_ended_ns;                    /* CPU time of this thread when there was another */
-    uint64_t unseen_ns;                       /* CPU time that is counted, or is not ours to */
-    sem_t wakes;                              /* the thread, before its time */
+    uint64_t begun_ns, looked_ns, flushed_ns, quick_ns; /* the last looks, and the last flush */
+    uint64_t found_ns;     /* when a thread was found that did not say so */
+    uint64_t own_ended_ns; /* CPU time of this thread when there was another */
+    uint64_t unseen_ns;    /* CPU time that is counted, or is not ours to */
+    sem_t wakes;           /* the thread, before its time */
 } sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void begin_turn(void)
@@ -253,6 +256,12 @@ static bool looks_quickly(uint64_t now_ns)
     return sampler.found_ns && now_ns - sampler.found_ns < QUICK_LOOKS_NS;
 }
 
+static uint64_t flush_period_ns(uint64_t now_ns)
+{
+    uint64_t part_ns = (now_ns - sampler.begun_ns) / FLUSH_PART;
+    return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS : part_ns < FLUSH_NS ? part_ns : FLUSH_NS;
+}
+
 static void work(uint64_t now_ns)
 {
     if (now_ns - sampler.looked_ns >= LOOK_NS) {
@@ -276,7 +285,7 @@ static void work(uint64_t now_ns)
     pay_kernel(now_ns);
     if (is_wall())
         look_at_sleepers(now_ns);
-    if (now_ns - sampler.flushed_ns >= FLUSH_NS)
+    if (now_ns - sampler.flushed_ns >= flush_period_ns(now_ns))
         flush(false);
 }
 
@@ -293,7 +302,7 @@ static uint64_t interval_ns(uint64_t now_ns)
 static void *run(void *unused)
 {
     (void)unused;
-    prctl(PR_SET_NAME, "dwell-sample");
+    prctl(PR_SET_NAME, NAME); /* it may look before its maker runs again */
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), next_ns = now_ns;
     pthread_mutex_lock(&sampler.lock);
     while (!sampler.stops) {
@@ -338,6 +347,8 @@ static void start_thread(void)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     sampler.runs = !pthread_create(&sampler.thread, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (sampler.runs)
+        pthread_setname_np(sampler.thread, NAME); /* a fork may be next */
 }
 
 /* In a turn. The lock is given up meanwhile. */
@@ -415,7 +426,7 @@ static int begin(void)
     dw_handler_enable(true);
     sampler.found_ns = sampler.own_ended_ns = 0;
     sampler.unseen_ns = unseen_cpu_ns();
-    sampler.looked_ns = sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    sampler.begun_ns = sampler.looked_ns = sampler.flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
     if (sampler.log.fd >= 0)
         flush(false); /* so that the file can be read from the start on */
     start_thread();

@@ -187,7 +187,7 @@ def test_forked_children_have_files_of_their_own(tmp_path, run_dwell):
     )
     done = run_dwell("run", "--regions", "-o", "x.dwell", "program.py")
     assert done.returncode == 0, done.stderr
-    assert "3 forked children" in done.stderr
+    assert "3 children" in done.stderr
     assert rows(run_dwell, "x.dwell", "name", "count") == [
         ["<main>", "1"],
         ["outer", "1"],

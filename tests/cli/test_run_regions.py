@@ -288,7 +288,7 @@ descend(0)
 """
     )
     assert done.returncode == 0, done.stderr
-    assert "2 forked children" in done.stderr
+    assert "2 children" in done.stderr
     files = sorted(tmp_path.glob("x*.dwell"))
     assert len(files) == 3
     for file in files:

@@ -37,7 +37,7 @@ dwell.stop()
 
 def test_a_child_without_room_for_a_file(tmp_path, python_program):
     done = python_program("""
-import os, shutil, time
+import os, shutil, time, warnings
 import dwell
 def busy(seconds):
     end = time.thread_time() + seconds
@@ -46,6 +46,7 @@ def busy(seconds):
 os.mkdir("logs")
 dwell.start("logs/x.dwell")
 shutil.rmtree("logs")
+warnings.simplefilter("error")  # of threads that are there at a fork
 pid = os.fork()
 if not pid:
     busy(1.2)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/recordings.h"
+
+#include "log/reader.h"
+#include "log/writer.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* STEM.PID.dwell, or STEM.PID.PID.dwell when a child of a child made it. */
+static bool is_child_log(const char *name, const char *stem, size_t stem_size)
+{
+    if (strncmp(name, stem, stem_size) != 0 || name[stem_size] != '.')
+        return false;
+    const char *pids = name + stem_size + 1;
+    size_t size = strspn(pids, "0123456789.");
+    return size > 1 && pids[size - 1] == '.' && !strcmp(pids + size, "dwell");
+}
+
+static uint32_t read_children(const char *out, time_t since, struct dw_profile *profile)
+{
+    char directory[PATH_MAX], path[2 * PATH_MAX];
+    struct stat status;
+    uint32_t count = 0;
+    const char *stem = strrchr(out, '/') + 1;
+    size_t stem_size = dw_log_stem_size(stem);
+    snprintf(directory, sizeof directory, "%.*s", (int)(stem - out), out);
+    DIR *listing = opendir(directory);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        snprintf(path, sizeof path, "%s%s", directory, entry->d_name);
+        if (is_child_log(entry->d_name, stem, stem_size) && !stat(path, &status) &&
+            status.st_mtime >= since)
+            count += !dw_log_read_file(path, 0, profile);
+    }
+    if (listing)
+        closedir(listing);
+    return count;
+}
+
+int dw_recordings_load(struct dw_recordings *recordings, struct dw_profile **profile)
+{
+    *profile = NULL;
+    int error = dw_profile_new(profile);
+    if (error)
+        return error;
+    error = dw_log_read_file(recordings->out_file, 0, *profile);
+    if (!error)
+        recordings->children = read_children(recordings->out_file, recordings->since, *profile);
+    return error;
+}
