@@ -6,6 +6,7 @@ One process works all the time, and is watched and left alone by turns. Prints J
 is not there, or does not know this Python, is left out.
 """
 
+import contextlib
 import json
 import pathlib
 import shutil
@@ -93,14 +94,15 @@ class Tachyon(Tool):
         return [sys.executable, "-m", "profiling.sampling", "attach", *options, str(pid)]
 
 
-def watch(command):
-    """Runs the tool to its end; when it began, by the program's clock, and whether it did well."""
+def watch(tool, command):
+    """Runs the tool to its end; when it began, by the program's clock, and whether it left a
+    result. (Austin's status is not 0 when its time is up.)"""
+    file = pathlib.Path(tool.file)
+    file.unlink(missing_ok=True)
     began_ns = time.perf_counter_ns()
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=60)
-    except (OSError, subprocess.SubprocessError):
-        return began_ns, False
-    return began_ns, done.returncode == 0
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(command, capture_output=True, timeout=60)
+    return began_ns, file.exists() and file.stat().st_size > 0
 
 
 def leave_alone():
@@ -119,7 +121,7 @@ def watch_by_turns(pid, tools):
                 command = tool.command(pid, rate)
                 if not command or not shutil.which(command[0]):
                     continue
-                began_ns, is_good = watch(command)
+                began_ns, is_good = watch(tool, command)
                 after = leave_alone()
                 if is_good:
                     alone = (before, after)
