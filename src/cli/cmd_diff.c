@@ -223,7 +223,8 @@ static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **f
 static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **files,
                     const char *word, enum dw_diff_by *by)
 {
-    static const char *const kinds[] = {"calls or regions", "lines", "calls or regions", "regions"};
+    static const char *const kinds[] = {"calls or regions", "lines of 'dwell run --lines'",
+                                        "calls or regions", "regions"};
     int found = find_word("grouping", word, dw_diff_by_names);
     if (found < 0)
         return DW_EXIT_USAGE;
@@ -279,12 +280,12 @@ static int judge(const struct dw_diff *diff, const struct request *request)
     if (more <= allowance->share * times[DW_OLD] + allowance->ns)
         return 0;
     if (times[DW_OLD] > 0)
-        dw_cli_usage("%s is %.1f %% slower (%.6g s, was %.6g s): not '%s'",
+        dw_cli_usage("%s is %.1f %% slower (%.6g s, was %.6g s): more than '%s' allows",
                      request->of ? request->of : "the total", 100 * more / times[DW_OLD],
                      times[DW_NEW] / 1e9, times[DW_OLD] / 1e9, allowance->text);
     else
-        dw_cli_usage("%s is new (%.6g s): not '%s'", request->of ? request->of : "the total",
-                     times[DW_NEW] / 1e9, allowance->text);
+        dw_cli_usage("%s is new (%.6g s): more than '%s' allows",
+                     request->of ? request->of : "the total", times[DW_NEW] / 1e9, allowance->text);
     return DW_EXIT_TROUBLE;
 }
 

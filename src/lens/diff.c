@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 #include "lens/functions.h"
+#include "lens/line_list.h"
 #include "lens/stack_tree.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ static bool has_regions(const struct dw_profile *profile)
 bool dw_diff_has(const struct dw_profile *profile, enum dw_diff_by by)
 {
     switch (by) {
-    case DW_DIFF_LINE: return profile->lines.count > 0;
+    case DW_DIFF_LINE: return dw_lines_are_watched(profile); /* samples have no diff of lines */
     case DW_DIFF_REGION: return has_regions(profile);
     default: return has_regions(profile) || dw_functions_are_in(profile);
     }

@@ -370,6 +370,9 @@ pack(bytes(1 << 20))
         refused = run_dwell("diff", "old.dwell", "calls.dwell", *options)
         assert refused.returncode == 2
         assert "old.dwell holds samples of CPU time and calls.dwell holds calls" in refused.stderr
+    refused = run_dwell("diff", "old.dwell", "new.dwell", "--by", "line", "--fail-if", "slower 5%")
+    assert (refused.returncode, refused.stdout) == (2, "")  # not a total of 0 that never fails
+    assert "--by line needs lines of 'dwell run --lines', and old.dwell holds" in refused.stderr
 
 
 def test_regions_are_not_in_a_recording_of_calls(record, run, run_dwell, diff):
