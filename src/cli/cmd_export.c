@@ -135,6 +135,10 @@ int dw_cmd_export(int argc, char **argv)
     if (to && !strcmp(to, "help"))
         return list_lenses();
     request.lens = to ? find_lens(to) : path ? dw_lens_of_file(path) : NULL;
+    if (files && path && !to && !request.lens)
+        return dw_cli_usage("no format is known by the name '%s'; say which with --to LENS, "
+                            "'--to help' lists them",
+                            path);
     if (!files || (!to && !request.lens))
         return dw_cli_usage("export needs a file and --to LENS; '--to help' lists the lenses");
     if (!request.lens)

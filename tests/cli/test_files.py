@@ -212,9 +212,13 @@ def test_names_of_pprof_are_those_of_start(tmp_path, run_dwell, log, name):
 
 
 def test_export_without_a_lens_is_refused(run_dwell, log):
-    for words in ([], ["-o", "x.txt"], ["-o", ".json"]):
+    for words, reason in (
+        ([], "export needs a file and --to LENS"),
+        (["-o", "x.txt"], "no format is known by the name 'x.txt'"),
+        (["-o", ".json"], "no format is known by the name '.json'"),
+    ):
         done = run_dwell("export", log, *words)
-        assert done.returncode == 2 and "export needs a file and --to LENS" in done.stderr
+        assert done.returncode == 2 and reason in done.stderr
 
 
 @pytest.mark.parametrize(
