@@ -161,6 +161,8 @@ static int sort_rows(struct dw_line_list *list, uint32_t *place)
         list->is_sampled |= list->rows[i]->values[DW_LINE_SAMPLES] > 0;
         list->is_watched |= function->is_watched;
     }
+    for (uint32_t i = 0; i < list->count; i++) /* lines of one stack may share a sample */
+        list->functions[i].totals[DW_LINE_TOTAL] = list->functions[i].sampled;
     return 0;
 }
 

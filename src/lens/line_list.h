@@ -48,7 +48,7 @@ struct dw_line_listing {
     uint32_t line; /* its first one */
     bool calls_known;
     uint64_t calls;
-    uint64_t totals[DW_LINE_METRICS]; /* of all lines; that of `time` is the function's */
+    uint64_t totals[DW_LINE_METRICS]; /* of all lines; `time` and `total` are the function's */
     uint64_t sampled;                 /* time of the samples in it, each once in recursion */
     bool recursive;                   /* some line's inclusive time is more than its time */
     bool has_callees;                 /* what it called was measured too */

@@ -132,6 +132,29 @@ def test_bad_usage(log: LineLog, run_dwell: Callable, arguments: list[str], comp
     assert done.stderr.startswith(f"dwell: {complaint}")
 
 
+FIB = """
+def fib(n):
+    if n < 2:
+        return n
+    a = fib(n - 1)
+    b = fib(n - 2)
+    return a + b
+fib(29)
+"""
+
+
+def test_shares_of_sampled_lines_are_of_the_function_in_recursion(
+    tmp_path: Path, run_dwell: Callable
+) -> None:
+    (tmp_path / "fib.py").write_text(FIB)
+    assert run_dwell("run", "-q", "-o", "x.dwell", "fib.py").returncode == 0
+    text = run_dwell("report", "x.dwell", "--by", "line", "--summarize", "--match", "fib").stdout
+    table = text[text.index("Function: fib at") :]
+    for line in ("a = fib(n - 1)", "b = fib(n - 2)"):  # both are in nearly every sample
+        row = next(row for row in table.splitlines() if row.endswith(line))
+        assert 95 < float(row.split()[3]) <= 100
+
+
 def test_recording_without_lines(tmp_path: Path, run_dwell: Callable) -> None:
     (tmp_path / "program.py").write_text("import dwell\nwith dwell.region('a'): pass\n")
     assert run_dwell("run", "--regions", "-o", "x.dwell", "program.py").returncode == 0
