@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -85,4 +86,11 @@ bool dw_activity_has_run(struct dw_activity_files *files)
     bool has_run = !*now || strcmp(now, files->turns) != 0;
     memcpy(files->turns, now, sizeof now);
     return has_run;
+}
+
+uint64_t dw_activity_cpu_ns(const struct dw_activity_files *files)
+{
+    char text[DW_TURNS_BYTES];
+    read_text(files->turns_fd, text, sizeof text);
+    return strtoull(text, NULL, 10);
 }

@@ -31,6 +31,8 @@ enum dw_activity dw_activity_find(const struct dw_activity_files *files, uint64_
                                   uint64_t *pc);
 /* Whether the thread has run since this was asked last, for one that did not run then. */
 bool dw_activity_has_run(struct dw_activity_files *files);
+/* The CPU time of the thread, late while it runs; 0 when the system does not say. */
+uint64_t dw_activity_cpu_ns(const struct dw_activity_files *files);
 /* What the text of /proc/PID/task/TID/syscall means. */
 enum dw_activity dw_activity_parse(const char *text, uint64_t gil);
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 #include "attach/watched.h"
 
-#include "base/clock.h"
 #include "base/grow.h"
 
-#include <time.h>
-
-#define MAX_PENDING 65536
-#define GAP_NS 2000000 /* longer than this, and than two periods, is a gap */
+#define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
+#define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
+#define MAX_PENDING 65536      /* samples that wait to be told */
 
 static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
                       uint64_t weight_ns)
@@ -23,43 +20,57 @@ static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample
                              sample->until_ns, weight_ns);
 }
 
-/* The CPU time is shared out among the samples since it was known last, but none gets more
- * than the time that it stands for: the rest is that of threads that Python does not know. As much
- * as one more such share is kept for the next samples, since samples are not taken at the very
- * moments until which they stand. */
-static int spend_cpu(struct dw_sampler *sampler)
+/* Shares the time out among the samples that wait for it. */
+static int spend(struct dw_sampler *sampler, struct dw_cpu_account *account, uint64_t cpu_ns)
 {
     uint64_t elapsed_ns = 0;
     int error = 0;
-    for (uint32_t i = 0; i < sampler->pending_count; i++)
-        elapsed_ns += sampler->pending[i].elapsed_ns;
-    double share = elapsed_ns ? (double)sampler->unspent_cpu_ns / (double)elapsed_ns : 0;
-    share = share < 1 ? share : 1;
-    for (uint32_t i = 0; !error && i < sampler->pending_count; i++)
-        error = add_sample(sampler, &sampler->pending[i],
-                           (uint64_t)((double)sampler->pending[i].elapsed_ns * share));
-    if (elapsed_ns) {
-        sampler->unspent_cpu_ns -= (uint64_t)((double)elapsed_ns * share);
-        if (sampler->unspent_cpu_ns > elapsed_ns)
-            sampler->unspent_cpu_ns = elapsed_ns;
-    }
-    sampler->pending_count = 0;
+    for (uint32_t i = 0; i < account->pending_count; i++)
+        elapsed_ns += account->pending[i].elapsed_ns;
+    double share = elapsed_ns ? (double)cpu_ns / (double)elapsed_ns : 0;
+    for (uint32_t i = 0; !error && i < account->pending_count; i++)
+        error = add_sample(sampler, &account->pending[i],
+                           (uint64_t)((double)account->pending[i].elapsed_ns * share));
+    account->pending_count = 0;
     return error;
 }
 
-/* The CPU time of the whole process, which the kernel counts up some hundred times a second. */
-int dw_weights_count_cpu(struct dw_sampler *sampler)
+/* Where the kernel does not say what a thread's CPU time is, it is the time in which it was seen to
+ * run. */
+int dw_weights_spend_rest(struct dw_sampler *sampler, struct dw_cpu_account *account)
 {
-    clockid_t clock;
-    struct timespec now;
-    if (clock_getcpuclockid(sampler->target.pid, &clock) || clock_gettime(clock, &now))
-        return DW_ERR_ENDED;
-    uint64_t cpu_ns = dw_timespec_ns(&now), before_ns = sampler->cpu_ns;
-    sampler->cpu_ns = cpu_ns;
-    if (!before_ns || cpu_ns == before_ns)
-        return sampler->pending_count < MAX_PENDING ? 0 : spend_cpu(sampler);
-    sampler->unspent_cpu_ns += cpu_ns - before_ns;
-    return spend_cpu(sampler);
+    uint64_t elapsed_ns = 0;
+    for (uint32_t i = 0; i < account->pending_count; i++)
+        elapsed_ns += account->pending[i].elapsed_ns;
+    return spend(sampler, account, elapsed_ns);
+}
+
+/* The samples in which a thread ran have all of its CPU time, that of turns in which it was not
+ * seen included: on a busy machine we get to run mostly when it does not. The kernel counts the
+ * time up some hundred times a second and when a turn ends. */
+static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_cpu_account *account = &thread->cpu;
+    if (!account->pending_count || now_ns - account->looked_ns < COUNT_AFTER_NS)
+        return 0;
+    uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity), before_ns = account->counted_ns;
+    account->looked_ns = now_ns;
+    if (!cpu_ns || account->pending_count == MAX_PENDING)
+        return dw_weights_spend_rest(sampler, account);
+    account->counted_ns = cpu_ns;
+    return cpu_ns > before_ns ? spend(sampler, account, cpu_ns - before_ns) : 0;
+}
+
+static int add_cpu_sample(struct dw_sampler *sampler, struct dw_watched *thread,
+                          const struct dw_pending_sample *sample)
+{
+    struct dw_cpu_account *account = &thread->cpu;
+    int error = 0;
+    if (dw_watched_runs(thread))
+        error = DW_GROW(account->pending, account->pending_count, account->pending_capacity);
+    if (!error && dw_watched_runs(thread))
+        account->pending[account->pending_count++] = *sample;
+    return error ? error : count_cpu(sampler, thread, sample->until_ns);
 }
 
 /* While we did not get to run for long the thread went from one stack to the other, nobody knows
@@ -94,12 +105,8 @@ int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
         thread->last_ns = until_ns;
         sampler->stopped_ns += thread->stopped_ns;
         thread->stopped_ns = 0;
-        if (!is_cpu)
-            error = add_wall_sample(sampler, thread, &sample);
-        else if (dw_watched_runs(thread) &&
-                 !(error = DW_GROW(sampler->pending, sampler->pending_count,
-                                   sampler->pending_capacity)))
-            sampler->pending[sampler->pending_count++] = sample;
+        error = is_cpu ? add_cpu_sample(sampler, thread, &sample)
+                       : add_wall_sample(sampler, thread, &sample);
     }
     return error;
 }

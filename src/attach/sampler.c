@@ -25,7 +25,6 @@ void dw_sampler_release(struct dw_sampler *sampler)
 {
     forget_process(sampler);
     free(sampler->threads);
-    free(sampler->pending);
     free(sampler->merged);
     dw_raw_stack_release(&sampler->stack);
     dw_py_threads_release(&sampler->listed);
@@ -59,10 +58,7 @@ static int take_samples(struct dw_sampler *sampler, uint64_t now_ns, uint64_t un
         error = dw_watched_list(sampler, now_ns);
     for (uint32_t i = 0; !error && i < sampler->thread_count; i++)
         error = dw_watched_look(sampler, &sampler->threads[i], now_ns);
-    if (!error)
-        error = dw_weights_add(sampler, until_ns);
-    return !error && sampler->log->sampling.mode == DW_SAMPLE_CPU ? dw_weights_count_cpu(sampler)
-                                                                  : error;
+    return error ? error : dw_weights_add(sampler, until_ns);
 }
 
 /* After exec, the same process is another program, and perhaps again a Python. */

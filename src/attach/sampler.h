@@ -16,7 +16,6 @@
 #define DW_SAMPLER_DEPTH 20000 /* frames of a stack at most */
 
 struct dw_watched;
-struct dw_pending_sample;
 
 /* Told of every sample, beside the log. */
 typedef void (*dw_sample_seen)(void *context, uint32_t thread, dw_path_id stack, uint32_t state,
@@ -38,11 +37,7 @@ struct dw_sampler {
     struct dw_tasks tasks;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
-    uint64_t listed_ns;                /* when the threads were listed */
-    uint64_t cpu_ns;                   /* of the process, when it was looked at last; 0: never */
-    uint64_t unspent_cpu_ns;           /* CPU time that no sample stands for yet */
-    struct dw_pending_sample *pending; /* owned; samples whose CPU time is not known yet */
-    uint32_t pending_count, pending_capacity;
+    uint64_t listed_ns;           /* when the threads were listed */
     struct dw_native_code native; /* when the log says that native frames are wanted */
     struct dw_native_stack native_stack;
     struct dw_merged_frame *merged; /* owned; room for the deepest stack */

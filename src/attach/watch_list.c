@@ -10,6 +10,7 @@ void dw_watched_release(struct dw_watched *thread)
 {
     dw_activity_close(&thread->activity);
     free(thread->known);
+    free(thread->cpu.pending);
 }
 
 static struct dw_watched *find_watched(const struct dw_sampler *sampler,
@@ -76,6 +77,8 @@ static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, 
                                  .last_ns = now_ns - unseen_ns};
     if (task)
         dw_activity_open(sampler->target.pid, task->id, &watched.activity);
+    if (!sampler->listed_ns) /* it ran before */
+        watched.cpu.counted_ns = dw_activity_cpu_ns(&watched.activity);
     error = dw_sample_log_thread(sampler->log, task ? (uint64_t)task->id : thread->native_id,
                                  &watched.log_thread);
     if (error)
@@ -86,17 +89,22 @@ static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, 
 }
 
 /* Takes the threads that ended off the list. */
-static void drop_ended(struct dw_sampler *sampler)
+static int drop_ended(struct dw_sampler *sampler)
 {
     uint32_t kept = 0;
+    int error = 0;
     for (uint32_t i = 0; i < sampler->thread_count; i++) {
         struct dw_watched *watched = &sampler->threads[i];
-        if (watched->is_listed)
+        if (watched->is_listed) {
             sampler->threads[kept++] = *watched;
-        else
-            dw_watched_release(watched);
+            continue;
+        }
+        if (!error)
+            error = dw_weights_spend_rest(sampler, &watched->cpu);
+        dw_watched_release(watched);
     }
     sampler->thread_count = kept;
+    return error;
 }
 
 /* CPython puts new threads at the front: from the back, the main thread comes first. */
@@ -127,7 +135,8 @@ int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns)
     for (uint32_t i = 0; i < sampler->thread_count; i++)
         sampler->threads[i].is_listed = sampler->listed.incomplete;
     error = watch_listed(sampler, now_ns, &has_new);
-    drop_ended(sampler);
+    int trouble = drop_ended(sampler);
+    error = error ? error : trouble;
     sampler->listed_ns = now_ns;
     return !error && has_new ? dw_sampler_name_threads(sampler) : error;
 }

@@ -23,6 +23,13 @@ struct dw_known_frame {
     dw_place_id place; /* of it, or of the next frame outside that is shown */
 };
 
+/* The CPU time of a thread, and the samples in which it ran since that was known. */
+struct dw_cpu_account {
+    uint64_t counted_ns, looked_ns;
+    struct dw_pending_sample *pending; /* owned */
+    uint32_t pending_count, pending_capacity;
+};
+
 struct dw_watched {
     struct dw_live_thread live;
     uint64_t ident;
@@ -38,6 +45,7 @@ struct dw_watched {
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
     uint64_t last_ns;           /* until when its last sample stands */
     uint64_t stopped_ns;        /* how long we have kept it from running since */
+    struct dw_cpu_account cpu;  /* mode cpu */
 };
 
 /* Memory that made no sense, since it changed while it was read. */
@@ -70,6 +78,7 @@ bool dw_watched_runs(const struct dw_watched *thread);
 
 /* sample_weight.c: what the looks at all threads stand for. */
 int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns);
-int dw_weights_count_cpu(struct dw_sampler *sampler);
+/* Of a thread whose CPU time will not be known any more. */
+int dw_weights_spend_rest(struct dw_sampler *sampler, struct dw_cpu_account *account);
 
 #endif

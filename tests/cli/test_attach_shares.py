@@ -125,6 +125,57 @@ def test_samples_do_not_keep_step_with_the_program(start: Start, attach: Attach)
     check_shares(attempt)
 
 
+# Threads that run for a moment and sleep, while all CPUs have other work.
+IN_BURSTS = """\
+import json, os, subprocess, sys, threading, time
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+
+def bursts(name, seconds, pause):
+    begun, end = time.thread_time(), time.monotonic() + 3
+    while time.monotonic() < end:
+        burn(seconds)
+        time.sleep(pause)
+    spent[name] = time.thread_time() - begun
+
+def short():
+    bursts("short", 0.001, 0.009)
+
+def long():
+    bursts("long", 0.010, 0.040)
+
+others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+spent = {}
+print("ready", flush=True)
+sys.stdin.readline()
+threads = [threading.Thread(target=each) for each in (short, long)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for other in others:
+    other.kill()
+    other.wait()
+print(json.dumps(spent), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_cpu_time_of_threads_that_run_in_bursts(start: Start, attach: Attach):
+    """A recorder gets a CPU mostly when they do not have it; the kernel has counted their time."""
+    process = start(IN_BURSTS, stdin=subprocess.PIPE)
+    attached = attach(process, "--mode", "cpu", "--rate", "1000")
+    truth, _ = measure(process, attached)
+    found = dict.fromkeys(truth, 0)
+    for stack, weight in attached.stacks().items():
+        for name in truth.keys() & {function for function, _ in stack}:
+            found[name] += weight
+    assert off_by(shares(found), shares(truth)) < 2, (found, truth)
+
+
 @pytest.mark.parametrize(
     ("rate", "rounds"), [("100", "8"), ("1000", "4"), ("10000", "4"), ("max", "4")]
 )
