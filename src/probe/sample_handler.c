@@ -379,9 +379,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     struct dw_slot *slot = dw_slot_find(tid);
     if (slot) {
         atomic_store(&slot->is_busy, true);
-        if (atomic_load(&is_enabled) && atomic_load(&slot->tid) == tid)
+        bool is_still_ours = atomic_load(&slot->tid) == tid;
+        if (is_still_ours && atomic_load(&is_enabled))
             take_sample(slot, context, is_sent);
-        if (is_silent_in_kernel)
+        if (is_still_ours && is_silent_in_kernel)
             dw_timer_vary(slot);
         atomic_store(&slot->is_busy, false);
     }

@@ -162,8 +162,11 @@ static uint64_t any_period_ns(struct dw_slot *slot)
     return slot->period_ns / 2 + slot->chance % (slot->period_ns + 1);
 }
 
+/* A signal of the last recording's timer may be late, and find another timer, or none. */
 void dw_timer_vary(struct dw_slot *slot)
 {
+    if (!slot->period_ns)
+        return;
     if (slot->signals_of_period) {
         slot->signals_of_period--;
         return;
