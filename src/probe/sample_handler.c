@@ -405,7 +405,9 @@ static bool install(int signal)
 {
     struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     ours.sa_sigaction = on_signal;
-    sigfillset(&ours.sa_mask);
+    /* sigfillset leaves out what the C library cancels threads with: one that ended in here would
+     * seem to be busy for ever. */
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
     sigdelset(&ours.sa_mask, SIGSEGV);
     if (sigaction(signal, NULL, &now) || now.sa_handler != SIG_DFL ||
         sigaction(signal, &ours, &before_us))
