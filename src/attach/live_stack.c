@@ -145,7 +145,7 @@ static const uint8_t *find_copy(const struct dw_live_thread *thread, const uint8
 {
     for (uint32_t i = 0; i < thread->area_count; i++) {
         const struct dw_live_area *area = &thread->areas[i];
-        if (address >= area->start && address + size <= area->end)
+        if (address >= area->start && address < area->end && size <= area->end - address)
             return copy + (address - area->start);
         copy += area->end - area->start;
     }

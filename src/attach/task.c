@@ -35,6 +35,10 @@ static void read_line(const char *line, struct dw_task *task)
         read_name(value, task);
     else if (!strncmp(line, "State:", 6))
         task->state = *value;
+    else if (!strncmp(line, "Tgid:", 5))
+        task->group = (pid_t)strtol(value, NULL, 10);
+    else if (!strncmp(line, "PPid:", 5))
+        task->parent = (pid_t)strtol(value, NULL, 10);
     else if (!strncmp(line, "NSpid:", 6))
         read_inner_id(value, task);
     else if (strstr(line, "_ctxt_switches:"))

@@ -10,10 +10,11 @@
 #define DW_TASK_NAME_BYTES 64
 
 struct dw_task {
-    pid_t id;          /* here */
-    uint64_t inner_id; /* in the process's own PID namespace */
-    char state;        /* R, S, D, T and so on, as /proc has it */
-    uint64_t switches; /* how often it left a CPU */
+    pid_t id;            /* here */
+    pid_t group, parent; /* its process, and the process that started that one */
+    uint64_t inner_id;   /* in the process's own PID namespace */
+    char state;          /* R, S, D, T and so on, as /proc has it */
+    uint64_t switches;   /* how often it left a CPU */
     char name[DW_TASK_NAME_BYTES];
 };
 

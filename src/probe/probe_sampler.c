@@ -193,10 +193,14 @@ static bool is_wall(void)
 
 static void look_at_kernel(uint64_t now_ns)
 {
-    for (uint32_t i = 0; i < sampler.threads.count; i++)
-        if (sampler.threads.slots[i]->period_ns)
-            dw_sleep_look_at_kernel(&sampler.sleep, sampler.threads.slots[i],
-                                    sampler.threads.signal, now_ns);
+    int signal = sampler.threads.signal;
+    for (uint32_t i = 0; i < sampler.threads.count; i++) {
+        struct dw_slot *slot = sampler.threads.slots[i];
+        if (slot->silent_looks)
+            dw_timer_renew(slot, sampler.options.period_ns, signal);
+        if (slot->period_ns)
+            dw_sleep_look_at_kernel(&sampler.sleep, slot, signal, now_ns);
+    }
 }
 
 static void look_at_sleepers(uint64_t now_ns)

@@ -379,9 +379,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     struct dw_slot *slot = dw_slot_find(tid);
     if (slot) {
         atomic_store(&slot->is_busy, true);
-        if (atomic_load(&is_enabled) && atomic_load(&slot->tid) == tid)
+        bool is_still_ours = atomic_load(&slot->tid) == tid;
+        if (is_still_ours && atomic_load(&is_enabled))
             take_sample(slot, context, is_sent);
-        if (is_silent_in_kernel)
+        if (is_still_ours && is_silent_in_kernel)
             dw_timer_vary(slot);
         atomic_store(&slot->is_busy, false);
     }
@@ -404,7 +405,9 @@ static bool install(int signal)
 {
     struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     ours.sa_sigaction = on_signal;
-    sigfillset(&ours.sa_mask);
+    /* sigfillset leaves out what the C library cancels threads with: one that ended in here would
+     * seem to be busy for ever. */
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
     sigdelset(&ours.sa_mask, SIGSEGV);
     if (sigaction(signal, NULL, &now) || now.sa_handler != SIG_DFL ||
         sigaction(signal, &ours, &before_us))

@@ -130,6 +130,15 @@ bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal)
     return start_perf(slot, period_ns, signal) || start_ticks(slot, period_ns, signal);
 }
 
+void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal)
+{
+    if (slot->perf_fd < 0 || is_timer(slot))
+        return;
+    slot->carries = true; /* the time without one was not spent in the kernel */
+    slot->perf_fd = -1;
+    dw_timer_start(slot, period_ns, signal);
+}
+
 bool dw_timer_is_on(const struct dw_slot *slot)
 {
     return slot->perf_fd >= 0 || slot->has_ticks;
@@ -162,8 +171,11 @@ static uint64_t any_period_ns(struct dw_slot *slot)
     return slot->period_ns / 2 + slot->chance % (slot->period_ns + 1);
 }
 
+/* A signal of the last recording's timer may be late, and find another timer, or none. */
 void dw_timer_vary(struct dw_slot *slot)
 {
+    if (!slot->period_ns)
+        return;
     if (slot->signals_of_period) {
         slot->signals_of_period--;
         return;

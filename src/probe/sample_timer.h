@@ -11,6 +11,8 @@
 /* False when the system gives us none. */
 bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal);
 void dw_timer_stop(struct dw_slot *slot);
+/* Starts it again if the program has closed it. */
+void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal);
 bool dw_timer_is_on(const struct dw_slot *slot);
 void dw_timer_use_signal(struct dw_slot *slot, int signal);
 /* At each signal: periods change, so that samples do not keep step with a program that does

@@ -174,3 +174,26 @@ def test_ten_thousand_frames(start: Start, attach: Attach):
     ]
     assert re.search(r"recurse;\[… \d+ frames …\];recurse.*;leaf \d+$", deepest)
     assert " cut" not in attached.summary()
+
+
+def test_a_chain_of_frames_that_leads_out_of_memory(start: Start, attach: Attach):
+    """As a reading of memory that is written meanwhile may have it."""
+    process = start(
+        "import ctypes, hashlib, sys, threading, time\n"
+        "def spoil():\n"
+        "    time.sleep(0.5)\n"
+        "    frame = sys._current_frames()[threading.main_thread().ident]\n"
+        "    inner = ctypes.c_uint64.from_address(id(frame) + 24).value\n"
+        "    previous = inner + (48 if sys.version_info < (3, 12) else 8)\n"
+        "    ctypes.c_uint64.from_address(previous).value = 2**64 - 16\n"
+        "    print('ready', flush=True)\n"
+        "    time.sleep(1000)\n"
+        "def run_without_gil():\n"
+        "    hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)\n"
+        "threading.Thread(target=spoil, name='spoiler').start()\n"
+        "run_without_gil()\n",
+        sleeps=False,
+    )
+    attached = attach(process, "--duration", "0.3").wait()
+    names = {name for stack in attached.stacks() for name, _ in stack}
+    assert "spoil" in names and "run_without_gil" not in names

@@ -89,3 +89,28 @@ print(json.dumps(took))
     took = json.loads(done.stdout or "null")
     assert took, done.stderr
     Samples.of(tmp_path / "x.dwell").assert_threads(took)
+
+
+def test_a_signal_of_the_last_recording_comes_late(python_program):
+    done = python_program(
+        """
+import signal, time
+import dwell
+def spin():
+    end = time.thread_time() + 0.05
+    while time.thread_time() < end:
+        sum(range(1000))
+with dwell.sampling():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGURG})
+    spin()
+print(signal.SIGURG in signal.sigpending())
+"""
+        + NO_PERF
+        + """
+with dwell.sampling():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGURG})
+    spin()
+print("alive")
+"""
+    )
+    assert done.stdout == "True\nalive\n", (done.returncode, done.stderr)

@@ -84,6 +84,24 @@ for file in files:
     assert {(tmp_path / f"{i}.txt").read_text() for i in range(8)} == {"mine\n"}
 
 
+def test_timers_that_the_program_has_closed(tmp_path, python_program):
+    done = python_program("""
+import os, time
+import dwell
+def spin():
+    end = time.thread_time() + 1
+    while time.thread_time() < end:
+        sum(range(100_000))
+dwell.start()
+os.closerange(3, 4096)
+spin()
+dwell.stop().save("x.dwell")
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.inside("spin") > 90 and samples.inside("<kernel>") < 30
+
+
 def test_code_at_the_address_of_code_that_is_gone(tmp_path, python_program):
     done = python_program("""
 import dwell

@@ -71,3 +71,41 @@ with dwell.sampling("x.dwell", rate=10_000, mode=sys.argv[1]):
     samples = Samples.of(tmp_path / "x.dwell")
     running = samples.where(lambda row: row.state in ("native", "python", "kernel"))
     assert samples.inside("interrupted") > 50 and running > 0
+
+
+CANCEL = """
+#include <pthread.h>
+#include <unistd.h>
+static volatile double sink;
+static void *spin(void *unused)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0);
+    for (;;) sink += 1;
+    return unused;
+}
+long cancel(long rounds)
+{
+    for (long i = 0; i < rounds; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, 0, spin, 0)) return i;
+        usleep(6000 + i * 37 % 3000);
+        pthread_cancel(thread);
+        pthread_join(thread, 0);
+    }
+    return rounds;
+}
+"""
+
+
+def test_threads_that_are_cancelled_anywhere(tmp_path, python_program):
+    compile_library(tmp_path, "cancel", CANCEL)
+    done = python_program("""
+import ctypes, faulthandler
+import dwell
+library = ctypes.CDLL("./cancel.so")
+with dwell.sampling("x.dwell", rate=20_000):
+    print(library.cancel(300))
+    faulthandler.dump_traceback_later(20, exit=True)
+""")
+    assert (done.returncode, done.stdout) == (0, "300\n"), done.stderr
+    assert Samples.of(tmp_path / "x.dwell").inside("spin") > 50

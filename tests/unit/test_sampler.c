@@ -8,6 +8,7 @@
 #include "attach/stop.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,53 @@ static void test_stopping_a_thread(void **state)
     assert_false(dw_thread_stop(child, &signal));
 }
 
+static void kill_while_stopped(pid_t child)
+{
+    int signal;
+    assert_true(dw_thread_stop(child, &signal));
+    kill(child, SIGKILL);
+    dw_thread_let_go(child, signal);
+}
+
+static void test_a_child_that_is_killed_while_it_is_stopped(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = start_child();
+    kill_while_stopped(child);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* Tells the pid of its child, and ends when it hears of the child's end. */
+static pid_t start_parent(pid_t *child)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t parent = fork();
+    if (!parent) {
+        int status;
+        *child = start_child();
+        alarm(10);
+        bool is_told = write(ends[1], child, sizeof *child) == sizeof *child;
+        _exit(is_told && waitpid(*child, &status, 0) == *child && WIFSIGNALED(status) ? 0 : 1);
+    }
+    assert_int_equal(read(ends[0], child, sizeof *child), sizeof *child);
+    close(ends[0]);
+    close(ends[1]);
+    return parent;
+}
+
+static void test_the_parent_of_one_that_is_killed_while_it_is_stopped(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child, parent = start_parent(&child);
+    kill_while_stopped(child);
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_int_equal(status, 0);
+}
+
 /* Native frames at 0x1000, 0x2000 and so on; the entries of two runs of the interpreter's loop
  * are in the third and the fifth. */
 static struct dw_native_stack *make_native(uint32_t count)
@@ -136,6 +184,8 @@ int main(void)
         cmocka_unit_test(test_what_a_system_call_says),
         cmocka_unit_test(test_thread_that_waits_and_runs),
         cmocka_unit_test(test_stopping_a_thread),
+        cmocka_unit_test(test_a_child_that_is_killed_while_it_is_stopped),
+        cmocka_unit_test(test_the_parent_of_one_that_is_killed_while_it_is_stopped),
         cmocka_unit_test(test_python_frames_stand_where_their_loop_ran),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
