@@ -378,13 +378,13 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     pid_t tid = gettid();
     struct dw_slot *slot = dw_slot_find(tid);
     if (slot) {
-        atomic_store(&slot->is_busy, true);
+        atomic_fetch_add(&slot->handlers, 1);
         bool is_still_ours = atomic_load(&slot->tid) == tid;
         if (is_still_ours && atomic_load(&is_enabled))
             take_sample(slot, context, is_sent);
         if (is_still_ours && is_silent_in_kernel)
             dw_timer_vary(slot);
-        atomic_store(&slot->is_busy, false);
+        atomic_fetch_sub(&slot->handlers, 1);
     }
     errno = saved_errno;
 }
@@ -420,9 +420,9 @@ int dw_handler_install(void)
 {
     if (our_signal && dw_handler_is_ours())
         return our_signal;
-    /* Without a handler the first one does nothing: a program that resets all signals, or becomes
-     * another program while one is pending, lives on. The second is nobody's. */
-    const int first[] = {SIGURG, SIGSTKFLT, SIGPROF};
+    /* Without a handler the first two do nothing: a program that resets all signals, or becomes
+     * another program while one is pending, lives on. The third is nobody's. */
+    const int first[] = {SIGURG, SIGWINCH, SIGSTKFLT, SIGPROF};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (install(first[i]))
             return our_signal;

@@ -355,7 +355,7 @@ void dw_sleep_look_at_kernel(struct dw_sleep_reader *reader, struct dw_slot *slo
     bool had_sample = samples != slot->samples_looked;
     slot->samples_looked = samples;
     uint64_t done_ns = atomic_load(&slot->cpu_done_ns), cpu_ns = dw_thread_cpu_ns(slot->tid);
-    bool is_silent = !had_sample && !atomic_load(&slot->is_busy) &&
+    bool is_silent = !had_sample && !atomic_load(&slot->handlers) &&
                      cpu_ns >= done_ns + SILENT_PERIODS * slot->period_ns;
     slot->silent_looks = is_silent ? slot->silent_looks + 1 : 0;
     if (slot->silent_looks < SILENT_LOOKS || !read_settled(reader, slot, now_ns, &path))

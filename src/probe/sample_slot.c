@@ -3,7 +3,9 @@
 #include "probe/sample_slot.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define PROBES 32u
@@ -80,7 +82,9 @@ struct dw_slot *dw_slot_new(pid_t tid)
     struct dw_slot_memory *memory = slot ? new_memory() : NULL;
     if (!memory)
         return NULL;
-    *slot = (struct dw_slot){.memory = memory, .perf_fd = -1};
+    memset(&slot->memory, 0, sizeof *slot - offsetof(struct dw_slot, memory));
+    slot->memory = memory;
+    slot->perf_fd = -1;
     slot->ring.bytes = slot->memory->ring;
     slot->ring.size = sizeof slot->memory->ring;
     return slot;
@@ -89,7 +93,7 @@ struct dw_slot *dw_slot_new(pid_t tid)
 void dw_slot_free(struct dw_slot *slot)
 {
     atomic_store(&slot->tid, 0);
-    while (atomic_load(&slot->is_busy))
+    while (atomic_load(&slot->handlers))
         sched_yield();
     free_memory(slot->memory);
     free(slot->paths);

@@ -76,8 +76,9 @@ struct dw_slot_memory {
 };
 
 struct dw_slot {
-    _Atomic pid_t tid;    /* 0: free */
-    _Atomic bool is_busy; /* a handler is in it */
+    _Atomic pid_t tid;         /* 0: free */
+    _Atomic uint32_t handlers; /* that are in it; one of the last owner's may just be leaving */
+    /* What is new for each owner, from here on. */
     struct dw_slot_memory *memory;
     struct dw_sample_ring ring;
     /* The handler's. */

@@ -238,7 +238,7 @@ void dw_sample_threads_release(struct dw_sample_threads *threads)
 void dw_sample_threads_disown(struct dw_sample_threads *threads)
 {
     for (uint32_t i = 0; i < threads->count; i++)
-        atomic_store(&threads->slots[i]->is_busy, false);
+        atomic_store(&threads->slots[i]->handlers, 0);
     dw_sample_threads_release(threads);
 }
 
@@ -252,7 +252,7 @@ void dw_sample_threads_use_signal(struct dw_sample_threads *threads, int signal)
 bool dw_sample_threads_are_busy(const struct dw_sample_threads *threads)
 {
     for (uint32_t i = 0; i < threads->count; i++)
-        if (atomic_load(&threads->slots[i]->is_busy))
+        if (atomic_load(&threads->slots[i]->handlers))
             return true;
     return false;
 }

@@ -97,6 +97,27 @@ long cancel(long rounds)
 """
 
 
+def test_a_program_that_resets_its_signals_lives_on(tmp_path, python_program):
+    """Also one that had a handler for the signal that samples are taken with otherwise."""
+    done = python_program("""
+import os, signal
+import dwell
+got = []
+signal.signal(signal.SIGURG, lambda *args: got.append(1))
+dwell.start("x.dwell", rate=5000)
+sum(range(3_000_000))
+os.kill(os.getpid(), signal.SIGURG)
+sum(range(3_000_000))
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_DFL)
+sum(range(30_000_000))
+dwell.stop()
+print(len(got))
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    assert Samples.of(tmp_path / "x.dwell").info["taken"] > 500
+
+
 def test_threads_that_are_cancelled_anywhere(tmp_path, python_program):
     compile_library(tmp_path, "cancel", CANCEL)
     done = python_program("""
