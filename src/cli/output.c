@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "lens/notes.h"
 #include "log/save.h"
+#include "log/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,8 +180,13 @@ int dw_cli_save(const struct dw_profile *profile, const char *path)
 int dw_cli_check_recording(const char *path)
 {
     const struct dw_lens *lens = dw_lens_of_file(path);
-    return lens ? dw_cli_usage("%s: this makes a recording, so call it NAME.dwell; then "
-                               "'dwell export NAME.dwell -o %s' makes the %s file",
-                               path, path, lens->name)
-                : 0;
+    if (lens)
+        return dw_cli_usage("%s: this makes a recording, so call it NAME.dwell; then "
+                            "'dwell export NAME.dwell -o %s' makes the %s file",
+                            path, path, lens->name);
+    if (!dw_log_may_replace(path))
+        return dw_cli_usage("%s: there is a file of that name, and it is no recording; give "
+                            "another name, or remove it",
+                            path);
+    return 0;
 }

@@ -89,9 +89,30 @@ void dw_log_writer_release(struct dw_log_writer *writer)
     dw_buffer_release(&writer->frame);
 }
 
+bool dw_log_may_replace(const char *path)
+{
+    char head[DW_LOG_MAGIC_SIZE];
+    struct stat file;
+    if (stat(path, &file) || !S_ISREG(file.st_mode) || !file.st_size)
+        return true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_log = fd >= 0 && read(fd, head, sizeof head) == sizeof head &&
+                  !memcmp(head, DW_LOG_MAGIC, sizeof head);
+    if (fd >= 0)
+        close(fd);
+    errno = EEXIST;
+    return is_log;
+}
+
+static int open_file(const char *path)
+{
+    return dw_log_may_replace(path) ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
+                                    : -1;
+}
+
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path)
 {
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
+    int fd = path ? open_file(path) : -1;
     *writer = (struct dw_log_writer){.fd = -1};
     int error = path && fd < 0 ? DW_ERR_IO : open_writer(writer, fd);
     if (!error && fd >= 0)

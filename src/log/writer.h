@@ -30,6 +30,9 @@ int dw_log_writer_init(struct dw_log_writer *writer, int fd);
 /* The same with a new file of that name; NULL: in memory. A file that another writer of this
  * process has open gets one more stream. */
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path);
+/* Whether a new log may have that name: files that hold something else are left alone. Else errno
+ * says so. */
+bool dw_log_may_replace(const char *path);
 /* Logs of forked children: "name.dwell" becomes "name.PID.dwell". How much of a path stays, and
  * the path of this process made of it; 0 or an error. */
 size_t dw_log_stem_size(const char *path);

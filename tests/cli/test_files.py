@@ -55,6 +55,33 @@ def test_bad_files(tmp_path, run_dwell, command, name, content, says):
     assert not (tmp_path / "out.dwell").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "-o", "notes.txt", "-c", "print('ran')"),
+        ("merge", "good.dwell", "-o", "notes.txt"),
+        ("attach", str(os.getpid()), "-o", "notes.txt"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_files_that_are_no_recordings_are_not_replaced(tmp_path, run_dwell, log, command):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("precious\n")
+    done = run_dwell(*command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "notes.txt: there is a file of that name, and it is no recording" in done.stderr
+    assert notes.read_text() == "precious\n"
+
+
+def test_start_replaces_recordings_only(tmp_path, log, python_program):
+    program = "import dwell\ndwell.start({!r})\ndwell.stop()"
+    assert python_program(program.format("good.dwell")).returncode == 0
+    (tmp_path / "notes").write_text("precious\n")
+    done = python_program(program.format("notes"))
+    assert f"FileExistsError: [Errno 17] File exists: '{tmp_path}/notes'" in done.stderr
+    assert (tmp_path / "notes").read_text() == "precious\n"
+
+
 def test_a_newer_format_version(tmp_path, run_dwell, log):
     data = bytearray(log.read_bytes())
     data[8:12] = struct.pack("<I", 99)
