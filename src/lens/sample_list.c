@@ -97,7 +97,9 @@ static void split_sample(struct grouping *grouping, const struct dw_sample *samp
     dw_path_id path = grouping->list->tree.path_of[sample->stack];
     uint32_t leaf = grouping->keys[path], line = grouping->keys[python[path]];
     uint64_t *part = part_of(&rows[line], sample->state);
-    grouping->list->is_split |= part && grouping->list->by == DW_SPOT_LINE;
+    bool waits = part == &rows[line].waiting, is_told = grouping->list->by == DW_SPOT_LINE;
+    grouping->list->tells_running |= is_told && part && !waits;
+    grouping->list->tells_waiting |= is_told && part;
     if (part)
         *part += sample->weight_ns;
     if (part && leaf != line)

@@ -37,7 +37,8 @@ struct dw_sample_list {
     struct dw_stack_tree tree;
     enum dw_spot by;
     bool are_counts;
-    bool is_split; /* how time was spent is known, and is told: in lists of lines */
+    /* In lists of lines, how time was spent: whether it is known what ran, and what waited. */
+    bool tells_running, tells_waiting;
     struct dw_stack_sums all;
     struct dw_sample_row *rows;
     uint32_t count;

@@ -31,9 +31,10 @@ static void put_heading(struct dw_out *out, const struct dw_sample_list *list)
 {
     dw_out_text(out, "total %  self %");
     dw_out_text(out, list->are_counts ? "   samples      self" : "   total s    self s   samples");
-    if (list->is_split)
-        dw_out_text(out, list->are_counts ? "    python    native   waiting"
-                                          : "  python s  native s waiting s");
+    if (list->tells_running)
+        dw_out_text(out, list->are_counts ? "    python    native" : "  python s  native s");
+    if (list->tells_waiting)
+        dw_out_text(out, list->are_counts ? "   waiting" : " waiting s");
     dw_out_printf(out, "  %s\n", names[list->by]);
 }
 
@@ -48,7 +49,8 @@ static void put_part(struct dw_out *out, const struct dw_sample_list *list, uint
 static void put_label(struct dw_out *out, const struct dw_sample_list *list, const char *label,
                       size_t width)
 {
-    size_t numbers = (list->are_counts ? 2u : 3u) + (list->is_split ? 3u : 0u);
+    size_t numbers = (list->are_counts ? 2u : 3u) + (list->tells_running ? 2u : 0u) +
+                     (list->tells_waiting ? 1u : 0u);
     size_t before = SHARES_WIDTH + numbers * NUMBER_WIDTH + 2;
     dw_out_text(out, "  ");
     dw_fit_put(out, label, strlen(label), width >= before + LABEL_MIN ? width - before : 0);
@@ -64,11 +66,12 @@ static void put_row(struct dw_out *out, const struct dw_sample_list *list,
     put_part(out, list, row->self.weight);
     if (!list->are_counts)
         dw_out_printf(out, " %9" PRIu64, row->total.count);
-    if (list->is_split) {
+    if (list->tells_running) {
         put_part(out, list, row->python);
         put_part(out, list, row->native);
-        put_part(out, list, row->waiting);
     }
+    if (list->tells_waiting)
+        put_part(out, list, row->waiting);
     put_label(out, list, row->label, width);
 }
 

@@ -14,7 +14,8 @@ struct summary {
 };
 
 struct gil {
-    uint64_t all, held, awaited;
+    uint64_t held, awaited;
+    uint64_t whole; /* the time that these are parts of */
 };
 
 static void add_process(struct summary *summary, const struct dw_sampling *sampling)
@@ -111,22 +112,50 @@ static void put_summary(struct dw_out *out, const struct summary *summary, enum 
     put_trouble(out, &summary->sums);
 }
 
-static void add_gil(struct gil *gil, const struct dw_sample *sample)
+/* What the samples of a thread stand for. */
+static uint64_t add_gil(struct gil *gil, const struct dw_sample_table *samples)
 {
-    gil->all += sample->weight_ns;
-    if (sample->state & DW_SAMPLE_HOLDS_GIL)
-        gil->held += sample->weight_ns;
-    if ((sample->state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_GIL)
-        gil->awaited += sample->weight_ns;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        const struct dw_sample *sample = &samples->samples[i];
+        all += sample->weight_ns;
+        if (sample->state & DW_SAMPLE_HOLDS_GIL)
+            gil->held += sample->weight_ns;
+        if ((sample->state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_GIL)
+            gil->awaited += sample->weight_ns;
+    }
+    return all;
 }
 
-static struct gil find_gil(const struct dw_profile *profile)
+/* Threads run at the same time: what passed for the process is the time of the one that was there
+ * for longest. CPU time is that of all of them. */
+static void add_gil_of_process(struct gil *gil, const struct dw_profile *profile, uint32_t process)
+{
+    uint64_t sum = 0, most = 0;
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        if (profile->threads[t].process != process)
+            continue;
+        uint64_t all = add_gil(gil, &profile->threads[t].samples);
+        sum += all;
+        most = all > most ? all : most;
+    }
+    gil->whole += has_mode(&profile->processes[process], DW_SAMPLE_WALL) ? most : sum;
+}
+
+static void put_gil(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
 {
     struct gil gil = {0};
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].samples.count; i++)
-            add_gil(&gil, &profile->threads[t].samples.samples[i]);
-    return gil;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        add_gil_of_process(&gil, profile, i);
+    if (!gil.held && !gil.awaited)
+        return;
+    double held = (double)gil.held / (double)gil.whole;
+    double awaited = (double)gil.awaited / (double)gil.whole;
+    dw_out_printf(out, "%sGIL: held in %.1f %% of the time", prefix, 100 * held);
+    if (summarize(profile, DW_SAMPLE_WALL).processes)
+        dw_out_printf(out, ", waited for by %.2f threads on average\n", awaited);
+    else
+        dw_out_printf(out, " sampled, waited for in %.1f %%\n", 100 * awaited);
 }
 
 void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
@@ -138,11 +167,7 @@ void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
         dw_out_text(out, prefix);
         put_summary(out, &summary, mode);
     }
-    struct gil gil = find_gil(profile);
-    if (gil.held || gil.awaited)
-        dw_out_printf(out, "%sGIL: held in %.1f %% of the time sampled, waited for in %.1f %%\n",
-                      prefix, 100.0 * (double)gil.held / (double)gil.all,
-                      100.0 * (double)gil.awaited / (double)gil.all);
+    put_gil(out, profile, prefix);
 }
 
 void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile)
