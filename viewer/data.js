@@ -77,6 +77,16 @@ export class Tree {
     return node === 0 ? this.view.name : strings[frames.name[this.frame[node]]];
   }
 
+  /** The name, and which one it is of the many "<module>". @param {number} node */
+  label(node) {
+    const name = this.name(node);
+    const { strings, frames } = this.recording;
+    const parts = name === "<module>" ? strings[frames.file[this.frame[node]]].split("/") : [""];
+    const base = parts[parts.length - 1];
+    const file = base.startsWith("__") ? parts.slice(-2).join("/") : base;
+    return file ? `${name} (${file})` : name;
+  }
+
   /** "file:line", or nothing. @param {number} node */
   place(node) {
     const { strings, frames } = this.recording;

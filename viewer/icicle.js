@@ -205,7 +205,7 @@ export class Icicle {
    * @param {number} ratio */
   #label(node, x, room, y, ratio) {
     const tree = /** @type {Tree} */ (this.tree);
-    const name = oneLine(tree.name(node), 300);
+    const name = oneLine(tree.label(node), 300);
     const width = this.#width(name);
     this.context.fillText(width <= room ? name : this.#shortened(name, room), x, y + 0.5 * ratio);
     const part = share(tree.weight[node], tree.weight[0]);

@@ -156,7 +156,7 @@ function explainView() {
 
 /** @param {number} node */
 function crumb(node) {
-  const button = make("button", "crumb", oneLine(tree.name(node), 60));
+  const button = make("button", "crumb", oneLine(tree.label(node), 60));
   button.setAttribute("type", "button");
   if (node === state.node) button.setAttribute("aria-current", "true");
   button.addEventListener("click", () => zoomTo(node, true));

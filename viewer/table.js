@@ -214,7 +214,7 @@ export class Table {
     const depth = tree.depth[node];
     const cell = make("div", "cell name");
     const swatch = make("span", "swatch");
-    const name = oneLine(tree.name(node));
+    const name = oneLine(tree.label(node));
     cell.setAttribute("role", "gridcell");
     cell.style.paddingLeft = `${10 + Math.min(depth, INDENT_MOST) * 14}px`;
     const twist = this.open[node] ? "▾" : "▸";

@@ -153,6 +153,11 @@ static void print_report(const struct run *run, struct dw_recordings *recordings
         dw_out_printf(&out, " and the files of %u child%s", recordings->children,
                       recordings->children == 1 ? "" : "ren");
     dw_out_text(&out, "; see 'dwell report' and 'dwell export'\n");
+    if (recordings->strangers)
+        dw_out_printf(&out,
+                      "dwell: %u file%s of children beside it: of earlier runs, and not in this "
+                      "report\n",
+                      recordings->strangers, recordings->strangers == 1 ? "" : "s");
     dw_out_close(&out);
 }
 

@@ -20,24 +20,27 @@ static bool is_child_log(const char *name, const char *stem, size_t stem_size)
     return size > 1 && pids[size - 1] == '.' && !strcmp(pids + size, "dwell");
 }
 
-static uint32_t read_children(const char *out, time_t since, struct dw_profile *profile)
+static void read_children(struct dw_recordings *recordings, struct dw_profile *profile)
 {
     char directory[PATH_MAX], path[2 * PATH_MAX];
     struct stat status;
-    uint32_t count = 0;
-    const char *stem = strrchr(out, '/') + 1;
+    const char *stem = strrchr(recordings->out_file, '/') + 1;
     size_t stem_size = dw_log_stem_size(stem);
-    snprintf(directory, sizeof directory, "%.*s", (int)(stem - out), out);
+    snprintf(directory, sizeof directory, "%.*s", (int)(stem - recordings->out_file),
+             recordings->out_file);
     DIR *listing = opendir(directory);
+    recordings->children = recordings->strangers = 0;
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         snprintf(path, sizeof path, "%s%s", directory, entry->d_name);
-        if (is_child_log(entry->d_name, stem, stem_size) && !stat(path, &status) &&
-            status.st_mtime >= since)
-            count += !dw_log_read_file(path, 0, profile);
+        if (!is_child_log(entry->d_name, stem, stem_size) || stat(path, &status))
+            continue;
+        if (status.st_mtime < recordings->since)
+            recordings->strangers++;
+        else
+            recordings->children += !dw_log_read_file(path, 0, profile);
     }
     if (listing)
         closedir(listing);
-    return count;
 }
 
 int dw_recordings_load(struct dw_recordings *recordings, struct dw_profile **profile)
@@ -48,6 +51,6 @@ int dw_recordings_load(struct dw_recordings *recordings, struct dw_profile **pro
         return error;
     error = dw_log_read_file(recordings->out_file, 0, *profile);
     if (!error)
-        recordings->children = read_children(recordings->out_file, recordings->since, *profile);
+        read_children(recordings, *profile);
     return error;
 }

@@ -9,8 +9,9 @@
 
 struct dw_recordings {
     const char *out_file;
-    time_t since;      /* files of children that are older are of another run */
-    uint32_t children; /* that have a file */
+    time_t since;       /* files of children that are older are of another run */
+    uint32_t children;  /* that have a file */
+    uint32_t strangers; /* files of children of earlier runs beside it */
 };
 
 /* All of them as one; 0 or an error. The profile is NULL, or to be freed, in any case. */

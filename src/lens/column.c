@@ -15,7 +15,7 @@ static void put_indented_name(struct dw_out *out, const struct dw_rows *rows,
         dw_out_text(out, ". ");
     if (row->depth > INDENT_MAX)
         dw_out_printf(out, "(+%u) ", row->depth - INDENT_MAX);
-    dw_row_put_name(out, rows, row);
+    dw_row_put_label(out, rows, row);
 }
 
 static void put_parent_id(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)

@@ -104,6 +104,16 @@ struct dw_string dw_file_without_dirs(struct dw_string file)
     return (struct dw_string){slash + 1, file.size - skipped};
 }
 
+struct dw_string dw_file_short(struct dw_string file)
+{
+    struct dw_string base = dw_file_without_dirs(file);
+    size_t dirs = file.size - base.size;
+    if (!dirs || base.size < 4 || memcmp(base.bytes, "__", 2) != 0)
+        return base;
+    struct dw_string package = dw_file_without_dirs((struct dw_string){file.bytes, dirs - 1});
+    return (struct dw_string){package.bytes, package.size + 1 + base.size};
+}
+
 static struct dw_function function_of(const struct dw_profile *profile, dw_frame_id id,
                                       bool strip_dirs)
 {

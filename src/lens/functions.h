@@ -41,6 +41,8 @@ bool dw_functions_are_in(const struct dw_profile *profile);
 
 /* "x.py" of "/a/x.py". */
 struct dw_string dw_file_without_dirs(struct dw_string file);
+/* The same, but "a/__init__.py", of which there are many, with its package. */
+struct dw_string dw_file_short(struct dw_string file);
 /* "x.py:12(f)", or "{built-in method builtins.len}": as pstats prints it; "libz.so(f)" of native
  * code, which has no first line. */
 void dw_function_put_label(struct dw_out *out, const struct dw_function *function);

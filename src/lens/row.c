@@ -5,6 +5,7 @@
 
 #include "base/grow.h"
 #include "lens/column.h"
+#include "lens/functions.h"
 #include "lens/roster.h"
 #include "lens/stack_tree.h"
 
@@ -287,6 +288,15 @@ void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struc
         dw_row_put_path(out, rows, row);
     else
         dw_out_write(out, row->name.bytes, row->name.size);
+}
+
+void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
+{
+    const struct dw_frame *frame = dw_profile_frame(rows->profile, row->path);
+    struct dw_string file = dw_file_short(dw_profile_string(rows->profile, frame->file));
+    dw_row_put_name(out, rows, row);
+    if (file.size && frame->kind == DW_FRAME_FUNCTION && !strcmp(row->name.bytes, "<module>"))
+        dw_out_printf(out, " (%.*s)", (int)file.size, file.bytes);
 }
 
 void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)

@@ -48,6 +48,8 @@ void dw_rows_release(struct dw_rows *rows);
 
 /* The row's own name; in a list by path the whole path, "a > b > c". */
 void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
+/* The same for people, who want to know which "<module>" it is. */
+void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
 /* The whole path without the root, also elsewhere. */
 void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
 

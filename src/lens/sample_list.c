@@ -126,17 +126,6 @@ static void put_string(struct dw_out *out, struct dw_string string)
     dw_out_printable(out, string.bytes, string.size);
 }
 
-/* "x.py" of "/a/x.py"; "a/__init__.py", of which there are many, with its package. */
-static struct dw_string short_name(struct dw_string file)
-{
-    struct dw_string base = dw_file_without_dirs(file);
-    size_t dirs = file.size - base.size;
-    if (!dirs || base.size < 4 || memcmp(base.bytes, "__", 2) != 0)
-        return base;
-    struct dw_string package = dw_file_without_dirs((struct dw_string){file.bytes, dirs - 1});
-    return (struct dw_string){package.bytes, package.size + 1 + base.size};
-}
-
 /* "x.py:12" or "libm.so.6"; nothing when neither is known. */
 static bool put_where(struct dw_out *out, const struct dw_profile *profile,
                       const struct dw_place *place, uint32_t line, bool full_paths)
@@ -146,7 +135,7 @@ static bool put_where(struct dw_out *out, const struct dw_profile *profile,
         file = dw_place_module(profile, place);
         line = 0;
     }
-    put_string(out, full_paths ? file : short_name(file));
+    put_string(out, full_paths ? file : dw_file_short(file));
     if (file.size && line)
         dw_out_printf(out, ":%" PRIu32, line);
     return file.size > 0;
@@ -186,7 +175,7 @@ static void put_label(struct dw_out *out, const struct dw_sample_list *list,
         put_line(out, profile, place, full_paths);
     } else {
         struct dw_string file = dw_profile_string(profile, dw_place_module_name(profile, place));
-        put_string(out, full_paths ? file : short_name(file));
+        put_string(out, full_paths ? file : dw_file_short(file));
     }
     dw_out_char(out, '\0');
 }

@@ -73,7 +73,7 @@ static void put_row(struct tree *tree, const struct dw_row *row)
     put_right(tree, 10);
     dw_out_text(tree->out, "  ");
     put_branches(tree, row);
-    dw_row_put_name(&tree->cell, &tree->rows, row);
+    dw_row_put_label(&tree->cell, &tree->rows, row);
     dw_out_printable(tree->out, tree->cell.buffer.data, tree->cell.buffer.size);
     dw_buffer_clear(&tree->cell.buffer);
     dw_out_char(tree->out, '\n');

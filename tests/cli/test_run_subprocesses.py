@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`dwell run --subprocesses`: programs that a program starts are recorded too."""
 
+import os
+
 import pytest
 
 from ..sampled import Samples
@@ -78,3 +80,15 @@ def test_programs_that_are_started_are_left_alone(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(PROGRAM)
     run_dwell("run", "-q", "-o", "x.dwell", "program.py", "start", "work")
     assert [path.name for path in tmp_path.glob("*.dwell")] == ["x.dwell"]
+
+
+def test_children_of_earlier_runs(tmp_path, run_dwell):
+    """Their files would be added up by 'dwell report x*.dwell'."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = ("run", "-o", "x.dwell", "program.py", "fork")
+    assert "earlier runs" not in run_dwell(*command).stderr
+    for path in tmp_path.glob("x.*.dwell"):
+        os.utime(path, (0, 0))
+    done = run_dwell(*command)
+    assert "and the files of 1 child;" in done.stderr
+    assert "dwell: 1 file of children beside it: of earlier runs, and not in" in done.stderr

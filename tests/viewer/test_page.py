@@ -56,9 +56,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def make_page(tmp_path: Path, run_dwell: Callable) -> MakePage:
     """Records a program and exports the page."""
 
-    def make(source: str, lost_bytes: int = 0) -> Path:
+    def make(source: str, lost_bytes: int = 0, probe: str = "--regions") -> Path:
         (tmp_path / "program.py").write_text(source)
-        done = run_dwell("run", "--regions", "-o", "run.dwell", "program.py")
+        done = run_dwell("run", probe, "-o", "run.dwell", "program.py")
         assert done.returncode == 0, done.stderr
         log = tmp_path / "run.dwell"
         os.truncate(log, log.stat().st_size - lost_bytes)
@@ -119,6 +119,17 @@ def search_for(browser: Browser, text: str) -> str:
 
 def percents(text: str) -> float:
     return float(re.findall(r"([\d.]+)%", text)[-1])
+
+
+def test_modules_say_which_they_are(browser: Browser, make_page: MakePage, run_dwell: Callable):
+    page = make_page("import json.tool\n", probe="--calls")
+    browser.open(page)
+    named = {name for name, *_ in rows(browser) if name.startswith("<module>")}
+    assert "<module> (program.py)" in named and "<module>" not in named
+    found = search_for(browser, "<module>")
+    assert found, browser.errors
+    shown = run_dwell("report", "run.dwell", "--format", "tree").stdout
+    assert " <module> (json/__init__.py)\n" in shown and " <module> (tool.py)\n" in shown
 
 
 def test_opens_without_error_and_loads_nothing_else(browser: Browser, make_page: MakePage):
