@@ -62,6 +62,10 @@ class Snapshot:
     def __str__(self) -> str:
         return self.render(by=self._by)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """In IPython and notebooks."""
+        printer.text(str(self))
+
 
 def snapshot() -> Snapshot:
     """What the regions took so far, those still open included."""

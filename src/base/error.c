@@ -11,7 +11,7 @@ const char *dw_error_text(int error)
     case DW_OK: return "no error";
     case DW_ERR_MEMORY: return "out of memory";
     case DW_ERR_IO: return strerror(errno);
-    case DW_ERR_NOT_DWELL: return "not a dwell file";
+    case DW_ERR_NOT_DWELL: return "neither a recording nor a profile that dwell reads";
     case DW_ERR_EMPTY: return "the file is empty";
     case DW_ERR_VERSION: return "written by a newer dwell; update dwell to read it";
     case DW_ERR_DAMAGED: return "damaged: no intact part of the recording was found";

@@ -55,15 +55,18 @@ static void put_mode(const struct dw_top_screen *screen, struct dw_out *out)
     const struct dw_top_view *view = &screen->view;
     dw_out_printf(out, "%ss by %s time%s%s%s   ? help, q quit", title_of(view),
                   view->by_total ? "total" : "own", view->only_gil ? ", holding the GIL" : "",
-                  view->with_waiting ? ", waiting too" : "", screen->is_paused ? ", PAUSED" : "");
+                  view->with_waiting && view->by != DW_TOP_THREADS ? ", waiting too" : "",
+                  screen->is_paused ? ", PAUSED" : "");
 }
 
 static void put_title(const struct dw_top_screen *screen, struct dw_out *out)
 {
-    bool threads = screen->view.by == DW_TOP_THREADS;
-    dw_out_printf(out, "%7s %7s %9s %9s   %s", threads ? "runs%" : "own%",
-                  threads ? "all%" : "total%", threads ? "runs s" : "own s",
-                  threads ? "all s" : "total s", title_of(&screen->view));
+    const char *word = screen->view.only_gil ? "holds" : "runs";
+    if (screen->view.by == DW_TOP_THREADS)
+        dw_out_printf(out, "%6s%% %7s %7s s %9s   thread", word, "all%", word, "all s");
+    else
+        dw_out_printf(out, "%7s %7s %9s %9s   %s", "own%", "total%", "own s", "total s",
+                      title_of(&screen->view));
 }
 
 static void put_numbers(const struct dw_top_screen *screen, const struct dw_top_row *row,

@@ -197,14 +197,16 @@ static void add_stack(struct dw_top_table *table, const struct dw_top_view *view
     }
 }
 
-static void add_thread(struct dw_top_table *table, const struct dw_top_cell *cell)
+/* All threads are shown: how long they run, or hold the GIL, of all their time. */
+static void add_thread(struct dw_top_table *table, const struct dw_top_view *view,
+                       const struct dw_top_cell *cell)
 {
+    struct dw_top_view running = {.only_gil = view->only_gil};
     struct dw_top_row *row = find_row(table, cell->thread);
     if (!row)
         return;
     row->thread = cell->thread;
-    if ((cell->state & DW_SAMPLE_STATE_MASK) != DW_SAMPLE_WAITING &&
-        (cell->state & DW_SAMPLE_STATE_MASK) != DW_SAMPLE_GIL)
+    if (is_shown(&running, cell->state))
         sum(&row->own, &cell->time);
     sum(&row->total, &cell->time);
 }
@@ -240,7 +242,7 @@ void dw_top_table_update(struct dw_top_table *table, const struct dw_top_view *v
     for (uint32_t i = 0; i < table->cell_count; i++) {
         const struct dw_top_cell *cell = &table->cells[i];
         if (view->by == DW_TOP_THREADS)
-            add_thread(table, cell);
+            add_thread(table, view, cell);
         else if (is_shown(view, cell->state))
             add_stack(table, view, i);
     }

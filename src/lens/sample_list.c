@@ -145,8 +145,10 @@ static void put_function(struct dw_out *out, const struct dw_profile *profile,
                          const struct dw_place *place, bool full_paths)
 {
     const struct dw_frame *frame = dw_place_frame(profile, place);
-    put_string(out, dw_profile_string(profile, frame->name));
-    if (!frame->file)
+    struct dw_string name = dw_profile_string(profile, frame->name);
+    put_string(out, name);
+    bool is_object = frame->kind == DW_FRAME_NATIVE && *name.bytes == '['; /* "[libz.so.1]" */
+    if (!frame->file || (is_object && !full_paths))
         return;
     dw_out_text(out, " (");
     put_where(out, profile, place, frame->line, full_paths);

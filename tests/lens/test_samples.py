@@ -203,7 +203,7 @@ def test_a_file_of_no_kind_is_refused(run_dwell, tmp_path):
     (tmp_path / "x.txt").write_text("hello\n")
     result = run_dwell("report", "x.txt")
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "dwell: x.txt: not a dwell file\n"
+    assert result.stderr == "dwell: x.txt: neither a recording nor a profile that dwell reads\n"
 
 
 def test_stacks_that_py_spy_could_not_read(run_dwell, tmp_path):

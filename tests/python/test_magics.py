@@ -449,3 +449,13 @@ def test_a_terminal_prints_the_report():
     )
     assert done.stdout.count(HEADER) == 2, done.stdout + done.stderr
     assert hits(done.stdout, "YourUDF.process_frame")["if not frame:"] == 16
+
+
+def test_samples_are_shown_as_their_table(run):
+    ran = run(
+        "import dwell\nwith dwell.sampling(rate=5000) as samples:\n    double(3_000_000)\n"
+        "samples.result"
+    )
+    assert ran.error is None
+    assert re.search(r"^Out\[\d+\]: \nCPU time: \d+ samples", ran.text), ran.text
+    assert "double (" in ran.text
