@@ -51,6 +51,30 @@ static uint64_t page_of(uint64_t address)
     return address & ~(uint64_t)(DW_PAGE_BYTES - 1);
 }
 
+static int add_known(struct dw_native_modules *modules, const struct dw_native_module *known)
+{
+    int error = DW_GROW(modules->modules, modules->count, modules->capacity);
+    char *path = error ? NULL : strdup(known->path);
+    if (!path)
+        return DW_ERR_MEMORY;
+    modules->modules[modules->count] = *known;
+    modules->modules[modules->count++].path = path;
+    return 0;
+}
+
+static bool is_code(const Elf64_Phdr *segment)
+{
+    return segment->p_type == PT_LOAD && segment->p_flags & PF_X;
+}
+
+static struct range range_of(const Elf64_Phdr *segment, uint64_t bias)
+{
+    uint64_t start = bias + segment->p_vaddr;
+    return (struct range){.start = page_of(start),
+                          .end = page_of(start + segment->p_memsz + DW_PAGE_BYTES - 1),
+                          .file_offset = page_of(segment->p_offset)};
+}
+
 /* One module for each segment that is executable. */
 static int add_segments(struct dw_native_modules *modules, const Elf64_Phdr *segments,
                         uint32_t count, uint64_t bias, const char *path)
@@ -59,31 +83,49 @@ static int add_segments(struct dw_native_modules *modules, const Elf64_Phdr *seg
     int error = 0;
     dw_elf_image_read(&dw_memory_own, segments, count, bias, &image);
     for (uint32_t i = 0; i < count && !error; i++) {
-        const Elf64_Phdr *segment = &segments[i];
-        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
-            continue;
-        uint64_t start = bias + segment->p_vaddr;
-        struct range range = {.start = page_of(start),
-                              .end = page_of(start + segment->p_memsz + DW_PAGE_BYTES - 1),
-                              .file_offset = page_of(segment->p_offset)};
-        error = add_module(modules, &range, &image, path);
+        struct range range = range_of(&segments[i], bias);
+        if (is_code(&segments[i]))
+            error = add_module(modules, &range, &image, path);
     }
     return error;
 }
 
 struct own_list {
     struct dw_native_modules *modules;
+    const struct dw_native_modules *before;
     uint64_t vdso; /* where its ELF header is; 0 when there is none, or it was seen */
     int error;
 };
+
+/* Adds the modules of an object as they were before; false when it was not there. */
+static bool add_object_as_before(struct own_list *list, const struct dl_phdr_info *info)
+{
+    const struct dw_native_modules *before = list->before;
+    bool is_known = false;
+    if (before->unloads != info->dlpi_subs)
+        return false;
+    for (uint32_t i = 0; i < info->dlpi_phnum && !list->error; i++) {
+        if (!is_code(&info->dlpi_phdr[i]))
+            continue;
+        struct range range = range_of(&info->dlpi_phdr[i], info->dlpi_addr);
+        const struct dw_native_module *known = dw_native_modules_find(before, range.start);
+        if (!known)
+            return false;
+        is_known = true;
+        list->error = add_known(list->modules, known);
+    }
+    return is_known;
+}
 
 static int add_own(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
     struct own_list *list = context;
     bool is_vdso = list->vdso && list->vdso == info->dlpi_addr;
-    list->error = add_segments(list->modules, info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr,
-                               is_vdso ? VDSO_PATH : info->dlpi_name);
+    list->modules->unloads = info->dlpi_subs;
+    if (!add_object_as_before(list, info))
+        list->error = add_segments(list->modules, info->dlpi_phdr, info->dlpi_phnum,
+                                   info->dlpi_addr, is_vdso ? VDSO_PATH : info->dlpi_name);
     if (is_vdso)
         list->vdso = 0;
     return list->error;
@@ -119,8 +161,9 @@ static int replace_path(struct dw_native_module *module, const char *path)
 static int complete_path(struct dw_native_module *module)
 {
     char path[PATH_MAX];
-    if (*module->path == '[')
+    if (*module->path == '[' || module->has_real_path)
         return 0;
+    module->has_real_path = true;
     if (*module->path)
         return realpath(module->path, path) ? replace_path(module, path) : 0;
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -155,12 +198,15 @@ static int hand_over(struct dw_native_modules *made, int error, struct dw_native
 int dw_native_modules_own(struct dw_native_modules *modules)
 {
     struct dw_native_modules made = {0};
-    struct own_list list = {.modules = &made, .vdso = getauxval(AT_SYSINFO_EHDR)};
+    struct own_list list = {
+        .modules = &made, .before = modules, .vdso = getauxval(AT_SYSINFO_EHDR)};
     dl_iterate_phdr(add_own, &list);
     if (!list.error)
         list.error = add_vdso(&made, list.vdso);
     for (uint32_t i = 0; i < made.count && !list.error; i++)
         list.error = complete_path(&made.modules[i]);
+    if (!list.error)
+        dw_native_modules_release(modules);
     return hand_over(&made, list.error, modules);
 }
 

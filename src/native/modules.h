@@ -13,6 +13,7 @@ struct dw_native_module {
     uint64_t hdr, hdr_size;        /* .eh_frame_hdr in memory; 0: none */
     uint64_t info_start, info_end; /* the mapped memory around it */
     char *path;                    /* owned; "[vdso]" for the kernel's */
+    bool has_real_path;            /* and not only what the linker calls it */
     uint8_t build_id[DW_BUILD_ID_MAX];
     uint32_t build_id_size;
 };
@@ -20,10 +21,13 @@ struct dw_native_module {
 struct dw_native_modules {
     struct dw_native_module *modules; /* owned, by start */
     uint32_t count, capacity;
+    uint64_t unloads; /* of this process: how many objects were unloaded before */
 };
 
 /* Of this process (by the dynamic linker's list: takes its lock, so never in a handler), or of
- * another one by /proc/PID/maps and its memory. */
+ * another one by /proc/PID/maps and its memory. The first brings a list up to date, which is empty
+ * at first; when nothing was unloaded meanwhile, it reads only what is new. On errors the list
+ * stays as it was. */
 int dw_native_modules_own(struct dw_native_modules *modules);
 int dw_native_modules_of(int pid, const struct dw_memory *memory,
                          struct dw_native_modules *modules);

@@ -210,15 +210,10 @@ static void copy_ahead(struct dw_sample_natives *natives)
 
 int dw_sample_natives_refresh(struct dw_sample_natives *natives)
 {
-    struct dw_native_modules fresh = {0};
     uint64_t generation = dw_native_modules_generation();
-    int error = dw_native_modules_own(&fresh);
-    if (error) {
-        dw_native_modules_release(&fresh);
+    int error = dw_native_modules_own(&natives->modules);
+    if (error)
         return error;
-    }
-    dw_native_modules_release(&natives->modules);
-    natives->modules = fresh;
     natives->generation = generation;
     copy_ahead(natives);
     error = publish(natives);

@@ -41,25 +41,43 @@ static void assert_same(const struct dw_native_module *a, const struct dw_native
     assert_memory_equal(a->build_id, b->build_id, sizeof a->build_id);
 }
 
+/* Brings the linker's list up to date and compares it with the kernel's. */
+static void check_own(struct dw_native_modules *own)
+{
+    struct dw_native_modules by_maps;
+    assert_int_equal(dw_native_modules_own(own), 0);
+    assert_int_equal(dw_native_modules_of(getpid(), &dw_memory_own_checked, &by_maps), 0);
+    assert_int_equal(own->count, by_maps.count);
+    for (uint32_t i = 0; i < own->count; i++) {
+        assert_same(&own->modules[i], &by_maps.modules[i]);
+        assert_true(!i || own->modules[i - 1].end <= own->modules[i].start);
+    }
+    dw_native_modules_release(&by_maps);
+}
+
 static void test_linker_and_kernel_agree(void **state)
 {
     (void)state;
-    struct dw_native_modules own, by_maps;
-    assert_int_equal(dw_native_modules_own(&own), 0);
-    assert_int_equal(dw_native_modules_of(getpid(), &dw_memory_own_checked, &by_maps), 0);
-    assert_int_equal(own.count, by_maps.count);
-    for (uint32_t i = 0; i < own.count; i++) {
-        assert_same(&own.modules[i], &by_maps.modules[i]);
-        assert_true(!i || own.modules[i - 1].end <= own.modules[i].start);
+    struct dw_native_modules own = {0};
+    check_own(&own);
+    uint32_t count = own.count;
+    for (int round = 0; round < 3; round++) {
+        void *plugin = dlopen(UNWIND_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+        assert_non_null(plugin);
+        check_own(&own);
+        assert_int_equal(own.count, count + 1);
+        check_own(&own);
+        dlclose(plugin);
+        check_own(&own);
+        assert_int_equal(own.count, count);
     }
     dw_native_modules_release(&own);
-    dw_native_modules_release(&by_maps);
 }
 
 static void test_objects_are_found_by_address(void **state)
 {
     (void)state;
-    struct dw_native_modules own;
+    struct dw_native_modules own = {0};
     char program[PATH_MAX] = "";
     assert_int_equal(dw_native_modules_own(&own), 0);
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
@@ -85,7 +103,7 @@ static void test_objects_are_found_by_address(void **state)
 static void test_object_of_the_kernel_is_there(void **state)
 {
     (void)state;
-    struct dw_native_modules own;
+    struct dw_native_modules own = {0};
     uint32_t count = 0;
     assert_int_equal(dw_native_modules_own(&own), 0);
     for (uint32_t i = 0; i < own.count; i++) {
