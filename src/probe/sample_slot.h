@@ -72,7 +72,7 @@ struct dw_slot_memory {
     struct dw_native_frame native[DW_NATIVE_MAX];
     struct dw_py_task_name task;
     uint32_t pending_set[DW_PENDING_SET];
-    uint8_t ring[1u << 19];
+    _Alignas(uint64_t) uint8_t ring[1u << 19];
 };
 
 struct dw_slot {

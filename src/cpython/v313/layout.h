@@ -10,7 +10,8 @@
 #include <internal/pycore_interp.h>
 
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
-#define DW_PY_FRAME_CODE(frame) _PyFrame_GetCode(frame)
+/* CPython looks whether it is one; of a frame that may change while it is read it may not be. */
+#define DW_PY_FRAME_CODE(frame) ((PyCodeObject *)(frame)->f_executable)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)
 #define DW_PY_CODE_VERSION(code) ((code)->co_version)
 #define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
