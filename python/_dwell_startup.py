@@ -3,8 +3,9 @@
 
 The environment says what to record; it is taken out of the environment at once,
 so that the program does not see it and the programs that it starts are not
-recorded, unless they are to be. Only the core of dwell is loaded for it, under a stand-in for the package that is gone
-afterwards: a program that imports dwell gets all of it, any other none.
+recorded, unless they are to be. Only the core of dwell is loaded for it, under a
+stand-in for the package that is gone afterwards: a program that imports dwell
+gets all of it, any other none.
 """
 
 import os

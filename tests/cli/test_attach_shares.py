@@ -147,7 +147,8 @@ def short():
 def long():
     bursts("long", 0.010, 0.040)
 
-others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+busy = [sys.executable, "-c", "while True: pass"]
+others = [subprocess.Popen(busy) for _ in range(os.cpu_count())]
 spent = {}
 print("ready", flush=True)
 sys.stdin.readline()

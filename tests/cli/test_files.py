@@ -39,7 +39,11 @@ def log(tmp_path, run_dwell):
         ("nosuchfile", None, "No such file or directory"),
         (".", None, "Is a directory"),
         ("empty", b"", "the file is empty"),
-        ("image.png", b"\x89PNG\r\n\x1a\n" + bytes(100), "neither a recording nor a profile that dwell reads"),
+        (
+            "image.png",
+            b"\x89PNG\r\n\x1a\n" + bytes(100),
+            "neither a recording nor a profile that dwell reads",
+        ),
         ("text", b"hello world\n" * 10, "neither a recording nor a profile that dwell reads"),
         ("short", b"\x89DWELL\r\n", "damaged: no intact part of the recording was found"),
     ],
