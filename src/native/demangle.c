@@ -35,7 +35,10 @@ static char *shorten(const char *name)
     size_t length = length_without_clones(name);
     char *plain = strndup(name, length);
     char *rust = plain ? dw_demangle_rust(plain) : NULL;
-    char *result = rust ? rust : plain && !strncmp(plain, "_Z", 2) ? demangle_cpp(plain) : NULL;
+    char *result = rust                                ? rust
+                   : plain && !strncmp(plain, "_Z", 2) ? demangle_cpp(plain)
+                   : plain                             ? dw_demangle_cython(plain)
+                                                       : NULL;
     if (plain && !result && strpbrk(plain, "<({")) /* by debug information, as in the source */
         result = strdup(plain);
     if (rust)
@@ -56,5 +59,5 @@ char *dw_demangle(const char *name, enum dw_demangle how)
     if (how == DW_DEMANGLE_SHORT)
         return shorten(name);
     char *rust = dw_demangle_rust(name);
-    return rust ? rust : !strncmp(name, "_Z", 2) ? demangle_cpp(name) : NULL;
+    return rust ? rust : !strncmp(name, "_Z", 2) ? demangle_cpp(name) : dw_demangle_cython(name);
 }

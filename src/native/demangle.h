@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names of C++ and Rust functions as people write them. Only where logs are read: this needs
- * the C++ library. */
+ * Names of C++, Rust and Cython functions as people write them. Only where logs are read: this
+ * needs the C++ library. */
 #ifndef DW_NATIVE_DEMANGLE_H
 #define DW_NATIVE_DEMANGLE_H
 
@@ -12,6 +12,9 @@ char *dw_demangle(const char *name, enum dw_demangle how);
 
 /* Of Rust's mangling (_R..., or _ZN...17h...E), whole; NULL when it is another one. */
 char *dw_demangle_rust(const char *name);
+
+/* The Python function that Cython made it of; NULL when it is none, or may be one of two. */
+char *dw_demangle_cython(const char *name);
 
 /* What SHORT makes of names that are demangled. In place. */
 void dw_shorten_cpp(char *name);

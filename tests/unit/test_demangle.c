@@ -15,6 +15,11 @@ struct name {
     const char *raw, *full, *brief;
 };
 
+#define SAME(raw, demangled)                                                                       \
+    {                                                                                              \
+        raw, demangled, demangled                                                                  \
+    }
+
 static const struct name names[] = {
     {"main", NULL, NULL},
     {"", NULL, NULL},
@@ -93,6 +98,24 @@ static const struct name names[] = {
     {"_RNvB_3bar", NULL, NULL},     /* refers to itself */
     {"_RNvC4demo", NULL, NULL},     /* cut */
     {"_RNvC9demo3bar", NULL, NULL}, /* longer than the name */
+    SAME("__pyx_pw_2cy_1both", "cy.both"),
+    SAME("__pyx_pw_2cy_3foo_bar", "cy.foo_bar"),
+    SAME("__pyx_pw_3pkg_6my_mod_5ab_cd", "pkg.my_mod.ab_cd"),
+    SAME("__pyx_pw_3pkg_6my_mod_2Py_3meth_od", "pkg.my_mod.Py.meth_od"),
+    SAME("__pyx_pw_3pkg_6my_mod_3Ext_4prop_1__get__", "pkg.my_mod.Ext.prop.__get__"),
+    SAME("__pyx_pw_3pkg_6my_mod_5outer_1inner_f", "pkg.my_mod.outer.inner_f"),
+    SAME("__pyx_fuse_1__pyx_pw_3pkg_6my_mod_17fu", "pkg.my_mod.fu"),
+    SAME("__pyx_pf_3pkg_6my_mod_2Py_2meth_od", "pkg.my_mod.Py.meth_od"),
+    SAME("__pyx_pf_2cy_3Ext___init__", "cy.Ext.__init__"),
+    SAME("__pyx_pf_2cy_2ab_cd", NULL), /* ab.cd or ab_cd */
+    SAME("__pyx_f_2cy_in_ner", "cy.in_ner"),
+    SAME("__pyx_f_3pkg_6my_mod_3Ext_fast", "pkg.my_mod.Ext.fast"),
+    SAME("__pyx_f_2cy_4fast", NULL),
+    SAME("__pyx_pw_2cy", NULL),
+    SAME("__pyx_pw_2cy_", NULL),
+    SAME("__pyx_pw_2cy_1", NULL),
+    SAME("__pyx_pw_99999999999999999999cy_1f", NULL),
+    {"__pyx_pw_2cy_1both.cold", "cy.both.cold", "cy.both"},
 };
 
 static void check(const char *raw, enum dw_demangle how, const char *expected)
