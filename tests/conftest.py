@@ -31,6 +31,7 @@ ALONE = (
 # recorded: tools/test runs them on the newest one. A single test elsewhere is marked with
 # pytest.mark.any_python.
 ANY_PYTHON = (
+    "test_compare",
     "test_diff",
     "test_files",
     "test_time_history",
@@ -73,7 +74,9 @@ def recording() -> Iterator[Recording]:
 
 @pytest.fixture
 def dwell_program() -> str:
-    return os.path.join(sysconfig.get_path("scripts"), "dwell")
+    """Beside the interpreter, or another build of it."""
+    beside = os.path.join(sysconfig.get_path("scripts"), "dwell")
+    return os.environ.get("DWELL_PROGRAM", beside)
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@
 static bool is_known(const struct dw_watched *thread, uint32_t index,
                      const struct dw_raw_frame *frame)
 {
+    if (index >= thread->known_count)
+        return false;
     const struct dw_raw_frame *known = &thread->known[index].frame;
-    return index < thread->known_count && known->address == frame->address &&
-           known->code == frame->code && known->instruction == frame->instruction &&
-           known->owner == frame->owner;
+    return known->address == frame->address && known->code == frame->code &&
+           known->instruction == frame->instruction && known->owner == frame->owner;
 }
 
 /* DW_ERR_DAMAGED for a call that has to be seen in a reading that is sure first. */

@@ -59,6 +59,7 @@ def test_setup_and_order_of_words(timed):
 
 
 @pytest.mark.alone
+@pytest.mark.any_python
 def test_fibonacci_forth_back_and_with_itself(tmp_path, run_dwell):
     (tmp_path / "fib.py").write_text(FIB)
     setup = ("--min-time", "0.01", "-s", "from fib import fib_dm, fib_dbu")
