@@ -55,7 +55,7 @@ static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint
         return 0;
     uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity), before_ns = account->counted_ns;
     account->looked_ns = now_ns;
-    if (!cpu_ns || account->pending_count == MAX_PENDING)
+    if (!cpu_ns || account->pending_count >= MAX_PENDING)
         return dw_weights_spend_rest(sampler, account);
     account->counted_ns = cpu_ns;
     return cpu_ns > before_ns ? spend(sampler, account, cpu_ns - before_ns) : 0;
