@@ -96,10 +96,11 @@ bool dw_log_may_replace(const char *path)
     if (stat(path, &file) || !S_ISREG(file.st_mode) || !file.st_size)
         return true;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool is_log = fd >= 0 && read(fd, head, sizeof head) == sizeof head &&
-                  !memcmp(head, DW_LOG_MAGIC, sizeof head);
-    if (fd >= 0)
-        close(fd);
+    if (fd < 0)
+        return true; /* the trouble is told when it is to be written */
+    bool is_log =
+        read(fd, head, sizeof head) == sizeof head && !memcmp(head, DW_LOG_MAGIC, sizeof head);
+    close(fd);
     errno = EEXIST;
     return is_log;
 }
