@@ -18,13 +18,19 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 # Files, by how their names begin, whose tests measure times or shares: tools/test runs them when
 # nothing else runs. A single test elsewhere is marked with pytest.mark.alone.
 ALONE = (
-    "test_attach",
+    "test_attach_shares",
+    "test_attach_stacks",
     "test_calls",
     "test_compare",
     "test_concurrency",
     "test_line",
     "test_regions",
-    "test_sampling",
+    "test_sampling.",
+    "test_sampling_native",
+    "test_sampling_refused",
+    "test_sampling_safety",
+    "test_sampling_tasks",
+    "test_sampling_threads",
     "test_timing",
 )
 # Files whose tests would find the same on every Python, since they read, compare and show what was
