@@ -95,14 +95,15 @@ class Tachyon(Tool):
 
 
 def watch(tool, command):
-    """Runs the tool to its end; when it began, by the program's clock, and whether it left a
-    result. (Austin's status is not 0 when its time is up.)"""
+    """Runs the tool to its end; when it began, by the program's clock, and whether it watched for
+    as long as it should and left a result. (Austin's status is not 0 when its time is up.)"""
     file = pathlib.Path(tool.file)
     file.unlink(missing_ok=True)
     began_ns = time.perf_counter_ns()
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(command, capture_output=True, timeout=60)
-    return began_ns, file.exists() and file.stat().st_size > 0
+    lasted = time.perf_counter_ns() - began_ns > 0.9e9 * SECONDS
+    return began_ns, lasted and file.exists() and file.stat().st_size > 0
 
 
 def leave_alone():
@@ -144,6 +145,8 @@ def summed_up(blocks, watched):
         end_ns = began_ns + int(SECONDS * 1e9)
         during = within(blocks, began_ns + int(START_SECONDS * 1e9), end_ns)
         bare = [block for start, end in alone for block in within(blocks, start, end)]
+        if not during:  # it kept the program from working
+            continue
         row = rows.setdefault(rate, {}).setdefault(name, {"slowdown": [], "hz": [], "error": []})
         row["slowdown"].append(typical(during) / typical(bare))
         row["hz"].append(taken / SECONDS)
