@@ -233,6 +233,7 @@ def test_native_frames_are_where_they_belong(start: Start, attach: Attach):
         attached = attach(process, "--native", "--rate", "400")
         truth, starved = measure(process, attached)
         assert "threads that run are stopped for a moment for each sample" in attached.stderr
+        assert re.search(r"were stopped \d+ times, for [1-9][\d.]* ms in all", attached.stderr)
         found, in_c = native_shares(attached)
         assert in_c > 0.9 * found["calls_c"]
         assert "libz" in attached.dwell("report", "--by", "module")
@@ -299,6 +300,8 @@ def test_threads_that_want_the_gil_wait_for_it(start: Start, attach: Attach):
     held, waited = float(match[1]), float(match[2])
     assert 80 < held <= 100, attached.summary()  # one of them always has it
     assert 1 < waited < 2.2, attached.summary()  # and the two others want it
+    heading = attached.dwell("report", "--by", "line")
+    assert " waiting s  line\n" in heading and "python s" not in heading  # which nobody knows
 
 
 def test_sixteen_threads(start: Start, attach: Attach):

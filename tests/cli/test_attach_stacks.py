@@ -181,8 +181,9 @@ def test_a_chain_of_frames_that_leads_out_of_memory(start: Start, attach: Attach
     process = start(
         "import ctypes, hashlib, sys, threading, time\n"
         "def spoil():\n"
-        "    time.sleep(0.5)\n"
-        "    frame = sys._current_frames()[threading.main_thread().ident]\n"
+        "    main, frame = threading.main_thread().ident, None\n"
+        "    while not frame or frame.f_code is not run_without_gil.__code__:\n"
+        "        frame = sys._current_frames()[main]\n"
         "    inner = ctypes.c_uint64.from_address(id(frame) + 24).value\n"
         "    previous = inner + (48 if sys.version_info < (3, 12) else 8)\n"
         "    ctypes.c_uint64.from_address(previous).value = 2**64 - 16\n"

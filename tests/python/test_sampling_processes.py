@@ -3,6 +3,14 @@
 
 from ..sampled import Samples
 
+BUSY = """
+import time
+def busy(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+"""
+
 
 def test_forks_in_a_loop(tmp_path, python_program):
     done = python_program("""
@@ -36,13 +44,9 @@ dwell.stop()
 
 
 def test_a_child_without_room_for_a_file(tmp_path, python_program):
-    done = python_program("""
-import os, shutil, time, warnings
+    done = python_program(f"""{BUSY}
+import os, shutil, warnings
 import dwell
-def busy(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
 os.mkdir("logs")
 dwell.start("logs/x.dwell")
 shutil.rmtree("logs")
@@ -96,13 +100,9 @@ def test_dwell_run_without_native_frames(tmp_path, run_dwell):
 
 
 def test_children_that_become_other_programs(tmp_path, python_program):
-    done = python_program("""
-import os, subprocess, sys, time
+    done = python_program(f"""{BUSY}
+import os, subprocess, sys
 import dwell
-def busy(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
 def before_exec():
     busy(0.1)
     os.execv(sys.executable, [sys.executable, "-c", "print('another')"])
