@@ -5,23 +5,16 @@
 #define DW_PROBE_PROBE_SAMPLER_H
 
 #include "base/buffer.h"
-#include "model/sample.h"
 
 #include <Python.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dw_probe_sampler_options {
-    const char *log_file; /* NULL: in memory */
-    uint64_t period_ns;
-    bool native; /* native frames too */
-    bool timeline;
-    enum dw_sample_mode mode;
-};
+struct dw_sample_options;
 
 /* 0 or an error; DW_ERR_ARGUMENT when it runs already. */
-int dw_probe_sampler_start(const struct dw_probe_sampler_options *options);
+int dw_probe_sampler_start(const struct dw_sample_options *options);
 /* Writes everything and closes the log. A recording in memory is appended to `memory`, if that
  * is given. */
 int dw_probe_sampler_stop(struct dw_buffer *memory);
@@ -41,7 +34,5 @@ PyObject *dw_probe_sampler_py_flush_last(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_continue(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_knows_tasks(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_learn_tasks(PyObject *module, PyObject *arguments);
-/* A pending call of the interpreter: asyncio is there now, and its tasks can be learned. */
-int dw_probe_sampler_learn_tasks(void *unused);
 
 #endif

@@ -7,6 +7,7 @@
 #include "cpython/task_name.h"
 #include "cpython/thread_births.h"
 #include "probe/render.h"
+#include "probe/sample_recording.h"
 
 /* start(log_file, period_ns, native, wall, timeline) */
 PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
@@ -19,7 +20,7 @@ PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
         return NULL;
     if (file != Py_None && !PyUnicode_FSConverter(file, &path))
         return NULL;
-    struct dw_probe_sampler_options options = {
+    struct dw_sample_options options = {
         .log_file = path ? PyBytes_AS_STRING(path) : NULL,
         .period_ns = period_ns,
         .native = native,
@@ -83,15 +84,4 @@ PyObject *dw_probe_sampler_py_learn_tasks(PyObject *module, PyObject *arguments)
                           &step))
         return NULL;
     return dw_py_tasks_learn(handle_type, task, name, coroutine, step) ? NULL : Py_NewRef(Py_None);
-}
-
-int dw_probe_sampler_learn_tasks(void *unused)
-{
-    (void)unused;
-    PyObject *module = PyImport_ImportModule("dwell._tasks");
-    PyObject *done = module ? PyObject_CallMethod(module, "learn", NULL) : NULL;
-    Py_XDECREF(module);
-    Py_XDECREF(done);
-    PyErr_Clear(); /* samples have no tasks then */
-    return 0;
 }

@@ -337,11 +337,14 @@ static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool wa
     uint64_t elapsed_ns = claim(slot, cpu_ns);
     bool is_recorded = record(&sample, elapsed_ns);
     forget_pending(&sample);
-    slot->walk_cost_ns = walk_cost_ns(&sample);
-    slot->walked_ns = cpu_ns + slot->walk_cost_ns;
+    uint64_t cost_ns = walk_cost_ns(&sample);
+    /* A walk that an interrupt or a page that was missing held up says nothing of the stack. */
+    slot->walk_cost_ns = cost_ns < slot->last_cost_ns ? cost_ns : slot->last_cost_ns;
+    slot->last_cost_ns = cost_ns;
+    slot->walked_ns = cpu_ns + cost_ns;
     slot->carries = !is_recorded;
     /* What the walk took is no time of the program's. */
-    atomic_fetch_add(&slot->cpu_done_ns, slot->walk_cost_ns - (is_recorded ? 0 : elapsed_ns));
+    atomic_fetch_add(&slot->cpu_done_ns, cost_ns - (is_recorded ? 0 : elapsed_ns));
     if (is_recorded) {
         slot->last_count = sample.count;
         slot->current = 1 - slot->current;

@@ -14,6 +14,24 @@ int dw_tasks_reset(void)
     return error ? error : dw_numbers_reset(&given);
 }
 
+static int learn(void *unused)
+{
+    (void)unused;
+    PyObject *module = PyImport_ImportModule("dwell._tasks");
+    PyObject *done = module ? PyObject_CallMethod(module, "learn", NULL) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(done);
+    PyErr_Clear(); /* samples have no tasks then */
+    return 0;
+}
+
+void dw_tasks_learn_soon(void)
+{
+    static bool was_asked;
+    if (!was_asked && !dw_py_tasks_are_known())
+        was_asked = !Py_AddPendingCall(learn, NULL);
+}
+
 /* Those of functions are the first half. */
 static struct dw_number_set *set_of(uint32_t number)
 {

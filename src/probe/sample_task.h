@@ -19,6 +19,8 @@ struct dw_task_record {
 
 /* Nothing is known; before a recording. 0 or DW_ERR_MEMORY. */
 int dw_tasks_reset(void);
+/* Has the interpreter say what a task is, when it is at leave to. Without the GIL. */
+void dw_tasks_learn_soon(void);
 /* From 1 to DW_TASK_NUMBERS; 0 when there are too many. [signal-safe] */
 uint32_t dw_task_number(const struct dw_py_task_name *name);
 /* The mark of a stack that goes through the task; `number` may be 0. [signal-safe] */

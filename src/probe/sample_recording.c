@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "probe/sample_recording.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "probe/sample_births.h"
+#include "probe/sample_code.h"
+#include "probe/sample_handler.h"
+#include "probe/sample_timer.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_NS 10000000u         /* threads, modules and rings are looked at so often */
+#define OWED_LOOK_NS 1000000u     /* at threads with time in the kernel that is not placed yet */
+#define FLUSH_NS 500000000u       /* a kill costs no more than this, */
+#define FIRST_FLUSH_NS 50000000u  /* and, when it comes early, */
+#define FLUSH_PART 8              /* this part of the recording: pools kill their workers */
+#define QUICK_LOOK_NS 1000000u    /* for threads, while such come that do not say so */
+#define QUICK_LOOKS_NS 200000000u /* for so long after the last one */
+#define UNSEEN_NS 5000000u        /* less may be what clocks differ by */
+#define PATIENCE_NS 5000000u      /* of CPU time without a sample */
+
+static void end_thread(void *context, struct dw_slot *slot)
+{
+    struct dw_sample_recording *recording = context;
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    dw_sample_drain(&recording->places, slot);
+    dw_sleep_pay_kernel(&recording->sleep, slot, now_ns, true);
+    dw_sample_drain_rest(&recording->places, slot, now_ns);
+    dw_sleep_finish(&recording->sleep, slot, now_ns);
+}
+
+static void drain_all(struct dw_sample_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        dw_sample_drain(&recording->places, recording->threads.slots[i]);
+}
+
+/* The CPU time of the process that is no thread's we have seen, since some moment. */
+static uint64_t unseen_cpu_ns(struct dw_sample_recording *recording)
+{
+    uint64_t whole_ns = dw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return whole_ns - dw_sample_threads_cpu_ns(&recording->threads) - recording->own_ended_ns;
+}
+
+/* Threads that came and went unseen are missed, as many samples as they would have had. */
+static void count_unseen(struct dw_sample_recording *recording)
+{
+    uint64_t unseen_ns = unseen_cpu_ns(recording), period_ns = recording->options.period_ns;
+    if (unseen_ns < recording->unseen_ns + UNSEEN_NS ||
+        unseen_ns > recording->unseen_ns + INT64_MAX)
+        return;
+    uint64_t missed = (unseen_ns - recording->unseen_ns) / period_ns;
+    recording->log.sampling.missed += missed;
+    recording->unseen_ns += missed * period_ns;
+}
+
+static bool has_file_to_make(const struct dw_sample_recording *recording)
+{
+    return recording->makes_file_late && recording->log.fd < 0 && !recording->log.writer.error;
+}
+
+/* Tells the trouble once; what comes after it is lost. */
+static void flush(struct dw_sample_recording *recording, bool last)
+{
+    bool was_good = !recording->log.writer.error;
+    if (has_file_to_make(recording) && dw_sample_log_is_empty(&recording->log))
+        return;
+    dw_sleep_name_threads(&recording->sleep, &recording->threads, true);
+    count_unseen(recording);
+    if (has_file_to_make(recording))
+        dw_sample_log_move(&recording->log, recording->options.log_file);
+    dw_sample_log_flush(&recording->log, last);
+    if (was_good && recording->log.writer.error) {
+        errno = recording->log.writer.saved_errno;
+        dprintf(STDERR_FILENO, "dwell: %s: %s; samples are lost from now on\n",
+                recording->options.log_file, dw_error_text(recording->log.writer.error));
+    }
+    recording->flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Addresses in the rings are those of the modules as they were, so the rings come first. */
+static void refresh_natives(struct dw_sample_recording *recording)
+{
+    struct dw_sample_natives *natives = &recording->places.natives;
+    if (dw_sample_natives_changed(natives)) {
+        drain_all(recording);
+        dw_sample_places_forget(&recording->places);
+        dw_sample_natives_refresh(natives);
+    } else if (!dw_sample_threads_are_busy(&recording->threads)) {
+        dw_sample_natives_reap(natives);
+    }
+}
+
+static void keep_signal(struct dw_sample_recording *recording)
+{
+    if (dw_handler_is_ours())
+        return;
+    int signal = dw_handler_install();
+    if (signal > 0)
+        dw_sample_threads_use_signal(&recording->threads, signal);
+}
+
+/* A thread that is ready to run but has no CPU may be on its way out of a system call, which a
+ * signal would still interrupt. It also stands where kernels like to take a CPU away, which is
+ * not where it spends its time. One that never has a CPU when we have one is asked all the same. */
+static bool may_be_signalled(const struct dw_slot *slot, uint64_t cpu_ns)
+{
+    return dw_thread_cpu_ns(slot->tid) > cpu_ns || cpu_ns - slot->cpu_asked_ns > PATIENCE_NS;
+}
+
+/* Without timers: whoever ran since the last time is asked for a sample. */
+static void send_signals(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        if (dw_timer_is_on(slot))
+            continue;
+        uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
+        if (cpu_ns - slot->cpu_asked_ns <= recording->options.period_ns / 2)
+            continue;
+        if (!dw_sleep_account(&recording->sleep, slot, cpu_ns, now_ns)) {
+            if (!may_be_signalled(slot, cpu_ns))
+                continue;
+            dw_thread_signal(slot, recording->threads.signal);
+        }
+        slot->cpu_asked_ns = cpu_ns;
+    }
+}
+
+static bool is_wall(const struct dw_sample_recording *recording)
+{
+    return recording->options.mode == DW_SAMPLE_WALL;
+}
+
+static void look_at_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    int signal = recording->threads.signal;
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        if (slot->silent_looks)
+            dw_timer_renew(slot, recording->options.period_ns, signal);
+        if (slot->period_ns)
+            dw_sleep_look_at_kernel(&recording->sleep, slot, signal, now_ns);
+    }
+}
+
+static void look_at_sleepers(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        dw_sleep_look(&recording->sleep, recording->threads.slots[i], now_ns);
+}
+
+static void pay_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    recording->owes = false;
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        dw_sleep_pay_kernel(&recording->sleep, slot, now_ns, false);
+        recording->owes |= slot->owed_ns > 0;
+    }
+}
+
+void dw_sample_recording_enter_births(struct dw_sample_recording *recording)
+{
+    struct dw_birth *next;
+    for (struct dw_birth *birth = dw_births_take(); birth; birth = next) {
+        bool was_found = dw_slot_find(birth->tid);
+        struct dw_slot *slot = dw_sample_threads_enter(&recording->threads, birth->tid);
+        if (was_found) /* only just before it said so */
+            recording->found_ns = 0;
+        if (slot) {
+            dw_sample_threads_set_stack(slot, birth->stack_start, birth->stack_end);
+            dw_sleep_set_name(&recording->sleep, slot, birth->name, birth->name_size);
+        }
+        next = birth->next;
+        free(birth);
+    }
+}
+
+static void look_at_threads(struct dw_sample_recording *recording, uint64_t now_ns, bool quick)
+{
+    recording->quick_ns = now_ns;
+    if (!dw_sample_threads_changed(&recording->threads, quick))
+        return;
+    if (dw_sample_threads_look(&recording->threads, end_thread, recording))
+        recording->found_ns = now_ns;
+}
+
+/* Threads that are not announced tend to come one after the other. */
+static bool looks_quickly(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    return recording->found_ns && now_ns - recording->found_ns < QUICK_LOOKS_NS;
+}
+
+static uint64_t flush_period_ns(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    uint64_t part_ns = (now_ns - recording->begun_ns) / FLUSH_PART;
+    return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS : part_ns < FLUSH_NS ? part_ns : FLUSH_NS;
+}
+
+void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    if (now_ns - recording->looked_ns >= LOOK_NS) {
+        recording->looked_ns = now_ns;
+        keep_signal(recording);
+        look_at_threads(recording, now_ns, false);
+        for (uint32_t i = 0; i < recording->threads.count; i++)
+            dw_timer_settle(recording->threads.slots[i]);
+        dw_sample_threads_find_stacks(&recording->threads);
+        refresh_natives(recording);
+        drain_all(recording);
+        look_at_kernel(recording, now_ns);
+        dw_sleep_name_threads(&recording->sleep, &recording->threads, false);
+        if (recording->places.has_event_loop)
+            dw_tasks_learn_soon();
+    } else if (looks_quickly(recording, now_ns) && now_ns - recording->quick_ns >= QUICK_LOOK_NS) {
+        look_at_threads(recording, now_ns, true);
+        dw_sleep_name_threads(&recording->sleep, &recording->threads, false);
+    }
+    if (recording->threads.is_refused)
+        send_signals(recording, now_ns);
+    pay_kernel(recording, now_ns);
+    if (is_wall(recording))
+        look_at_sleepers(recording, now_ns);
+    if (now_ns - recording->flushed_ns >= flush_period_ns(recording, now_ns))
+        flush(recording, false);
+}
+
+uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recording,
+                                         uint64_t now_ns)
+{
+    uint64_t most_ns = looks_quickly(recording, now_ns) ? QUICK_LOOK_NS
+                       : recording->owes                ? OWED_LOOK_NS
+                                                        : LOOK_NS;
+    bool is_by_period = recording->threads.is_refused || is_wall(recording);
+    return is_by_period && recording->options.period_ns < most_ns ? recording->options.period_ns
+                                                                  : most_ns;
+}
+
+static int open_log(struct dw_sample_recording *recording)
+{
+    const struct dw_sample_options *options = &recording->options;
+    const char *file = recording->makes_file_late ? NULL : options->log_file;
+    int error = dw_sample_log_open(&recording->log, file, options->timeline);
+    recording->log.sampling = (struct dw_sampling){
+        .mode = options->mode,
+        .native = options->native,
+        .period_ns = options->period_ns,
+    };
+    return error;
+}
+
+void dw_sample_recording_release(struct dw_sample_recording *recording)
+{
+    dw_births_discard();
+    dw_sample_threads_release(&recording->threads);
+    dw_sleep_reader_release(&recording->sleep);
+    dw_sample_places_release(&recording->places);
+    dw_sample_log_release(&recording->log);
+}
+
+/* Before the first samples, which would have to read stacks with care: that of this thread, and
+ * those of threads that wait. */
+static void want_stacks(struct dw_sample_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        atomic_store(&slot->stack_wanted, slot->tid == gettid()
+                                              ? (uintptr_t)__builtin_frame_address(0)
+                                              : dw_sleep_stack_pointer(slot));
+    }
+}
+
+static int open_all(struct dw_sample_recording *recording)
+{
+    int error = open_log(recording);
+    if (!error)
+        error = dw_codes_reset();
+    if (!error)
+        error = dw_tasks_reset();
+    if (!error)
+        error = dw_sample_places_init(&recording->places, &recording->log);
+    if (!error)
+        error = dw_sample_natives_init(&recording->places.natives, recording->options.native);
+    return error ? error : dw_sleep_reader_init(&recording->sleep, &recording->places);
+}
+
+int dw_sample_recording_begin(struct dw_sample_recording *recording,
+                              const struct dw_sample_options *options, bool makes_file_late)
+{
+    int signal = dw_handler_install();
+    if (signal < 0)
+        return signal;
+    memset(recording, 0, sizeof *recording);
+    recording->options = *options;
+    recording->makes_file_late = makes_file_late;
+    recording->threads.period_ns = options->period_ns;
+    recording->threads.signal = signal;
+    int error = open_all(recording);
+    if (error) {
+        int saved_errno = errno;
+        dw_sample_recording_release(recording);
+        errno = saved_errno;
+        return error;
+    }
+    dw_sample_threads_look(&recording->threads, end_thread, recording);
+    want_stacks(recording);
+    dw_sample_threads_find_stacks(&recording->threads);
+    dw_handler_enable(true);
+    recording->unseen_ns = unseen_cpu_ns(recording);
+    recording->begun_ns = recording->looked_ns = recording->flushed_ns =
+        dw_clock_ns(CLOCK_MONOTONIC);
+    if (recording->log.fd >= 0)
+        flush(recording, false); /* so that the file can be read from the start on */
+    return 0;
+}
+
+void dw_sample_recording_save(struct dw_sample_recording *recording)
+{
+    drain_all(recording);
+    flush(recording, true);
+}
+
+void dw_sample_recording_end(struct dw_sample_recording *recording)
+{
+    dw_sample_recording_enter_births(recording);
+    dw_handler_enable(false);
+    dw_sample_threads_stop(&recording->threads);
+    while (dw_sample_threads_are_busy(&recording->threads))
+        sched_yield();
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        end_thread(recording, recording->threads.slots[i]);
+    flush(recording, true);
+}
+
+void dw_sample_recording_abandon(struct dw_sample_recording *recording)
+{
+    dw_handler_enable(false);
+    dw_sample_threads_disown(&recording->threads);
+    dw_sample_recording_release(recording);
+}
