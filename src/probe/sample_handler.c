@@ -26,6 +26,7 @@
 #define WALK_SHARE 4 /* at most one part in so many, and one, of the CPU time goes to walks */
 #define UNKNOWN_STACK_BYTES (8u << 20)
 #define LONG_WALK_NS 50000u /* the thread may have lost the CPU in a walk that seems this long */
+#define FRAME_NS 5000u      /* no frame takes longer: what is beyond it is the machine's */
 
 static const struct dw_native_view *_Atomic view;
 static _Atomic bool is_enabled;
@@ -318,6 +319,14 @@ static uint64_t walk_cost_ns(const struct sample *sample)
     return dw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - sample->cpu_ns;
 }
 
+/* What the stack has to do with it. An interrupt, or the machine under this one, may hold a walk up
+ * for milliseconds, which says nothing of the next one. */
+static uint64_t own_cost_ns(const struct sample *sample, uint64_t cost_ns)
+{
+    uint64_t most_ns = (sample->python_count + sample->native_count + 1) * (uint64_t)FRAME_NS;
+    return cost_ns < most_ns ? cost_ns : most_ns;
+}
+
 static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool was_sent)
 {
     uint64_t cpu_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -338,9 +347,7 @@ static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool wa
     bool is_recorded = record(&sample, elapsed_ns);
     forget_pending(&sample);
     uint64_t cost_ns = walk_cost_ns(&sample);
-    /* A walk that an interrupt or a page that was missing held up says nothing of the stack. */
-    slot->walk_cost_ns = cost_ns < slot->last_cost_ns ? cost_ns : slot->last_cost_ns;
-    slot->last_cost_ns = cost_ns;
+    slot->walk_cost_ns = own_cost_ns(&sample, cost_ns);
     slot->walked_ns = cpu_ns + cost_ns;
     slot->carries = !is_recorded;
     /* What the walk took is no time of the program's. */

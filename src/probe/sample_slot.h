@@ -85,8 +85,7 @@ struct dw_slot {
     uint32_t current;      /* of the two token lists */
     uint32_t last_count;   /* tokens of the last record */
     uint64_t walked_ns;    /* CPU time at the end of the last walk */
-    uint64_t last_cost_ns; /* what that walk took */
-    uint64_t walk_cost_ns; /* what the cheaper of the last two took */
+    uint64_t walk_cost_ns; /* what that stack took to walk */
     bool carries;
     uint32_t signals_of_period; /* to come until the timer gets another period */
     uint64_t current_period_ns, chance;
