@@ -32,7 +32,7 @@ static struct {
     bool was_on;      /* in a forked child: the parent was recording */
     pthread_t thread;
     sem_t wakes; /* the thread, before its time */
-    struct dw_sample_options options;
+    struct dw_sampler_options options;
     char log_file[PATH_MAX]; /* theirs */
     size_t stem_size;        /* of its name: children put their pid behind it */
     struct dw_sample_recording recording;
@@ -152,7 +152,7 @@ static void before_fork(void);
 static void after_fork_in_parent(void);
 static void after_fork_in_child(void);
 
-int dw_probe_sampler_start(const struct dw_sample_options *options)
+int dw_probe_sampler_start(const struct dw_sampler_options *options)
 {
     static bool watches_forks;
     int error = DW_ERR_ARGUMENT;

@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dw_sample_options;
+struct dw_sampler_options;
 
 /* 0 or an error; DW_ERR_ARGUMENT when it runs already. */
-int dw_probe_sampler_start(const struct dw_sample_options *options);
+int dw_probe_sampler_start(const struct dw_sampler_options *options);
 /* Writes everything and closes the log. A recording in memory is appended to `memory`, if that
  * is given. */
 int dw_probe_sampler_stop(struct dw_buffer *memory);

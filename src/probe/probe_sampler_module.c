@@ -20,7 +20,7 @@ PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
         return NULL;
     if (file != Py_None && !PyUnicode_FSConverter(file, &path))
         return NULL;
-    struct dw_sample_options options = {
+    struct dw_sampler_options options = {
         .log_file = path ? PyBytes_AS_STRING(path) : NULL,
         .period_ns = period_ns,
         .native = native,

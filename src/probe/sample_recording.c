@@ -246,7 +246,7 @@ uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recor
 
 static int open_log(struct dw_sample_recording *recording)
 {
-    const struct dw_sample_options *options = &recording->options;
+    const struct dw_sampler_options *options = &recording->options;
     const char *file = recording->makes_file_late ? NULL : options->log_file;
     int error = dw_sample_log_open(&recording->log, file, options->timeline);
     recording->log.sampling = (struct dw_sampling){
@@ -293,7 +293,7 @@ static int open_all(struct dw_sample_recording *recording)
 }
 
 int dw_sample_recording_begin(struct dw_sample_recording *recording,
-                              const struct dw_sample_options *options, bool makes_file_late)
+                              const struct dw_sampler_options *options, bool makes_file_late)
 {
     int signal = dw_handler_install();
     if (signal < 0)

@@ -8,7 +8,7 @@
 #include "probe/sample_sleep.h"
 #include "probe/sample_threads.h"
 
-struct dw_sample_options {
+struct dw_sampler_options {
     const char *log_file; /* NULL: in memory */
     uint64_t period_ns;
     bool native; /* native frames too */
@@ -17,7 +17,7 @@ struct dw_sample_options {
 };
 
 struct dw_sample_recording {
-    struct dw_sample_options options;
+    struct dw_sampler_options options;
     bool makes_file_late; /* when there is something to tell */
     struct dw_sample_log log;
     struct dw_sample_places places;
@@ -32,7 +32,7 @@ struct dw_sample_recording {
 
 /* 0, or an error, with which nothing is left behind. What options point to has to last. */
 int dw_sample_recording_begin(struct dw_sample_recording *recording,
-                              const struct dw_sample_options *options, bool makes_file_late);
+                              const struct dw_sampler_options *options, bool makes_file_late);
 /* Takes in threads that have announced themselves. */
 void dw_sample_recording_enter_births(struct dw_sample_recording *recording);
 /* Whatever is due now. */

@@ -86,12 +86,13 @@ for file in files:
 
 def test_timers_that_the_program_has_closed(tmp_path, python_program):
     done = python_program("""
-import os, time
+import itertools, os, time
 import dwell
 def spin():
     end = time.thread_time() + 1
     while time.thread_time() < end:
-        sum(range(100_000))
+        for _ in itertools.repeat(None, 100_000): # needs no memory, which the kernel has to give
+            pass
 dwell.start()
 os.closerange(3, 4096)
 spin()
@@ -99,7 +100,7 @@ dwell.stop().save("x.dwell")
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    assert samples.inside("spin") > 90 and samples.inside("<kernel>") < 30
+    assert samples.inside("spin") > 90 and samples.inside("<kernel>") < 20
 
 
 def test_code_at_the_address_of_code_that_is_gone(tmp_path, python_program):

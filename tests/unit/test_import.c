@@ -110,7 +110,7 @@ static void test_perf_script_of_a_clock_has_times(void **state)
                  "  75.00   75.00     0.001     0.001         1  __schedule ([kernel.kallsyms])\n"
                  "  25.00   25.00     0.000     0.000         1  do_it (libwork.so)\n"
                  "  75.00    0.00     0.001     0.000         1  main (python3)\n"
-                 "  25.00    0.00     0.000     0.000         1  [python3] (python3)\n"
+                 "  25.00    0.00     0.000     0.000         1  [python3]\n"
                  "  25.00    0.00     0.000     0.000         1  operator()(int, char) const "
                  "(libwork.so)\n"
                  "  25.00    0.00     0.000     0.000         1  run (app.py)\n");
@@ -146,9 +146,8 @@ static void test_gperftools(void **state)
     check_report(bytes.data, bytes.size, DW_SPOT_FUNCTION,
                  "CPU time: 12 samples, 100 Hz asked, 100 Hz obtained\n"
                  "total %  self %   total s    self s   samples  function\n"
-                 " 100.00  100.00     0.120     0.120        12  [python3.13] (python3.13)\n"
-                 "  41.67    0.00     0.050     0.000         5  [lib with spaces.so.1] "
-                 "(lib with spaces.so.1)\n");
+                 " 100.00  100.00     0.120     0.120        12  [python3.13]\n"
+                 "  41.67    0.00     0.050     0.000         5  [lib with spaces.so.1]\n");
     struct dw_profile *profile = fixture_import(bytes.data, bytes.size);
     const struct dw_place *outermost = &profile->places.places[profile->stacks.paths[1].frame];
     assert_int_equal(outermost->address, 0x3000); /* the call is before where it returns to */
