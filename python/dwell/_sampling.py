@@ -115,6 +115,7 @@ class sampling:
 
     def __enter__(self) -> "sampling":
         start(*self._options)
+        self._process = os.getpid()
         return self
 
     def __exit__(
@@ -123,5 +124,6 @@ class sampling:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None or _core.sampler_is_on():
+        is_child = os.getpid() != self._process  # which has no samples when there is no file
+        if _core.sampler_is_on() or not (kind or is_child):
             self.result = stop()

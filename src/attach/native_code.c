@@ -93,7 +93,7 @@ static int take_modules(struct dw_native_code *code, struct dw_native_modules *f
     dw_unwind_modules_release(&code->unwind);
     dw_map_release(&code->address_index);
     code->address_count = 0;
-    dw_unwind_cache_forget(code->cache);
+    code->epoch++;
     code->modules = *fresh;
     return dw_unwind_modules_make(&code->modules, &code->unwind);
 }
@@ -162,6 +162,7 @@ void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack 
     struct dw_memory memory = memory_of(code->python);
     struct dw_unwinder unwinder = {.modules = code->unwind,
                                    .cache = code->cache,
+                                   .epoch = code->epoch,
                                    .stack = {read_copy, &copy},
                                    .code = memory,
                                    .doubt = memory,

@@ -20,6 +20,7 @@ struct dw_native_code {
     struct dw_native_modules modules;
     struct dw_unwind_modules unwind;
     struct dw_unwind_cache *cache;
+    uint64_t epoch;               /* in it */
     struct dw_native_file *files; /* owned; all that there were, with their symbols */
     uint32_t file_count, file_capacity;
     struct dw_native_address *addresses; /* owned; the places of addresses in these modules */

@@ -17,7 +17,9 @@ PyThreadState *dw_py_sampled_thread(void)
 
 bool dw_py_holds_gil(PyThreadState *thread)
 {
-    return DW_PY_GIL_LOCKED(DW_PY_GIL(thread)) > 0 && DW_PY_GIL_HOLDER(DW_PY_GIL(thread)) == thread;
+    struct _gil_runtime_state *gil = DW_PY_GIL(thread);
+    /* 3.12 makes the thread state of a new interpreter current before it has a GIL. */
+    return gil && DW_PY_GIL_LOCKED(gil) > 0 && DW_PY_GIL_HOLDER(gil) == thread;
 }
 
 bool dw_py_collects_garbage(PyThreadState *thread)

@@ -5,6 +5,8 @@
 
 #include <Python.h>
 
+#include <stdbool.h>
+
 static struct {
     dw_py_thread_born *born;
     PyInterpreterState *interpreter;
@@ -12,10 +14,15 @@ static struct {
     int id;
 } watcher;
 
+/* Greenlets that stand in for threads enter themselves too, with numbers of their own. */
+static bool is_own_ident(PyObject *ident)
+{
+    return PyLong_Check(ident) && PyLong_AsUnsignedLongMask(ident) == PyThread_get_thread_ident();
+}
+
 static int on_change(PyDict_WatchEvent event, PyObject *dict, PyObject *ident, PyObject *thread)
 {
-    (void)ident;
-    if (event != PyDict_EVENT_ADDED || dict != watcher.threads)
+    if (event != PyDict_EVENT_ADDED || dict != watcher.threads || !is_own_ident(ident))
         return 0;
     PyObject *raised = PyErr_GetRaisedException();
     PyObject *name = PyObject_GetAttrString(thread, "_name");

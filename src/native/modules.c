@@ -136,7 +136,8 @@ static int add_vdso(struct dw_native_modules *modules, uint64_t address)
 {
     Elf64_Phdr segments[DW_ELF_MAX_SEGMENTS];
     uint32_t count = address ? dw_elf_segments_read(&dw_memory_own, address, segments) : 0;
-    return add_segments(modules, segments, count, dw_elf_bias(segments, count, address), VDSO_PATH);
+    uint64_t bias = count ? dw_elf_bias(segments, count, address) : 0;
+    return count ? add_segments(modules, segments, count, bias, VDSO_PATH) : 0;
 }
 
 static void cut_deleted(char *path)
@@ -195,18 +196,15 @@ static int hand_over(struct dw_native_modules *made, int error, struct dw_native
     return 0;
 }
 
-int dw_native_modules_own(struct dw_native_modules *modules)
+int dw_native_modules_own(const struct dw_native_modules *before, struct dw_native_modules *modules)
 {
     struct dw_native_modules made = {0};
-    struct own_list list = {
-        .modules = &made, .before = modules, .vdso = getauxval(AT_SYSINFO_EHDR)};
+    struct own_list list = {.modules = &made, .before = before, .vdso = getauxval(AT_SYSINFO_EHDR)};
     dl_iterate_phdr(add_own, &list);
     if (!list.error)
         list.error = add_vdso(&made, list.vdso);
     for (uint32_t i = 0; i < made.count && !list.error; i++)
         list.error = complete_path(&made.modules[i]);
-    if (!list.error)
-        dw_native_modules_release(modules);
     return hand_over(&made, list.error, modules);
 }
 

@@ -25,10 +25,10 @@ struct dw_native_modules {
 };
 
 /* Of this process (by the dynamic linker's list: takes its lock, so never in a handler), or of
- * another one by /proc/PID/maps and its memory. The first brings a list up to date, which is empty
- * at first; when nothing was unloaded meanwhile, it reads only what is new. On errors the list
- * stays as it was. */
-int dw_native_modules_own(struct dw_native_modules *modules);
+ * another one by /proc/PID/maps and its memory. The first is given the list from before, which may
+ * be empty; when nothing was unloaded since then, it reads only what is new. */
+int dw_native_modules_own(const struct dw_native_modules *before,
+                          struct dw_native_modules *modules);
 int dw_native_modules_of(int pid, const struct dw_memory *memory,
                          struct dw_native_modules *modules);
 void dw_native_modules_release(struct dw_native_modules *modules);

@@ -58,17 +58,16 @@ struct dw_native_frame {
     enum dw_unwind_how how;
 };
 
-/* Fixed memory for rules that were looked up, shared by all threads without locks. Forgotten
- * as a whole (by `epoch`) when modules come or go. */
+/* Fixed memory for rules that were looked up, shared by all threads without locks. */
 struct dw_unwind_cache;
 /* NULL when out of memory. Not [signal-safe]. */
 struct dw_unwind_cache *dw_unwind_cache_new(void);
 void dw_unwind_cache_free(struct dw_unwind_cache *cache);
-void dw_unwind_cache_forget(struct dw_unwind_cache *cache);
 
 struct dw_unwinder {
     struct dw_unwind_modules modules;
     struct dw_unwind_cache *cache;
+    uint64_t epoch;               /* another one for other modules: the cache keeps them apart */
     struct dw_memory stack;       /* reads of the stack, between sp and stack_end only */
     struct dw_memory stack_doubt; /* the same after a guess, which may lead beyond it; or none */
     struct dw_memory code;        /* reads of unwind information at places known to be mapped */

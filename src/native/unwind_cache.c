@@ -16,7 +16,6 @@ struct slot {
 
 struct dw_unwind_cache {
     struct slot slots[SLOT_COUNT];
-    _Atomic uint64_t epoch;
 };
 
 /* Pages: in line with the CPU's cache, and all there before a handler needs them. */
@@ -24,10 +23,7 @@ struct dw_unwind_cache *dw_unwind_cache_new(void)
 {
     struct dw_unwind_cache *cache = mmap(NULL, sizeof *cache, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (cache == MAP_FAILED)
-        return NULL;
-    atomic_store_explicit(&cache->epoch, 1, memory_order_relaxed);
-    return cache;
+    return cache == MAP_FAILED ? NULL : cache;
 }
 
 void dw_unwind_cache_free(struct dw_unwind_cache *cache)
@@ -36,16 +32,11 @@ void dw_unwind_cache_free(struct dw_unwind_cache *cache)
         munmap(cache, sizeof *cache);
 }
 
-void dw_unwind_cache_forget(struct dw_unwind_cache *cache)
+/* Both steps can be undone, so different keys of one epoch stay different. None is 0, which free
+ * slots hold. */
+uint64_t dw_unwind_cache_key(const struct dw_unwinder *unwinder, uint64_t key)
 {
-    atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_release);
-}
-
-/* Both steps can be undone, so different keys of one epoch stay different. */
-uint64_t dw_unwind_cache_key(struct dw_unwind_cache *cache, uint64_t key)
-{
-    uint64_t epoch = atomic_load_explicit(&cache->epoch, memory_order_acquire);
-    return (key ^ epoch * SPREAD) * SPREAD;
+    return (key ^ (unwinder->epoch + 1) * SPREAD) * SPREAD;
 }
 
 static bool slot_holds(const struct slot *slot, uint64_t key, uint64_t *value)

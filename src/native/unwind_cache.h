@@ -6,8 +6,8 @@
 
 #include "native/unwind.h"
 
-/* The cache's own form of the key; valid for values found out after the call. */
-uint64_t dw_unwind_cache_key(struct dw_unwind_cache *cache, uint64_t key);
+/* The cache's own form of the key, in the epoch of the unwinder. */
+uint64_t dw_unwind_cache_key(const struct dw_unwinder *unwinder, uint64_t key);
 bool dw_unwind_cache_get(const struct dw_unwind_cache *cache, uint64_t key, uint64_t *value);
 void dw_unwind_cache_put(struct dw_unwind_cache *cache, uint64_t key, uint64_t value);
 

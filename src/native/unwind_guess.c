@@ -28,7 +28,7 @@ static bool is_after_call(struct dw_unwind_walk *walk, uint64_t address)
     const struct dw_unwind_module *module = dw_unwind_module_at(&walk->with->modules, address - 1);
     if (!module)
         return false;
-    uint64_t key = dw_unwind_cache_key(walk->with->cache, address | CALL_KEY), word;
+    uint64_t key = dw_unwind_cache_key(walk->with, address | CALL_KEY), word;
     if (!dw_unwind_cache_get(walk->with->cache, key, &word)) {
         if (!dw_unwind_may_doubt(walk, 1))
             return false;

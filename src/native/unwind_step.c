@@ -34,7 +34,7 @@ static bool find_record(struct dw_unwind_walk *walk, const struct dw_cfi_source 
                         struct dw_eh_record *record)
 {
     struct dw_unwind_cache *cache = walk->with->cache;
-    uint64_t key = dw_unwind_cache_key(cache, address / BLOCK_BYTES | BLOCK_KEY), fde;
+    uint64_t key = dw_unwind_cache_key(walk->with, address / BLOCK_BYTES | BLOCK_KEY), fde;
     if (dw_unwind_cache_get(cache, key, &fde) && dw_eh_read(source, module, fde, address, record))
         return true;
     if (!dw_eh_search(source, module, address, &fde) ||
@@ -76,7 +76,7 @@ bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at 
                          struct dw_cfi_rule *rule)
 {
     uint64_t address = at->after_call ? at->pc - 1 : at->pc, word;
-    uint64_t key = dw_unwind_cache_key(walk->with->cache, address);
+    uint64_t key = dw_unwind_cache_key(walk->with, address);
     if (dw_unwind_cache_get(walk->with->cache, key, &word)) {
         dw_cfi_unpack(word, rule);
         return word != NO_RULE;

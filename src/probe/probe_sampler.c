@@ -20,8 +20,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define NAME "dwell-sample" /* of the thread, by which it is known not to be the program's */
-#define LATE_NS 10000000u   /* the machine slept, or was too slow: do not catch up */
+#define LATE_NS 10000000u /* the machine slept, or was too slow: do not catch up */
 
 static struct {
     pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
@@ -58,7 +57,7 @@ bool dw_probe_sampler_is_on(void)
 static void *run(void *unused)
 {
     (void)unused;
-    prctl(PR_SET_NAME, NAME); /* it may look before its maker runs again */
+    prctl(PR_SET_NAME, DW_SAMPLER_THREAD); /* it may look before its maker runs again */
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), next_ns = now_ns;
     pthread_mutex_lock(&sampler.lock);
     while (!sampler.stops) {
@@ -93,18 +92,20 @@ static void on_birth(const char *name, size_t size)
 }
 
 /* With the lock. The thread takes no signals: they are the program's. */
-static void start_thread(void)
+static int start_thread(void)
 {
     sigset_t all, old;
     if (sampler.runs)
-        return;
+        return 0;
     sampler.stops = sampler.is_paused = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    sampler.runs = !pthread_create(&sampler.thread, NULL, run, NULL);
+    errno = pthread_create(&sampler.thread, NULL, run, NULL);
+    sampler.runs = !errno;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (sampler.runs)
-        pthread_setname_np(sampler.thread, NAME); /* a fork may be next */
+        pthread_setname_np(sampler.thread, DW_SAMPLER_THREAD); /* a fork may be next */
+    return sampler.runs ? 0 : DW_ERR_IO;
 }
 
 /* In a turn. The lock is given up meanwhile. */
@@ -126,10 +127,13 @@ static int begin(bool makes_file_late)
 {
     sampler.is_on = true;
     int error = dw_sample_recording_begin(&sampler.recording, &sampler.options, makes_file_late);
-    if (error)
-        sampler.is_on = false;
-    else
-        start_thread();
+    if (!error && (error = start_thread())) {
+        int saved_errno = errno;
+        dw_sample_recording_end(&sampler.recording);
+        dw_sample_recording_release(&sampler.recording);
+        errno = saved_errno;
+    }
+    sampler.is_on = !error;
     return error;
 }
 

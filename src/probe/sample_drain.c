@@ -32,10 +32,11 @@ static int path_of(struct dw_sample_places *places, struct dw_slot *slot,
 
 /* The timer ticks by CPU time but is silent while the kernel works for the thread. What a
  * sample has beyond one period was spent there, shortly before. */
-static uint64_t kernel_ns(const struct dw_sample_record *record)
+static uint64_t kernel_ns(const struct dw_sample_places *places,
+                          const struct dw_sample_record *record)
 {
     uint64_t period_ns = record->period_ns;
-    bool is_plain = period_ns && !(record->flags & DW_SAMPLE_CARRIES);
+    bool is_plain = period_ns && !(record->flags & DW_SAMPLE_CARRIES) && !places->may_be_held_back;
     return is_plain && record->cpu_ns > period_ns + period_ns / 2 ? record->cpu_ns - period_ns : 0;
 }
 
@@ -63,7 +64,7 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
 {
     dw_path_id path;
     struct dw_sampling *sampling = &places->log->sampling;
-    uint64_t in_kernel = kernel_ns(record);
+    uint64_t in_kernel = kernel_ns(places, record);
     int error = dw_sample_enter_thread(places, slot);
     if (!error)
         error = path_of(places, slot, record, &path);

@@ -148,6 +148,7 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
     struct dw_unwinder unwinder = {
         .modules = sample->view->modules,
         .cache = sample->view->cache,
+        .epoch = sample->view->epoch,
         .stack = is_known ? dw_memory_own : dw_memory_own_checked,
         .stack_doubt = {dw_memory_read_paged, &page}, /* mappings beside the stack may go */
         .code = dw_memory_own_checked,

@@ -18,6 +18,7 @@ struct dw_code_range {
 struct dw_native_view {
     struct dw_unwind_modules modules;
     struct dw_unwind_cache *cache; /* NULL: native frames are not wanted */
+    uint64_t epoch;                /* in the cache */
     struct dw_code_range python;   /* the code of the interpreter */
     /* Libraries that it is written with: what it calls of them is part of its own work. */
     struct dw_code_range system[DW_VIEW_SYSTEM_MAX];

@@ -60,6 +60,7 @@ void dw_sample_natives_release(struct dw_sample_natives *natives)
     free(natives->views);
     free(natives->files);
     dw_native_modules_release(&natives->modules);
+    dw_native_modules_release(&natives->former);
     if (natives->cache)
         dw_unwind_cache_free(natives->cache);
     *natives = (struct dw_sample_natives){0};
@@ -120,6 +121,7 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
     *view = (struct dw_native_view){
         .modules = {list, count},
         .cache = natives->cache,
+        .epoch = natives->generation,
         .python = {python ? python->start : 0, python ? python->end : 0},
     };
     for (uint32_t i = 0; i < count && view->system_count < DW_VIEW_SYSTEM_MAX; i++)
@@ -211,15 +213,21 @@ static void copy_ahead(struct dw_sample_natives *natives)
 int dw_sample_natives_refresh(struct dw_sample_natives *natives)
 {
     uint64_t generation = dw_native_modules_generation();
-    int error = dw_native_modules_own(&natives->modules);
+    struct dw_native_modules modules = {0};
+    int error = dw_native_modules_own(&natives->modules, &modules);
     if (error)
         return error;
+    dw_sample_natives_forget_former(natives);
+    natives->former = natives->modules;
+    natives->modules = modules;
     natives->generation = generation;
     copy_ahead(natives);
-    error = publish(natives);
-    if (!error && natives->cache)
-        dw_unwind_cache_forget(natives->cache);
-    return error;
+    return publish(natives);
+}
+
+void dw_sample_natives_forget_former(struct dw_sample_natives *natives)
+{
+    dw_native_modules_release(&natives->former);
 }
 
 void dw_sample_natives_reap(struct dw_sample_natives *natives)
@@ -290,10 +298,19 @@ static dw_place_id anonymous_place(struct dw_sample_log *log)
     return dw_sample_log_place(log, &place, &id) ? 0 : id;
 }
 
+/* A sample from before the last refresh may be of code that has gone since, or that had just come.
+ */
+static const struct dw_native_module *find_module(const struct dw_sample_natives *natives,
+                                                  uint64_t address)
+{
+    const struct dw_native_module *module = dw_native_modules_find(&natives->former, address);
+    return module ? module : dw_native_modules_find(&natives->modules, address);
+}
+
 dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
                                     uint64_t address)
 {
-    const struct dw_native_module *module = dw_native_modules_find(&natives->modules, address);
+    const struct dw_native_module *module = find_module(natives, address);
     struct dw_native_file *file = module ? file_of(natives, module) : NULL;
     struct dw_symbol symbol;
     dw_place_id id = 0;

@@ -14,6 +14,7 @@ struct dw_sample_natives {
     bool with_frames; /* native frames are wanted, not only where Python's own code is */
     uint64_t generation;
     struct dw_native_modules modules; /* as of that generation */
+    struct dw_native_modules former;  /* as of the one before, while samples of then are read */
     struct dw_native_file *files;     /* all that there were, with their symbols */
     uint32_t file_count, file_capacity;
     struct dw_native_view **views; /* all that were published; old ones may be in use */
@@ -27,7 +28,9 @@ int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames);
 void dw_sample_natives_release(struct dw_sample_natives *natives);
 /* Whether modules came or went since the last refresh. */
 bool dw_sample_natives_changed(const struct dw_sample_natives *natives);
+/* Samples from before it are then read, and the former modules let go. */
 int dw_sample_natives_refresh(struct dw_sample_natives *natives);
+void dw_sample_natives_forget_former(struct dw_sample_natives *natives);
 /* No handler has been running since the last refresh: older views can go. */
 void dw_sample_natives_reap(struct dw_sample_natives *natives);
 /* The place of an address; 0 for one that is left out. */

@@ -21,6 +21,7 @@ struct dw_sample_places {
     dw_place_id marks[DW_MARKS];
     dw_place_id tasks[DW_TASK_NUMBERS]; /* by number - 1 */
     bool has_event_loop;                /* asyncio's was seen */
+    bool may_be_held_back; /* a timer that is silent was not silent because of the kernel's work */
     struct dw_buffer text;
     struct dw_cached_token {
         uint64_t token;

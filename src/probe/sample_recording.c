@@ -66,6 +66,11 @@ static bool has_file_to_make(const struct dw_sample_recording *recording)
     return recording->makes_file_late && recording->log.fd < 0 && !recording->log.writer.error;
 }
 
+static void look_at_limit(struct dw_sample_recording *recording)
+{
+    recording->places.may_be_held_back = dw_timer_may_be_held_back(recording->options.period_ns);
+}
+
 /* Tells the trouble once; what comes after it is lost. */
 static void flush(struct dw_sample_recording *recording, bool last)
 {
@@ -74,6 +79,7 @@ static void flush(struct dw_sample_recording *recording, bool last)
         return;
     dw_sleep_name_threads(&recording->sleep, &recording->threads, true);
     count_unseen(recording);
+    look_at_limit(recording);
     if (has_file_to_make(recording))
         dw_sample_log_move(&recording->log, recording->options.log_file);
     dw_sample_log_flush(&recording->log, last);
@@ -85,14 +91,15 @@ static void flush(struct dw_sample_recording *recording, bool last)
     recording->flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Addresses in the rings are those of the modules as they were, so the rings come first. */
+/* Samples in the rings may be of modules as they were before. */
 static void refresh_natives(struct dw_sample_recording *recording)
 {
     struct dw_sample_natives *natives = &recording->places.natives;
     if (dw_sample_natives_changed(natives)) {
+        dw_sample_natives_refresh(natives);
         drain_all(recording);
         dw_sample_places_forget(&recording->places);
-        dw_sample_natives_refresh(natives);
+        dw_sample_natives_forget_former(natives);
     } else if (!dw_sample_threads_are_busy(&recording->threads)) {
         dw_sample_natives_reap(natives);
     }
@@ -210,11 +217,11 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
     if (now_ns - recording->looked_ns >= LOOK_NS) {
         recording->looked_ns = now_ns;
         keep_signal(recording);
+        refresh_natives(recording);
         look_at_threads(recording, now_ns, false);
         for (uint32_t i = 0; i < recording->threads.count; i++)
             dw_timer_settle(recording->threads.slots[i]);
         dw_sample_threads_find_stacks(&recording->threads);
-        refresh_natives(recording);
         drain_all(recording);
         look_at_kernel(recording, now_ns);
         dw_sleep_name_threads(&recording->sleep, &recording->threads, false);
@@ -310,6 +317,7 @@ int dw_sample_recording_begin(struct dw_sample_recording *recording,
         errno = saved_errno;
         return error;
     }
+    look_at_limit(recording);
     dw_sample_threads_look(&recording->threads, end_thread, recording);
     want_stacks(recording);
     dw_sample_threads_find_stacks(&recording->threads);
@@ -324,6 +332,7 @@ int dw_sample_recording_begin(struct dw_sample_recording *recording,
 
 void dw_sample_recording_save(struct dw_sample_recording *recording)
 {
+    refresh_natives(recording);
     drain_all(recording);
     flush(recording, true);
 }
@@ -335,6 +344,7 @@ void dw_sample_recording_end(struct dw_sample_recording *recording)
     dw_sample_threads_stop(&recording->threads);
     while (dw_sample_threads_are_busy(&recording->threads))
         sched_yield();
+    refresh_natives(recording);
     for (uint32_t i = 0; i < recording->threads.count; i++)
         end_thread(recording, recording->threads.slots[i]);
     flush(recording, true);

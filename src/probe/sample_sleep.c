@@ -119,6 +119,7 @@ static uint32_t unwind(struct dw_sleep_reader *reader, const struct stand *stand
     struct dw_unwinder unwinder = {
         .modules = view->modules,
         .cache = view->cache,
+        .epoch = view->epoch,
         .stack = dw_memory_own_checked,
         .code = dw_memory_own_checked,
         .doubt = dw_memory_own_checked,

@@ -101,7 +101,7 @@ struct dw_slot {
     bool has_ticks; /* the other kind of timer */
     timer_t ticks;
     uint64_t ticks_ns;
-    uint64_t period_ns; /* of a timer that is silent while the kernel works; 0: it has none */
+    _Atomic uint64_t period_ns; /* of a timer that is silent while the kernel works; 0: none */
     /* CPU time that is none of the recording's, that when the timer began, and when the thread
      * ended; 0: it has not, or nobody knows. */
     uint64_t cpu_first_ns, cpu_timed_ns, cpu_end_ns;

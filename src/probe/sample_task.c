@@ -21,8 +21,9 @@ static int learn(void *unused)
     PyObject *done = module ? PyObject_CallMethod(module, "learn", NULL) : NULL;
     Py_XDECREF(module);
     Py_XDECREF(done);
-    PyErr_Clear(); /* samples have no tasks then */
-    return 0;
+    if (PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();                /* samples have no tasks then */
+    return PyErr_Occurred() ? -1 : 0; /* an interrupt is the program's */
 }
 
 void dw_tasks_learn_soon(void)

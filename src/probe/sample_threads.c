@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "probe/sample_handler.h"
 #include "probe/sample_timer.h"
+#include "record/recorder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,8 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TASKS "/proc/self/task" /* a directory for each thread */
-#define OWN_NAMES "dwell-"
+#define TASKS "/proc/self/task"        /* a directory for each thread */
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
 #define QUICK_THREADS 8                /* those that live for a short time are among the newest */
 
@@ -31,15 +31,20 @@ void dw_thread_signal(const struct dw_slot *slot, int signal)
     syscall(SYS_rt_tgsigqueueinfo, getpid(), slot->tid, signal, &info);
 }
 
+/* By its name, which a program that is called so may have too: its main thread at least is not
+ * ours. */
 static bool is_our_own(pid_t tid)
 {
     char path[64], name[32] = "";
+    if (tid == getpid())
+        return false;
     snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? 0 : read(fd, name, sizeof name - 1);
     if (fd >= 0)
         close(fd);
-    return size > 0 && !strncmp(name, OWN_NAMES, strlen(OWN_NAMES));
+    return size > 0 &&
+           (!strcmp(name, DW_SAMPLER_THREAD "\n") || !strcmp(name, DW_FLUSHER_THREAD "\n"));
 }
 
 /* The ids of all threads, one after the other; 0 at the end. */

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #define DW_OWN_THREADS 4
+#define DW_SAMPLER_THREAD "dwell-sample" /* the name of that which looks at them */
 
 struct dw_sample_threads {
     struct dw_slot **slots; /* of the threads that are sampled, the newest last if none ended */

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -37,9 +38,14 @@ uint64_t dw_thread_cpu_ns(pid_t tid)
 static int move_fd(int fd)
 {
     struct rlimit limit;
-    rlim_t most = getrlimit(RLIMIT_NOFILE, &limit) ? FIRST_FD : limit.rlim_cur / 2;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, most < FIRST_FD ? (int)most : FIRST_FD);
+    rlim_t most = getrlimit(RLIMIT_NOFILE, &limit) ? 2 * FIRST_FD : limit.rlim_cur;
+    rlim_t first = most / 2 < FIRST_FD ? most / 2 : FIRST_FD;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)first);
     close(fd);
+    if (moved >= 0 && (rlim_t)moved > first + most / 4) { /* the rest is the program's */
+        close(moved);
+        return -1;
+    }
     return moved;
 }
 
@@ -165,23 +171,25 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal)
 }
 
 /* Up to half longer or shorter than the usual one, by chance. */
-static uint64_t any_period_ns(struct dw_slot *slot)
+static uint64_t any_period_ns(struct dw_slot *slot, uint64_t period_ns)
 {
     slot->chance = dw_hash_mix(slot->chance + slot->perf_id);
-    return slot->period_ns / 2 + slot->chance % (slot->period_ns + 1);
+    return period_ns / 2 + slot->chance % (period_ns + 1);
 }
 
-/* A signal of the last recording's timer may be late, and find another timer, or none. */
+/* A signal of the last recording's timer may be late, and find another timer, or none, or one that
+ * is just being started. */
 void dw_timer_vary(struct dw_slot *slot)
 {
-    if (!slot->period_ns)
+    uint64_t period_ns = atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
+    if (!period_ns)
         return;
     if (slot->signals_of_period) {
         slot->signals_of_period--;
         return;
     }
-    slot->current_period_ns = any_period_ns(slot);
-    slot->signals_of_period = (uint32_t)(VARY_AFTER_NS / slot->period_ns);
+    slot->current_period_ns = any_period_ns(slot, period_ns);
+    slot->signals_of_period = (uint32_t)(VARY_AFTER_NS / period_ns);
     atomic_store_explicit(&slot->is_begun, true, memory_order_relaxed);
     ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->current_period_ns);
 }
@@ -189,8 +197,18 @@ void dw_timer_vary(struct dw_slot *slot)
 void dw_timer_settle(struct dw_slot *slot)
 {
     if (slot->is_late && is_timer(slot) && !atomic_exchange(&slot->is_begun, true))
-        ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->period_ns);
+        ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){slot->period_ns});
     slot->is_late = !atomic_load(&slot->is_begun);
+}
+
+bool dw_timer_may_be_held_back(uint64_t period_ns)
+{
+    unsigned long long most = 0;
+    FILE *limit = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+    bool is_known = limit && fscanf(limit, "%llu", &most) == 1 && most;
+    if (limit)
+        fclose(limit);
+    return is_known && period_ns < 2 * (UINT64_C(1000000000) / most);
 }
 
 uint64_t dw_timer_end_ns(const struct dw_slot *slot)

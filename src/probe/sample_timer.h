@@ -20,6 +20,9 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal);
 void dw_timer_vary(struct dw_slot *slot);
 /* The same when the first signal does not come: the thread may keep it from coming. */
 void dw_timer_settle(struct dw_slot *slot);
+/* The kernel lets only so many come in each tick of its clock, and lowers that number when they
+ * take it long. Whether it may hold back some of those that come so often. */
+bool dw_timer_may_be_held_back(uint64_t period_ns);
 /* The CPU time of a thread that has ended, of which the timer knows; else 0. */
 uint64_t dw_timer_end_ns(const struct dw_slot *slot);
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define FLUSH_PERIOD_NS 500000000u
-#define NAME "dwell-flush" /* by which the sampler knows it */
 
 static pthread_mutex_t drain_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dw_drain log_drain;
@@ -101,7 +100,8 @@ void dw_recorder_kick(void)
 static void *flush_forever(void *unused)
 {
     (void)unused;
-    prctl(PR_SET_NAME, NAME); /* the sampler may look at it before its maker runs again */
+    prctl(PR_SET_NAME,
+          DW_FLUSHER_THREAD); /* the sampler may look at it before its maker runs again */
     pthread_mutex_lock(&flusher_lock);
     while (!stops) {
         struct timespec until;
@@ -134,7 +134,7 @@ void dw_flusher_start(void)
     runs = pthread_create(&flusher, NULL, flush_forever, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (runs)
-        pthread_setname_np(flusher, NAME);
+        pthread_setname_np(flusher, DW_FLUSHER_THREAD);
 }
 
 void dw_flusher_start_later(void)

@@ -7,6 +7,8 @@
 #include "log/writer.h"
 #include "record/track.h"
 
+#define DW_FLUSHER_THREAD "dwell-flush" /* the name of the flusher */
+
 struct dw_record_options {
     const char *log_file; /* NULL: only in memory */
     bool timeline;        /* keep every event; needs a log file */

@@ -97,6 +97,20 @@ def test_wrong_words(run_dwell, arguments, complaint):
     assert complaint in done.stderr
 
 
+def test_a_child_leaves_the_block_in_which_it_was_forked(python_program):
+    done = python_program("""
+import os
+import dwell
+with dwell.sampling() as block:
+    child = os.fork()
+    sum(range(100_000))
+if child:
+    os.waitpid(child, 0)
+print(bool(child), block.result is None, flush=True)
+""")
+    assert sorted(done.stdout.splitlines()) == ["False True", "True False"], done.stderr
+
+
 def test_a_block_that_stops_by_itself_and_fails():
     def stop_and_raise(error):
         with dwell.sampling():

@@ -106,6 +106,29 @@ with dwell.sampling("x.dwell", rate=10_000):
     assert all(share > 5 for share in found), (found, samples.info)
 
 
+def test_code_of_a_library_that_is_just_being_loaded(tmp_path, python_program):
+    """It works as it is loaded, the last one right before the recording ends."""
+    for name in ("first", "second"):
+        compile_library(
+            tmp_path,
+            name,
+            "static volatile double sum;"
+            "__attribute__((constructor)) void NAME_begins(void)"
+            "{ for (long i = 0; i < 5000000; i++) sum += i; }".replace("NAME", name),
+        )
+    done = python_program("""
+import ctypes
+import dwell
+with dwell.sampling("x.dwell", rate=5000):
+    ctypes.CDLL("./first.so")
+    ctypes.CDLL("./second.so")
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert samples.inside("[anonymous]") == 0
+    assert min(samples.inside("first_begins"), samples.inside("second_begins")) > 20
+
+
 MATRICES = """
 import json, sys, time
 import numpy

@@ -103,6 +103,43 @@ dwell.stop().save("x.dwell")
     assert samples.inside("spin") > 90 and samples.inside("<kernel>") < 20
 
 
+def test_interpreters_that_are_made_and_ended(python_program):
+    done = python_program("""
+import time
+import dwell
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+dwell.start(rate=10_000)
+end = time.thread_time() + 3
+while time.thread_time() < end:
+    interpreters.destroy(interpreters.create())
+dwell.stop()
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_most_file_descriptors_are_left_to_the_program(python_program):
+    done = python_program("""
+import os, resource, threading, time
+import dwell
+resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))
+end = threading.Event()
+threads = [threading.Thread(target=end.wait) for _ in range(60)]
+for each in threads:
+    each.start()
+before = len(os.listdir("/proc/self/fd"))
+with dwell.sampling():
+    while len(os.listdir("/proc/self/fd")) == before:
+        time.sleep(0.001)
+    print(len(os.listdir("/proc/self/fd")) - before)
+end.set()
+""")
+    assert done.returncode == 0, done.stderr
+    assert 0 < int(done.stdout) <= 80 / 4 + 5
+
+
 def test_code_at_the_address_of_code_that_is_gone(tmp_path, python_program):
     done = python_program("""
 import dwell

@@ -40,6 +40,47 @@ print(json.dumps(took))
 
 
 @repeated
+def test_a_program_that_is_called_like_dwell(tmp_path, python_program):
+    done = python_program("""
+import threading, time
+import dwell
+def spin():
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
+        sum(range(1000))
+with open("/proc/self/comm", "w") as name:
+    name.write("dwell-demo")
+with dwell.sampling("x.dwell"):
+    other = threading.Thread(target=spin, name="other")
+    other.start()
+    spin()
+    other.join()
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert min(samples.of_thread("MainThread"), samples.of_thread("other")) > 0.1e9
+
+
+def test_what_stands_in_for_threads_names_none(tmp_path, python_program):
+    """As gevent's do, which are entered by the thread that runs them all."""
+    done = python_program("""
+import threading, time
+import dwell
+greenlet = threading.Thread(name="greenlet")
+main = threading._active.pop(threading.get_ident())
+with dwell.sampling("x.dwell"):
+    threading._active[1] = greenlet
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
+        sum(range(1000))
+    del threading._active[1]
+threading._active[threading.get_ident()] = main
+""")
+    assert done.returncode == 0, done.stderr
+    samples = Samples.of(tmp_path / "x.dwell")
+    assert {row.thread_name for row in samples.rows} == {"MainThread"}
+
+
 def test_threads_that_come_and_go(tmp_path, python_program):
     done = python_program("""
 import json, threading, time

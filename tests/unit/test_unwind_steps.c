@@ -70,7 +70,7 @@ static void refresh_modules(struct walk *walk)
     dw_unwind_modules_release(&walk->unwinder.modules);
     assert_int_equal(dw_native_modules_of(walk->pid, &memory, &walk->modules), 0);
     assert_int_equal(dw_unwind_modules_make(&walk->modules, &walk->unwinder.modules), 0);
-    dw_unwind_cache_forget(walk->unwinder.cache);
+    walk->unwinder.epoch++;
 }
 
 static void start_program(struct walk *walk, const char *program)
