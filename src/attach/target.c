@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "native/modules.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,7 @@ bool dw_mapping_parse(const char *line, struct dw_mapping *mapping)
     found.path = strndup(line + path_at, strcspn(line + path_at, "\n"));
     if (!found.path)
         return false;
+    dw_path_cut_deleted(found.path);
     *mapping = found;
     return true;
 }
@@ -97,7 +99,10 @@ static int read_program(struct dw_target *target)
     snprintf(link, sizeof link, "/proc/%d/exe", (int)target->pid);
     ssize_t size = readlink(link, path, sizeof path);
     target->program = strndup(path, size > 0 ? (size_t)size : 0);
-    return target->program ? 0 : DW_ERR_MEMORY;
+    if (!target->program)
+        return DW_ERR_MEMORY;
+    dw_path_cut_deleted(target->program);
+    return 0;
 }
 
 int dw_target_open(pid_t pid, struct dw_target *target)

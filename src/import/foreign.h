@@ -10,7 +10,8 @@ struct dw_foreign {
     const char *name;
     uint64_t written_ns;
     uint64_t identity; /* by the bytes, so that the same file is not added twice */
-    uint32_t first_process, first_thread;
+    uint32_t first_process;
+    struct dw_map process_index, thread_index;
     struct dw_sampling sampling; /* of all processes, without `taken` */
     int error;
 };

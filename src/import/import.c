@@ -50,7 +50,6 @@ static int import(struct dw_string bytes, const char *name, uint64_t written_ns,
         .written_ns = written_ns,
         .identity = dw_hash_bytes(bytes.bytes, bytes.size),
         .first_process = profile->process_count,
-        .first_thread = profile->thread_count,
     };
     const struct format *format = find_format(bytes);
     if (!format)
@@ -58,6 +57,8 @@ static int import(struct dw_string bytes, const char *name, uint64_t written_ns,
     if (is_known(profile, foreign.identity))
         return DW_ERR_DUPLICATE;
     format->read(&foreign, bytes);
+    dw_map_release(&foreign.process_index);
+    dw_map_release(&foreign.thread_index);
     return foreign.error;
 }
 

@@ -15,7 +15,6 @@ struct summary {
 
 struct gil {
     uint64_t held, awaited;
-    uint64_t whole; /* the time that these are parts of */
 };
 
 static void add_process(struct summary *summary, const struct dw_sampling *sampling)
@@ -112,45 +111,45 @@ static void put_summary(struct dw_out *out, const struct summary *summary, enum 
     put_trouble(out, &summary->sums);
 }
 
-/* What the samples of a thread stand for. */
-static uint64_t add_gil(struct gil *gil, const struct dw_sample_table *samples)
+static void add_gil(struct gil *gil, const struct dw_sample_table *samples)
 {
-    uint64_t all = 0;
     for (uint32_t i = 0; i < samples->count; i++) {
         const struct dw_sample *sample = &samples->samples[i];
-        all += sample->weight_ns;
         if (sample->state & DW_SAMPLE_HOLDS_GIL)
             gil->held += sample->weight_ns;
         if ((sample->state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_GIL)
             gil->awaited += sample->weight_ns;
     }
-    return all;
 }
 
 /* Threads run at the same time: what passed for the process is the time of the one that was there
  * for longest. CPU time is that of all of them. */
-static void add_gil_of_process(struct gil *gil, const struct dw_profile *profile, uint32_t process)
+static uint64_t time_of_process(const struct dw_profile *profile, uint32_t process)
 {
     uint64_t sum = 0, most = 0;
     for (uint32_t t = 0; t < profile->thread_count; t++) {
+        struct summary all = {0};
         if (profile->threads[t].process != process)
             continue;
-        uint64_t all = add_gil(gil, &profile->threads[t].samples);
-        sum += all;
-        most = all > most ? all : most;
+        add_thread(&all, &profile->threads[t]);
+        sum += all.weight;
+        most = all.weight > most ? all.weight : most;
     }
-    gil->whole += has_mode(&profile->processes[process], DW_SAMPLE_WALL) ? most : sum;
+    return has_mode(&profile->processes[process], DW_SAMPLE_WALL) ? most : sum;
 }
 
 static void put_gil(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
 {
     struct gil gil = {0};
-    for (uint32_t i = 0; i < profile->process_count; i++)
-        add_gil_of_process(&gil, profile, i);
-    if (!gil.held && !gil.awaited)
+    uint64_t whole = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        add_gil(&gil, &profile->threads[i].samples);
+    if (!gil.held && !gil.awaited) /* always so in profiles of other tools */
         return;
-    double held = (double)gil.held / (double)gil.whole;
-    double awaited = (double)gil.awaited / (double)gil.whole;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        whole += time_of_process(profile, i);
+    double held = (double)gil.held / (double)whole;
+    double awaited = (double)gil.awaited / (double)whole;
     dw_out_printf(out, "%sGIL: held in %.1f %% of the time", prefix, 100 * held);
     if (summarize(profile, DW_SAMPLE_WALL).processes)
         dw_out_printf(out, ", waited for by %.2f threads on average\n", awaited);

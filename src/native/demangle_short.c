@@ -7,14 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_DEPTH 256 /* of brackets: names come from files, which may be broken */
+
 static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
 }
 
-/* After the bracket that closes the one at `at`; NULL when there is none. Of angle brackets
- * only those outside of other brackets count: there they may be operators. */
-static const char *skip_brackets(const char *at)
+/* After the bracket that closes the one at `at`; NULL when there is none, or too many are inside
+ * of each other. Of angle brackets only those outside of other brackets count: there they may be
+ * operators. */
+static const char *skip_nested(const char *at, int depth)
 {
     char open = *at;
     char close = (char)(open == '<' ? '>' : open == '(' ? ')' : open == '[' ? ']' : '}');
@@ -27,10 +30,15 @@ static const char *skip_brackets(const char *at)
             at += 2;
         else if (!nests)
             at++;
-        else if (!(at = skip_brackets(at)))
+        else if (depth == MAX_DEPTH || !(at = skip_nested(at, depth + 1)))
             return NULL;
     }
     return *at ? at + 1 : NULL;
+}
+
+static const char *skip_brackets(const char *at)
+{
+    return skip_nested(at, 1);
 }
 
 /* What is read and what is written, which is never longer. */

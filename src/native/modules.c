@@ -140,7 +140,7 @@ static int add_vdso(struct dw_native_modules *modules, uint64_t address)
     return count ? add_segments(modules, segments, count, bias, VDSO_PATH) : 0;
 }
 
-static void cut_deleted(char *path)
+void dw_path_cut_deleted(char *path)
 {
     size_t size = strlen(path), tail = strlen(DELETED);
     if (size > tail && !strcmp(path + size - tail, DELETED))
@@ -169,7 +169,7 @@ static int complete_path(struct dw_native_module *module)
         return realpath(module->path, path) ? replace_path(module, path) : 0;
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
     path[size > 0 ? size : 0] = 0;
-    cut_deleted(path);
+    dw_path_cut_deleted(path);
     return replace_path(module, path);
 }
 
@@ -227,7 +227,7 @@ static bool parse_mapping(char *line, struct mapping *mapping)
     mapping->is_executable = flags[2] == 'x';
     mapping->path = line + path_at;
     mapping->path[strcspn(mapping->path, "\n")] = 0;
-    cut_deleted(mapping->path);
+    dw_path_cut_deleted(mapping->path);
     return true;
 }
 

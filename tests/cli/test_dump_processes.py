@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from ..conftest import Program
-from .conftest import AS_ROOT, MAY_READ, Dump, Start, wait_until_asleep
+from ..sampled import Samples
+from .attached import SPIN
+from .conftest import AS_ROOT, MAY_READ, Attach, Dump, Start, wait_until_asleep
 from .dumped import NESTED, places
 
 pytestmark = MAY_READ
@@ -156,6 +158,22 @@ def test_stripped_interpreter(start: Start, dump: Dump, tmp_path: Path, deleted:
     if deleted:
         shutil.rmtree(directory)
     assert places(dump(process)["threads"][0])[0] == ("Holder.method", 9)
+
+
+@AS_ROOT
+@pytest.mark.skipif(not shutil.which("strip"), reason="needs strip")
+def test_interpreter_that_was_replaced(start: Start, attach: Attach, tmp_path: Path):
+    """Its own code is still told from that of others."""
+    directory = tmp_path / "old"
+    directory.mkdir()
+    program, environment = copy_of_interpreter(directory)
+    process = start(SPIN, python=program, env=environment, sleeps=False)
+    shutil.rmtree(directory)
+    attached = attach(process, "--native", "--duration", "1").wait()
+    assert attached.status == 0, attached.stderr
+    samples = Samples.of(attached.path)
+    in_python = samples.where(lambda row: row.state == "python")
+    assert in_python > 0.8 * samples.weight_ns
 
 
 def unshare_works() -> bool:

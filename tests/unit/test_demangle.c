@@ -128,6 +128,15 @@ static void check(const char *raw, enum dw_demangle how, const char *expected)
     free(name);
 }
 
+static void test_brackets_inside_of_brackets(void **state)
+{
+    (void)state;
+    static char name[1 << 20];
+    memset(name, '(', sizeof name - 1);
+    name[0] = 'f';
+    check(name, DW_DEMANGLE_SHORT, name);
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -190,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_brackets_inside_of_brackets),
         cmocka_unit_test(test_names_of_the_source_are_shortened_too),
         cmocka_unit_test(test_any_cut_and_change_is_survived),
         cmocka_unit_test(test_references_that_multiply_have_an_end),
