@@ -18,8 +18,10 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 # Files, by how their names begin, whose tests measure times or shares: tools/test runs them when
 # nothing else runs. A single test elsewhere is marked with pytest.mark.alone.
 ALONE = (
+    "test_attach_cpu",
     "test_attach_shares",
     "test_attach_stacks",
+    "test_attach_threads",
     "test_calls",
     "test_compare",
     "test_concurrency",

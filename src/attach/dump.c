@@ -23,6 +23,7 @@ struct collector {
     struct dw_raw_stack stack;
     struct dw_buffer scratch;
     struct dw_tasks tasks;
+    struct dw_thread_names names;
     struct dw_dump_options options;
     struct dw_native_dump *native; /* NULL: native frames are not wanted */
 };
@@ -232,7 +233,8 @@ static int add_thread(struct collector *collector, const struct dw_py_thread *fo
                                     .task_state = task ? task->state : '?',
                                     .task_name = put_text(dump, task ? task->name : "")};
     size_t start = dump->text.size;
-    if (!active || dw_py_thread_name(collector->python, active, found->ident, &dump->text))
+    if (!active ||
+        dw_py_thread_name(collector->python, &collector->names, active, found->ident, &dump->text))
         dump->text.size = start;
     thread.name = text_from(dump, start);
     uint32_t local_count = dump->local_count;
@@ -261,7 +263,7 @@ static int add_threads(struct collector *collector, const struct dw_py_threads *
         if (thread->interpreter != interpreter) {
             interpreter = thread->interpreter;
             active = 0;
-            dw_py_named_threads(collector->python, interpreter, &active);
+            dw_py_named_threads(collector->python, &collector->names, interpreter, &active);
         }
         error = add_thread(collector, thread, active);
     }
@@ -303,6 +305,7 @@ int dw_dump_read(const struct dw_python *python, const struct dw_dump_options *o
     dw_raw_stack_release(&collector.stack);
     dw_buffer_release(&collector.scratch);
     dw_tasks_release(&collector.tasks);
+    dw_thread_names_release(&collector.names);
     if (error)
         dw_dump_release(&filled);
     else

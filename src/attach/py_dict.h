@@ -5,14 +5,25 @@
 
 #include "attach/python_runtime.h"
 
-/* The value's address. DW_ERR_EMPTY when there is no such key; keys of other types than the
- * one asked for are passed over. */
-int dw_py_dict_find_text(const struct dw_python *python, uint64_t dict, const char *key,
-                         uint64_t *value);
-int dw_py_dict_find_integer(const struct dw_python *python, uint64_t dict, uint64_t key,
-                            uint64_t *value);
-/* An attribute that the instance itself has, not its class. */
-int dw_py_attribute(const struct dw_python *python, uint64_t object, const char *name,
+/* The value's address. `at` is the entry where it was when it was asked for last, at first any: if
+ * it is there still the others are not read. DW_ERR_EMPTY when there is no such key. */
+int dw_py_dict_find(const struct dw_python *python, uint64_t dict, const char *key, uint64_t *at,
                     uint64_t *value);
+/* An attribute that the instance itself has, not its class; likewise. */
+int dw_py_attribute(const struct dw_python *python, uint64_t object, const char *name, uint64_t *at,
+                    uint64_t *value);
+
+struct dw_py_integer_item {
+    uint64_t key, value; /* the address of the value */
+};
+
+struct dw_py_integer_items {
+    struct dw_py_integer_item *items; /* owned */
+    uint32_t count, capacity;
+};
+
+/* Adds all items whose keys are integers of 0 to 60 bits. */
+int dw_py_dict_read_integers(const struct dw_python *python, uint64_t dict,
+                             struct dw_py_integer_items *items);
 
 #endif

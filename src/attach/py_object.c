@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define TYPE_AT 8 /* ob_type, in every object of a build with a GIL */
 #define MAX_COUNT ((uint64_t)1 << 48)
 
 /* A name ends in 0 somewhere, perhaps near the end of what is mapped. */
@@ -19,8 +18,9 @@ int dw_py_type_of(const struct dw_python *python, uint64_t object, struct dw_py_
 {
     const struct dw_py_offsets *offsets = &python->offsets;
     uint64_t name;
-    int error = object % 8 ? DW_ERR_DAMAGED
-                           : dw_target_read_u64(python->target, object + TYPE_AT, &type->address);
+    int error = object % 8
+                    ? DW_ERR_DAMAGED
+                    : dw_target_read_u64(python->target, object + DW_PY_TYPE_AT, &type->address);
     if (!error)
         error =
             dw_target_read_u64(python->target, type->address + offsets->type_flags, &type->flags);
@@ -149,8 +149,8 @@ int dw_py_bytes_read(const struct dw_python *python, uint64_t object, uint64_t m
 
 /* 3.11 has the sign in the number of digits; later versions have a word with the number in
  * the upper bits and the sign (0 positive, 1 zero, 2 negative) in the lowest two. */
-static void split_tag(const struct dw_py_offsets *offsets, uint64_t tag,
-                      struct dw_py_integer *integer)
+void dw_py_integer_split(const struct dw_py_offsets *offsets, uint64_t tag,
+                         struct dw_py_integer *integer)
 {
     if (offsets->long_is_sized) {
         integer->negative = (int64_t)tag < 0;
@@ -170,7 +170,7 @@ int dw_py_integer_read(const struct dw_python *python, uint64_t object,
     int error = dw_target_read_u64(python->target, object + offsets->long_tag, &tag);
     if (error)
         return error;
-    split_tag(offsets, tag, &found);
+    dw_py_integer_split(offsets, tag, &found);
     if (found.digit_count > MAX_COUNT)
         return DW_ERR_DAMAGED;
     if (found.digit_count && found.digit_count <= DW_PY_MAX_DIGITS)

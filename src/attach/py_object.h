@@ -19,6 +19,7 @@ enum { /* bits of tp_flags that say what a type derives from */
 };
 
 #define DW_PY_TYPE_NAME_BYTES 128
+#define DW_PY_TYPE_AT 8 /* ob_type, in every object of a build with a GIL */
 
 struct dw_py_type {
     uint64_t address;
@@ -48,6 +49,9 @@ struct dw_py_integer {
     uint64_t digit_count; /* of the number; the digits are there when it fits */
     uint32_t digits[DW_PY_MAX_DIGITS];
 };
+/* The sign and the number of digits from what an int has at long_tag. */
+void dw_py_integer_split(const struct dw_py_offsets *offsets, uint64_t tag,
+                         struct dw_py_integer *integer);
 int dw_py_integer_read(const struct dw_python *python, uint64_t object,
                        struct dw_py_integer *integer);
 

@@ -286,10 +286,12 @@ static void schedule(struct dw_recording *recording, uint64_t now_ns)
     }
     uint64_t place_ns = recording->next_ns - recording->period_start_ns;
     recording->period_start_ns += period_ns;
+    recording->is_behind = false;
     if (recording->period_start_ns < now_ns) {
         uint64_t missed = (now_ns - recording->period_start_ns) / period_ns;
         recording->period_start_ns += missed * period_ns;
         recording->processes[0].log.sampling.missed += missed;
+        recording->is_behind = missed != 0;
     }
     place_ns = (place_ns + (uint64_t)((double)period_ns * GOLDEN_SECTION)) % period_ns;
     recording->next_ns = recording->period_start_ns + place_ns;
@@ -340,12 +342,21 @@ int dw_recording_run(struct dw_recording *recording, uint64_t until_ns, const vo
     return error;
 }
 
+static int name_and_end(struct dw_recorded *process)
+{
+    int error = process->sampler->is_lost ? 0 : dw_sampler_name_all_threads(process->sampler);
+    int trouble = end_process(process);
+    return error ? error : trouble;
+}
+
+/* Samples that were missed after the last one have none that stands for their time yet: without it
+ * a recording with a single round would seem to have all that were asked for. */
 int dw_recording_end(struct dw_recording *recording)
 {
-    int error = 0;
+    int error = recording->is_behind && !recording->is_over ? take(recording) : 0;
     for (uint32_t i = 0; i < recording->count; i++) {
         struct dw_recorded *process = &recording->processes[i];
-        int trouble = process->is_open && !process->has_ended ? end_process(process) : 0;
+        int trouble = process->is_open && !process->has_ended ? name_and_end(process) : 0;
         error = error ? error : trouble;
     }
     return error;

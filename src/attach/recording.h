@@ -27,6 +27,7 @@ struct dw_recording {
     uint64_t period_start_ns;                /* of the period that the next sample stands for */
     uint64_t next_ns, flush_ns, children_ns; /* when what is due */
     bool is_over;                            /* all processes have ended */
+    bool is_behind;                          /* samples were missed since the last one */
 };
 
 /* A process that starts, or becomes another program, is tried again for `patience_ns`. Errors

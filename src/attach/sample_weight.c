@@ -6,6 +6,7 @@
 #define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
 #define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
 #define MAX_PENDING 65536      /* samples that wait to be told */
+#define UNCOUNTED_NS 4000000   /* how much of a turn the kernel may not have counted yet */
 
 static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
                       uint64_t weight_ns)
@@ -20,13 +21,19 @@ static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample
                              sample->until_ns, weight_ns);
 }
 
+static uint64_t seen_ns(const struct dw_cpu_account *account)
+{
+    uint64_t elapsed_ns = 0;
+    for (uint32_t i = 0; i < account->pending_count; i++)
+        elapsed_ns += account->pending[i].elapsed_ns;
+    return elapsed_ns;
+}
+
 /* Shares the time out among the samples that wait for it. */
 static int spend(struct dw_sampler *sampler, struct dw_cpu_account *account, uint64_t cpu_ns)
 {
-    uint64_t elapsed_ns = 0;
+    uint64_t elapsed_ns = seen_ns(account);
     int error = 0;
-    for (uint32_t i = 0; i < account->pending_count; i++)
-        elapsed_ns += account->pending[i].elapsed_ns;
     double share = elapsed_ns ? (double)cpu_ns / (double)elapsed_ns : 0;
     for (uint32_t i = 0; !error && i < account->pending_count; i++)
         error = add_sample(sampler, &account->pending[i],
@@ -37,12 +44,20 @@ static int spend(struct dw_sampler *sampler, struct dw_cpu_account *account, uin
 
 /* Where the kernel does not say what a thread's CPU time is, it is the time in which it was seen to
  * run. */
-int dw_weights_spend_rest(struct dw_sampler *sampler, struct dw_cpu_account *account)
+static int spend_seen(struct dw_sampler *sampler, struct dw_cpu_account *account, uint64_t most_ns)
 {
-    uint64_t elapsed_ns = 0;
-    for (uint32_t i = 0; i < account->pending_count; i++)
-        elapsed_ns += account->pending[i].elapsed_ns;
-    return spend(sampler, account, elapsed_ns);
+    uint64_t elapsed_ns = seen_ns(account);
+    return spend(sampler, account, elapsed_ns < most_ns ? elapsed_ns : most_ns);
+}
+
+/* The thread may go on without the state that it had, and what it uses then is not Python's. */
+int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread)
+{
+    struct dw_cpu_account *account = thread->cpu;
+    uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity);
+    bool is_known = cpu_ns >= account->counted_ns && cpu_ns;
+    return spend_seen(sampler, account,
+                      is_known ? cpu_ns - account->counted_ns + UNCOUNTED_NS : UINT64_MAX);
 }
 
 /* The samples in which a thread ran have all of its CPU time, that of turns in which it was not
@@ -50,13 +65,13 @@ int dw_weights_spend_rest(struct dw_sampler *sampler, struct dw_cpu_account *acc
  * time up some hundred times a second and when a turn ends. */
 static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
-    struct dw_cpu_account *account = &thread->cpu;
+    struct dw_cpu_account *account = thread->cpu;
     if (!account->pending_count || now_ns - account->looked_ns < COUNT_AFTER_NS)
         return 0;
     uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity), before_ns = account->counted_ns;
     account->looked_ns = now_ns;
     if (!cpu_ns || account->pending_count >= MAX_PENDING)
-        return dw_weights_spend_rest(sampler, account);
+        return spend_seen(sampler, account, UINT64_MAX);
     account->counted_ns = cpu_ns;
     return cpu_ns > before_ns ? spend(sampler, account, cpu_ns - before_ns) : 0;
 }
@@ -64,7 +79,7 @@ static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint
 static int add_cpu_sample(struct dw_sampler *sampler, struct dw_watched *thread,
                           const struct dw_pending_sample *sample)
 {
-    struct dw_cpu_account *account = &thread->cpu;
+    struct dw_cpu_account *account = thread->cpu;
     int error = 0;
     if (dw_watched_runs(thread))
         error = DW_GROW(account->pending, account->pending_count, account->pending_capacity);

@@ -18,6 +18,7 @@ static void forget_process(struct dw_sampler *sampler)
     dw_native_code_release(&sampler->native);
     dw_code_cache_release(&sampler->cache);
     dw_call_table_release(&sampler->calls);
+    dw_thread_names_release(&sampler->names);
     dw_target_release(&sampler->target);
 }
 
@@ -58,10 +59,14 @@ static int take_samples(struct dw_sampler *sampler, uint64_t now_ns, uint64_t un
         error = dw_watched_list(sampler, now_ns);
     for (uint32_t i = 0; !error && i < sampler->thread_count; i++)
         error = dw_watched_look(sampler, &sampler->threads[i], now_ns);
-    return error ? error : dw_weights_add(sampler, until_ns);
+    if (error)
+        return error;
+    dw_watched_choose_runners(sampler);
+    return dw_weights_add(sampler, until_ns);
 }
 
-/* After exec, the same process is another program, and perhaps again a Python. */
+/* After exec, the same process is another program, and perhaps again a Python, whose threads have
+ * not been listed yet. */
 static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
 {
     pid_t pid = sampler->target.pid;
@@ -70,8 +75,8 @@ static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
     forget_process(sampler);
     int error = find_process(sampler, pid);
     sampler->target.pid = pid;
-    sampler->listed_ns = now_ns;
     sampler->is_lost = error != 0;
+    sampler->listed_ns = sampler->is_lost ? now_ns : 0;
     if (error == DW_ERR_MEMORY || error == DW_ERR_PERMISSION)
         return error;
     return error == DW_ERR_NO_PROCESS || error == DW_ERR_ENDED ? DW_ERR_ENDED : 0;

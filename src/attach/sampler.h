@@ -12,6 +12,7 @@
 #include "attach/merged_stack.h"
 #include "attach/native_code.h"
 #include "attach/task.h"
+#include "attach/thread_names.h"
 
 #define DW_SAMPLER_DEPTH 20000 /* frames of a stack at most */
 
@@ -34,9 +35,11 @@ struct dw_sampler {
     struct dw_call_table calls;
     bool is_to_prove; /* the stack that was found last has a call that a sure reading may prove */
     struct dw_py_threads listed;
-    struct dw_tasks tasks;
+    struct dw_tasks tasks; /* when their ids are others than those that the process knows */
+    struct dw_thread_names names;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
+    uint32_t name_next;           /* the thread whose name was looked up again last */
     uint64_t listed_ns;           /* when the threads were listed */
     struct dw_native_code native; /* when the log says that native frames are wanted */
     struct dw_native_stack native_stack;
@@ -51,7 +54,10 @@ void dw_sampler_release(struct dw_sampler *sampler);
 /* Takes a sample of each thread, which stands for the time from the last one's `until_ns` to this
  * one's. DW_ERR_ENDED when the process has ended. */
 int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns);
-/* Looks up the names of threads again, since they may be given late. */
+/* Looks up the names of threads that have none, and again those of some that have one, since they
+ * may be given late. */
 int dw_sampler_name_threads(struct dw_sampler *sampler);
+/* Of all threads, which may take long. */
+int dw_sampler_name_all_threads(struct dw_sampler *sampler);
 
 #endif

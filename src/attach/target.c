@@ -169,6 +169,16 @@ size_t dw_target_read_two(const struct dw_target *target, const uint64_t address
     return got < 0 ? 0 : (size_t)got;
 }
 
+uint32_t dw_target_read_each(const struct dw_target *target, const uint64_t *addresses,
+                             uint32_t count, size_t size, void *to)
+{
+    struct iovec local = {to, count * size}, remote[DW_TARGET_READ_EACH];
+    for (uint32_t i = 0; i < count; i++)
+        remote[i] = (struct iovec){(void *)(uintptr_t)addresses[i], size};
+    ssize_t got = process_vm_readv(target->pid, &local, 1, remote, count, 0);
+    return got < 0 ? 0 : (uint32_t)((size_t)got / size);
+}
+
 size_t dw_target_read_most(const struct dw_target *target, uint64_t address, void *to, size_t size)
 {
     if (!dw_target_read(target, address, to, size))

@@ -37,6 +37,11 @@ int dw_target_read_u64(const struct dw_target *target, uint64_t address, uint64_
  * is read only when the first is whole. */
 size_t dw_target_read_two(const struct dw_target *target, const uint64_t addresses[2],
                           void *const to[2], const size_t sizes[2]);
+/* `size` bytes from each of the addresses, one after the other, in one system call; of how many,
+ * up to the first that cannot be read. */
+uint32_t dw_target_read_each(const struct dw_target *target, const uint64_t *addresses,
+                             uint32_t count, size_t size, void *to);
+#define DW_TARGET_READ_EACH 64 /* addresses at most */
 /* As many bytes as can be read from the start on, page by page. */
 size_t dw_target_read_most(const struct dw_target *target, uint64_t address, void *to, size_t size);
 

@@ -1,67 +1,101 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach/watched.h"
 
-#include "attach/thread_names.h"
 #include "base/grow.h"
 
-#include <string.h>
+static void leave_account(struct dw_cpu_account *account)
+{
+    if (--account->users)
+        return;
+    free(account->pending);
+    free(account);
+}
 
 void dw_watched_release(struct dw_watched *thread)
 {
     dw_activity_close(&thread->activity);
     free(thread->known);
-    free(thread->cpu.pending);
+    leave_account(thread->cpu);
 }
 
+static bool is_of(const struct dw_watched *watched, const struct dw_py_thread *thread)
+{
+    return watched->live.state == thread->state && watched->ident == thread->ident &&
+           watched->live.native_id == thread->native_id;
+}
+
+/* Threads are listed in the order in which they are watched, mostly: each is looked for after the
+ * one before, which `*next` is the successor of. */
 static struct dw_watched *find_watched(const struct dw_sampler *sampler,
-                                       const struct dw_py_thread *thread)
+                                       const struct dw_py_thread *thread, uint32_t *next)
 {
     for (uint32_t i = 0; i < sampler->thread_count; i++) {
-        struct dw_watched *watched = &sampler->threads[i];
-        if (watched->live.state == thread->state && watched->ident == thread->ident &&
-            watched->live.native_id == thread->native_id)
-            return watched;
+        uint32_t at =
+            *next + i < sampler->thread_count ? *next + i : *next + i - sampler->thread_count;
+        if (is_of(&sampler->threads[at], thread)) {
+            *next = at + 1 < sampler->thread_count ? at + 1 : 0;
+            return &sampler->threads[at];
+        }
     }
     return NULL;
 }
 
-/* The name that `threading` has for it, else the kernel's. */
-static int name_thread(struct dw_sampler *sampler, const struct dw_watched *watched,
-                       uint64_t active)
+/* Another state, or one that has just ended, of a thread of the system that lives: its id alone may
+ * be a later one's. */
+static struct dw_watched *find_same_task(const struct dw_sampler *sampler, pid_t id)
 {
-    struct dw_task task;
-    struct dw_buffer *text = &sampler->cache.text;
-    dw_buffer_clear(text);
-    if (active && !dw_py_thread_name(&sampler->python, active, watched->ident, text))
-        return dw_sample_log_name_thread(sampler->log, watched->log_thread,
-                                         (const char *)text->data, text->size);
-    if (!watched->id || !dw_task_read(sampler->target.pid, watched->id, &task))
-        return 0;
-    const char *name = watched->id == sampler->target.pid ? DW_MAIN_THREAD_NAME : task.name;
-    return dw_sample_log_name_thread(sampler->log, watched->log_thread, name, strlen(name));
+    for (uint32_t i = 0; id && i < sampler->thread_count; i++)
+        if (sampler->threads[i].id == id && dw_activity_cpu_ns(&sampler->threads[i].activity))
+            return &sampler->threads[i];
+    return NULL;
 }
 
-int dw_sampler_name_threads(struct dw_sampler *sampler)
+/* What the thread has used before we could see this state of it. One that used more than the time
+ * since the threads were listed last is older than its state, which has lived for half of that time
+ * on average. */
+static uint64_t cpu_before_ns(const struct dw_sampler *sampler, const struct dw_watched *watched,
+                              uint64_t now_ns)
 {
-    uint64_t interpreter = 0, active = 0;
-    int error = 0;
-    for (uint32_t i = 0; !error && i < sampler->thread_count; i++) {
-        const struct dw_watched *watched = &sampler->threads[i];
-        if (watched->live.interpreter != interpreter) {
-            interpreter = watched->live.interpreter;
-            if (dw_py_named_threads(&sampler->python, interpreter, &active))
-                active = 0;
-        }
-        error = name_thread(sampler, watched, active);
-    }
-    return error;
+    uint64_t cpu_ns = dw_activity_cpu_ns(&watched->activity);
+    uint64_t unseen_ns = now_ns - sampler->listed_ns;
+    if (!sampler->listed_ns)
+        return cpu_ns;
+    return cpu_ns > unseen_ns ? cpu_ns - unseen_ns / 2 : 0;
+}
+
+static int join_account(const struct dw_sampler *sampler, struct dw_watched *watched,
+                        uint64_t now_ns)
+{
+    struct dw_watched *same = find_same_task(sampler, watched->id);
+    watched->cpu = same ? same->cpu : calloc(1, sizeof *watched->cpu);
+    if (!watched->cpu)
+        return DW_ERR_MEMORY;
+    watched->cpu->users++;
+    if (!same)
+        watched->cpu->counted_ns = cpu_before_ns(sampler, watched, now_ns);
+    return 0;
+}
+
+/* The kernel's id here of a thread, 0 when it has none. Unless the process has a PID namespace of
+ * its own that is what Python has; if not, all threads have to be read, once for all new ones. */
+static pid_t find_id(struct dw_sampler *sampler, uint64_t native_id, bool *has_tasks)
+{
+    struct dw_task task;
+    pid_t pid = sampler->target.pid;
+    if (dw_task_read(pid, (pid_t)native_id, &task) && task.inner_id == native_id)
+        return task.id;
+    if (!*has_tasks)
+        dw_tasks_read(pid, &sampler->tasks);
+    *has_tasks = true;
+    const struct dw_task *found = dw_tasks_find(&sampler->tasks, native_id);
+    return found ? found->id : 0;
 }
 
 /* Its first sample stands for half of the time since the threads were listed last: that is
  * how long it has lived on average. */
-static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, uint64_t now_ns)
+static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, pid_t id,
+                 uint64_t now_ns)
 {
-    const struct dw_task *task = dw_tasks_find(&sampler->tasks, thread->native_id);
     uint64_t unseen_ns = sampler->listed_ns ? (now_ns - sampler->listed_ns) / 2 : 0;
     int error = DW_GROW(sampler->threads, sampler->thread_count, sampler->thread_capacity);
     if (error)
@@ -71,15 +105,18 @@ static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, 
                                           .gil = thread->gil,
                                           .native_id = thread->native_id},
                                  .ident = thread->ident,
-                                 .id = task ? task->id : 0,
+                                 .id = id,
                                  .activity = {.syscall_fd = -1, .turns_fd = -1},
                                  .is_listed = true,
                                  .last_ns = now_ns - unseen_ns};
-    if (task)
-        dw_activity_open(sampler->target.pid, task->id, &watched.activity);
-    if (!sampler->listed_ns) /* it ran before */
-        watched.cpu.counted_ns = dw_activity_cpu_ns(&watched.activity);
-    error = dw_sample_log_thread(sampler->log, task ? (uint64_t)task->id : thread->native_id,
+    if (id)
+        dw_activity_open(sampler->target.pid, id, &watched.activity);
+    error = join_account(sampler, &watched, now_ns);
+    if (error) {
+        dw_activity_close(&watched.activity);
+        return error;
+    }
+    error = dw_sample_log_thread(sampler->log, id ? (uint64_t)id : thread->native_id,
                                  &watched.log_thread);
     if (error)
         dw_watched_release(&watched);
@@ -99,8 +136,8 @@ static int drop_ended(struct dw_sampler *sampler)
             sampler->threads[kept++] = *watched;
             continue;
         }
-        if (!error)
-            error = dw_weights_spend_rest(sampler, &watched->cpu);
+        if (!error && watched->cpu->users == 1)
+            error = dw_weights_spend_rest(sampler, watched);
         dw_watched_release(watched);
     }
     sampler->thread_count = kept;
@@ -110,18 +147,18 @@ static int drop_ended(struct dw_sampler *sampler)
 /* CPython puts new threads at the front: from the back, the main thread comes first. */
 static int watch_listed(struct dw_sampler *sampler, uint64_t now_ns, bool *has_new)
 {
+    bool has_tasks = false;
+    uint32_t next = 0;
     int error = 0;
     for (uint32_t i = sampler->listed.count; !error && i--;) {
         const struct dw_py_thread *thread = &sampler->listed.threads[i];
-        struct dw_watched *watched = find_watched(sampler, thread);
+        struct dw_watched *watched = find_watched(sampler, thread, &next);
         if (watched) {
             watched->is_listed = true;
             continue;
         }
-        if (!*has_new)
-            dw_tasks_read(sampler->target.pid, &sampler->tasks);
         *has_new = true;
-        error = watch(sampler, thread, now_ns);
+        error = watch(sampler, thread, find_id(sampler, thread->native_id, &has_tasks), now_ns);
     }
     return error;
 }
@@ -138,5 +175,5 @@ int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns)
     int trouble = drop_ended(sampler);
     error = error ? error : trouble;
     sampler->listed_ns = now_ns;
-    return !error && has_new ? dw_sampler_name_threads(sampler) : error;
+    return !error && has_new ? dw_watched_name_new(sampler) : error;
 }

@@ -23,8 +23,11 @@ struct dw_known_frame {
     dw_place_id place; /* of it, or of the next frame outside that is shown */
 };
 
-/* The CPU time of a thread, and the samples in which it ran since that was known. */
+/* The CPU time of a thread of the system, and the samples in which it ran since that was known.
+ * Several interpreters may have a state for the same thread: they share the account. */
 struct dw_cpu_account {
+    uint32_t users;
+    struct dw_watched *runner; /* of its users, the one that the thread ran for in this round */
     uint64_t counted_ns, looked_ns;
     struct dw_pending_sample *pending; /* owned */
     uint32_t pending_count, pending_capacity;
@@ -41,11 +44,12 @@ struct dw_watched {
     uint32_t known_count, known_capacity;
     uint64_t looked_up_ns;
     bool has_stack, is_listed;
+    bool is_met, is_named; /* whether it has a name at all, and one that `threading` gave it */
     dw_path_id path, last_path;
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
     uint64_t last_ns;           /* until when its last sample stands */
     uint64_t stopped_ns;        /* how long we have kept it from running since */
-    struct dw_cpu_account cpu;  /* mode cpu */
+    struct dw_cpu_account *cpu; /* owned by all its users */
 };
 
 /* Memory that made no sense, since it changed while it was read. */
@@ -57,6 +61,9 @@ static inline bool dw_is_foreign(int error)
 /* watch_list.c: which threads there are. */
 int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns);
 void dw_watched_release(struct dw_watched *thread);
+
+/* watched_names.c: the names of those that have none yet. */
+int dw_watched_name_new(struct dw_sampler *sampler);
 
 /* How the stack was read. */
 enum dw_reading {
@@ -75,10 +82,12 @@ int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *t
 /* watched_look.c: what the thread does now, into its path and state. */
 int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns);
 bool dw_watched_runs(const struct dw_watched *thread);
+/* After the looks at all threads: of states of the same thread only one is not waiting. */
+void dw_watched_choose_runners(struct dw_sampler *sampler);
 
 /* sample_weight.c: what the looks at all threads stand for. */
 int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns);
-/* Of a thread whose CPU time will not be known any more. */
-int dw_weights_spend_rest(struct dw_sampler *sampler, struct dw_cpu_account *account);
+/* Of a thread that has ended or is no longer Python's. */
+int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread);
 
 #endif

@@ -139,6 +139,42 @@ bool dw_watched_runs(const struct dw_watched *thread)
     return thread->has_stack && state != DW_SAMPLE_WAITING && state != DW_SAMPLE_GIL;
 }
 
+static bool holds_gil(const struct dw_watched *thread)
+{
+    return (thread->state & DW_SAMPLE_HOLDS_GIL) != 0;
+}
+
+/* An interpreter that entered another one waits for it, though their thread runs. That the thread
+ * has not had another turn says nothing of it: it is looked at again. */
+static void let_wait(struct dw_watched *thread)
+{
+    thread->state = DW_SAMPLE_WAITING;
+    thread->ran_ns = 0;
+    thread->activity.turns[0] = 0;
+}
+
+static bool is_shared(const struct dw_watched *thread)
+{
+    return thread->cpu->users > 1 && thread->has_stack &&
+           (thread->state & DW_SAMPLE_STATE_MASK) != DW_SAMPLE_WAITING;
+}
+
+/* It is the one that has the GIL, else the youngest, which the others have entered. */
+void dw_watched_choose_runners(struct dw_sampler *sampler)
+{
+    struct dw_watched *threads = sampler->threads, *end = threads + sampler->thread_count;
+    for (struct dw_watched *thread = threads; thread < end; thread++)
+        thread->cpu->runner = NULL;
+    for (struct dw_watched *thread = threads; thread < end; thread++) {
+        struct dw_watched *runner = thread->cpu->runner;
+        if (is_shared(thread) && (!runner || holds_gil(thread) || !holds_gil(runner)))
+            thread->cpu->runner = thread;
+    }
+    for (struct dw_watched *thread = threads; thread < end; thread++)
+        if (is_shared(thread) && thread->cpu->runner != thread)
+            let_wait(thread);
+}
+
 static int look_plainly(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     struct dw_live_look look = {.code = 0};

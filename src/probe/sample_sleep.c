@@ -4,7 +4,6 @@
 
 #include "attach/activity.h"
 #include "attach/task.h"
-#include "attach/thread_names.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cpython/sample_walk.h"
@@ -45,6 +44,7 @@ void dw_sleep_reader_release(struct dw_sleep_reader *reader)
 {
     dw_code_cache_release(&reader->cache);
     dw_py_threads_release(&reader->listed);
+    dw_thread_names_release(&reader->known_names);
     dw_target_release(&reader->target);
     free(reader->memory);
     *reader = (struct dw_sleep_reader){0};
@@ -435,7 +435,7 @@ static uint64_t named_threads(struct dw_sleep_reader *reader, uint64_t interpret
     source->pause_ns = is_again ? 2 * source->pause_ns : FIRST_PAUSE_NS;
     source->next_ns = now_ns + source->pause_ns;
     source->interpreter = interpreter;
-    if (dw_py_named_threads(&reader->python, interpreter, &source->dict))
+    if (dw_py_named_threads(&reader->python, &reader->known_names, interpreter, &source->dict))
         source->dict = 0;
     return source->dict;
 }
@@ -446,7 +446,8 @@ static bool name_by_python(struct dw_sleep_reader *reader, const struct dw_slot 
     const struct dw_py_thread *thread = find_listed(reader, slot->tid);
     uint64_t dict = thread ? named_threads(reader, thread->interpreter) : 0;
     dw_buffer_clear(text);
-    return dict && !dw_py_thread_name(&reader->python, dict, thread->ident, text) &&
+    return dict &&
+           !dw_py_thread_name(&reader->python, &reader->known_names, dict, thread->ident, text) &&
            !dw_sample_log_name_thread(reader->places->log, slot->thread - 1,
                                       (const char *)text->data, text->size);
 }
@@ -474,6 +475,7 @@ void dw_sleep_name_threads(struct dw_sleep_reader *reader, const struct dw_sampl
                            bool again)
 {
     bool is_listed = false;
+    dw_thread_names_renew(&reader->known_names);
     for (uint32_t i = 0; i < threads->count; i++) {
         struct dw_slot *slot = threads->slots[i];
         bool is_tried = slot->is_named || slot->name_tries == NAME_TRIES;

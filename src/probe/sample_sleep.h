@@ -7,6 +7,7 @@
 
 #include "attach/code_cache.h"
 #include "attach/interpreter.h"
+#include "attach/thread_names.h"
 #include "probe/sample_places.h"
 #include "probe/sample_threads.h"
 
@@ -25,6 +26,7 @@ struct dw_sleep_reader {
     struct dw_py_threads listed;
     uint64_t listed_ns;
     struct dw_name_source names;
+    struct dw_thread_names known_names;
     struct dw_slot_memory *memory; /* owned: room for one stack */
 };
 

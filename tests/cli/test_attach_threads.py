@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Processes with many threads: what it costs to sample them, and how they are called."""
+
+import resource
+import signal
+import subprocess
+import time
+
+from ..conftest import Program
+from .attached import Attached, go
+from .conftest import MAY_READ, Attach, Start
+
+pytestmark = MAY_READ
+
+# Has so many threads that wait. With a second number, one after the other starts, ends after a
+# moment, and is followed by the next.
+THREADS = """\
+import sys, threading, time
+event = threading.Event()
+for i in range(int(sys.argv[1])):
+    last = threading.Thread(target=event.wait, name=f"waiter {i}", daemon=True)
+    last.start()
+print("ready", flush=True)
+while len(sys.argv) > 2:
+    short = threading.Thread(target=time.sleep, args=(0.002,))
+    short.start()
+    short.join()
+sys.stdin.readline()
+last.name = "renamed"
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def cpu_of_children_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def recorder_cpu_s(attached: Attached) -> float:
+    before = cpu_of_children_s()
+    assert attached.wait().status == 0, attached.stderr
+    return cpu_of_children_s() - before
+
+
+def cost_of_a_sample(start: Start, attach: Attach, *words: str) -> float:
+    """Seconds of the recorder's CPU time."""
+    process = start(THREADS, *words, sleeps=False, stdin=subprocess.PIPE)
+    attached = attach(process, "--duration", "1", "--rate", "100", name=f"of{len(words)}{words[0]}")
+    spent_s = recorder_cpu_s(attached)
+    process.kill()
+    return spent_s / int(attached.summary().split(" samples")[0].rpartition(" ")[2])
+
+
+def test_cost_of_a_sample_is_the_same_with_many_threads(start: Start, attach: Attach):
+    few, many = cost_of_a_sample(start, attach, "40"), cost_of_a_sample(start, attach, "400")
+    assert many < 3 * few
+
+
+def test_cost_of_a_sample_is_about_the_same_when_threads_come_and_go(start: Start, attach: Attach):
+    still = cost_of_a_sample(start, attach, "100")
+    busy = cost_of_a_sample(start, attach, "100", "and more")
+    assert busy < 6 * still
+
+
+def test_cost_of_a_dump_grows_with_the_threads(start: Start, run_dwell: Program):
+    def cost_of_a_thread(count: int) -> float:
+        process = start(THREADS, str(count), stdin=subprocess.PIPE)
+        before = cpu_of_children_s()
+        result = run_dwell("dump", str(process.pid))
+        assert result.returncode == 0 and result.stdout.count("Event.wait") == count
+        spent_s = cpu_of_children_s() - before
+        process.kill()
+        return spent_s / count
+
+    assert cost_of_a_thread(800) < 3 * cost_of_a_thread(100)
+
+
+def test_names_of_many_threads(start: Start, attach: Attach):
+    process = start(THREADS, "300", stdin=subprocess.PIPE)
+    attached = attach(process, "--rate", "50")
+    attached.wait_for_samples()
+    go(process)
+    assert process.stdout and process.stdout.readline() == "done\n"
+    attached.process.send_signal(signal.SIGINT)
+    attached.wait()
+    others = {f"waiter {i}" for i in range(299)}
+    assert attached.thread_names() == {"MainThread", "renamed", *others}
+
+
+def test_rate_obtained_counts_what_was_missed_at_the_end(start: Start, attach: Attach):
+    process = start(THREADS, "1", stdin=subprocess.PIPE)
+    attached = attach(process, "--rate", "100", "--duration", "1")
+    attached.process.send_signal(signal.SIGSTOP)
+    time.sleep(2)  # beyond the end
+    attached.process.send_signal(signal.SIGCONT)
+    attached.wait()
+    summary = attached.summary()
+    assert " missed" in summary
+    assert float(summary.split(" Hz obtained")[0].rpartition(" ")[2]) < 80
