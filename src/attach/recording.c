@@ -351,9 +351,17 @@ static int name_and_end(struct dw_recorded *process)
 
 /* Samples that were missed after the last one have none that stands for their time yet: without it
  * a recording with a single round would seem to have all that were asked for. */
+static int take_missed(struct dw_recording *recording)
+{
+    uint64_t period_ns = recording->options.period_ns;
+    if (period_ns && recording->ended_ns >= recording->period_start_ns + period_ns)
+        schedule(recording, recording->ended_ns);
+    return recording->is_behind && !recording->is_over ? take(recording) : 0;
+}
+
 int dw_recording_end(struct dw_recording *recording)
 {
-    int error = recording->is_behind && !recording->is_over ? take(recording) : 0;
+    int error = take_missed(recording);
     for (uint32_t i = 0; i < recording->count; i++) {
         struct dw_recorded *process = &recording->processes[i];
         int trouble = process->is_open && !process->has_ended ? name_and_end(process) : 0;

@@ -90,10 +90,12 @@ def test_names_of_many_threads(start: Start, attach: Attach):
 
 def test_rate_obtained_counts_what_was_missed_at_the_end(start: Start, attach: Attach):
     process = start(THREADS, "1", stdin=subprocess.PIPE)
-    attached = attach(process, "--rate", "100", "--duration", "1")
+    attached = attach(process, "--rate", "100")
+    attached.wait_for_samples()
     attached.process.send_signal(signal.SIGSTOP)
-    time.sleep(2)  # beyond the end
-    attached.process.send_signal(signal.SIGCONT)
+    time.sleep(time.monotonic() - attached.began)  # half of the samples
+    for name in (signal.SIGINT, signal.SIGCONT):
+        attached.process.send_signal(name)
     attached.wait()
     summary = attached.summary()
     assert " missed" in summary
