@@ -185,7 +185,7 @@ static int add_block(const struct dw_python *python, const struct block *block,
                      uint64_t *integer_type, struct dw_py_integer_items *items)
 {
     const struct dw_py_offsets *offsets = &python->offsets;
-    uint64_t addresses[BLOCK_ENTRIES], values[BLOCK_ENTRIES], key;
+    uint64_t addresses[BLOCK_ENTRIES] = {0}, values[BLOCK_ENTRIES] = {0}, key;
     uint8_t objects[BLOCK_ENTRIES * MAX_INTEGER_BYTES];
     size_t size = offsets->long_digits + INTEGER_DIGITS * sizeof(uint32_t);
     uint32_t count = 0, got = 0;
