@@ -2,14 +2,15 @@
 #define _GNU_SOURCE
 #include "attach/recording.h"
 
-#include "attach/describe.h"
+#include "attach/recorded.h"
 #include "base/clock.h"
 #include "base/grow.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define FLUSH_EVERY_NS 500000000
@@ -20,60 +21,7 @@
 #define TRY_AT_LEAST_NS 1000000000 /* how rarely a child that is no Python is looked at */
 #define PAUSE_NS 5000000           /* between tries: a Python takes some of these to start */
 
-struct dw_recorded {
-    pid_t pid;
-    bool is_open, has_ended;
-    uint64_t rounds;
-    uint64_t try_ns, delay_ns;  /* when to look again whether it is a Python, and how rarely */
-    struct dw_sampler *sampler; /* owned; on the heap since it points to itself */
-    struct dw_sample_log log;
-};
-
-/* NAME.dwell of a child is NAME.PID.dwell. */
-static char *path_of_child(const char *path, pid_t pid)
-{
-    char *made;
-    size_t size = strlen(path);
-    if (size > 6 && !strcmp(path + size - 6, ".dwell"))
-        size -= 6;
-    return asprintf(&made, "%.*s.%d.dwell", (int)size, path, (int)pid) < 0 ? NULL : made;
-}
-
-static int open_log(const struct dw_recording *recording, struct dw_recorded *process,
-                    const char *path)
-{
-    const struct dw_recording_options *options = &recording->options;
-    int error = dw_sample_log_open(&process->log, path, options->timeline);
-    if (error)
-        return error;
-    process->log.sampling.mode = options->mode;
-    process->log.sampling.native = options->native;
-    process->log.sampling.period_ns = options->period_ns;
-    error = dw_target_describe(&process->sampler->python, &process->log);
-    return error || !path ? error : dw_sample_log_flush(&process->log, false);
-}
-
-static int open_process(struct dw_recording *recording, struct dw_recorded *process)
-{
-    bool is_first = process == recording->processes;
-    const char *path = recording->options.path;
-    int error = dw_sampler_init(process->sampler, process->pid, &process->log);
-    if (error)
-        return error;
-    char *own = !is_first && path ? path_of_child(path, process->pid) : NULL;
-    error = !is_first && path && !own ? DW_ERR_MEMORY : 0;
-    if (!error)
-        error = open_log(recording, process, own ? own : path);
-    free(own);
-    process->is_open = !error;
-    if (is_first) {
-        process->sampler->seen = recording->options.seen;
-        process->sampler->seen_context = recording->options.seen_context;
-    }
-    return error;
-}
-
-/* A place in the array: that of a child that ended before it was one of ours, or a new one. */
+/* A place in the array: that of a child that ended, or a new one. */
 static struct dw_recorded *find_room(struct dw_recording *recording)
 {
     for (uint32_t i = 1; i < recording->count; i++)
@@ -110,8 +58,9 @@ static void settle_addresses(struct dw_recording *recording)
 static int try_to_begin(struct dw_recording *recording, const struct dw_recording_options *options)
 {
     *recording = (struct dw_recording){.options = *options};
-    int error = add_process(recording, options->pid) ? open_process(recording, recording->processes)
-                                                     : DW_ERR_MEMORY;
+    int error = add_process(recording, options->pid)
+                    ? dw_recorded_open(recording->processes, options)
+                    : DW_ERR_MEMORY;
     recording->begun_ns = recording->period_start_ns = recording->next_ns =
         dw_clock_ns(CLOCK_MONOTONIC);
     recording->flush_ns = recording->begun_ns + FLUSH_EVERY_NS;
@@ -125,11 +74,22 @@ static bool may_settle(int error)
            error == DW_ERR_DAMAGED;
 }
 
+/* Each thread takes two files, each process one. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int dw_recording_begin(struct dw_recording *recording, const struct dw_recording_options *options,
                        uint64_t patience_ns)
 {
     uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
     prctl(PR_SET_TIMERSLACK, 1);
+    allow_many_files();
     int error = try_to_begin(recording, options);
     while (may_settle(error) && dw_clock_ns(CLOCK_MONOTONIC) - begun_ns < patience_ns) {
         dw_recording_release(recording);
@@ -142,10 +102,8 @@ int dw_recording_begin(struct dw_recording *recording, const struct dw_recording
 void dw_recording_release(struct dw_recording *recording)
 {
     for (uint32_t i = 0; i < recording->count; i++) {
-        struct dw_recorded *process = &recording->processes[i];
-        dw_sampler_release(process->sampler);
-        free(process->sampler);
-        dw_sample_log_release(&process->log);
+        dw_recorded_release(&recording->processes[i]);
+        free(recording->processes[i].sampler);
     }
     free(recording->processes);
     *recording = (struct dw_recording){0};
@@ -159,6 +117,14 @@ static bool is_recorded(const struct dw_recording *recording, pid_t pid)
     return false;
 }
 
+/* After a call that failed. What it was for is tried again, since others may end meanwhile. */
+static bool lacks_files(struct dw_recording *recording)
+{
+    bool is_so = errno == EMFILE || errno == ENFILE;
+    recording->lacks_files |= is_so;
+    return is_so;
+}
+
 /* Reads the children of one thread; those that are new are tried later. */
 static void add_children_of_thread(struct dw_recording *recording, pid_t pid, const char *thread)
 {
@@ -166,11 +132,14 @@ static void add_children_of_thread(struct dw_recording *recording, pid_t pid, co
     int child;
     snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)pid, thread);
     FILE *file = fopen(path, "re");
-    while (file && fscanf(file, "%d", &child) == 1)
+    if (!file) {
+        lacks_files(recording);
+        return;
+    }
+    while (fscanf(file, "%d", &child) == 1)
         if (!is_recorded(recording, child) && !add_process(recording, child))
             break;
-    if (file)
-        fclose(file);
+    fclose(file);
 }
 
 static void add_children_of(struct dw_recording *recording, pid_t pid)
@@ -178,8 +147,10 @@ static void add_children_of(struct dw_recording *recording, pid_t pid)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *threads = opendir(path);
-    if (!threads)
+    if (!threads) {
+        lacks_files(recording);
         return;
+    }
     for (struct dirent *entry; (entry = readdir(threads));)
         if (entry->d_name[0] != '.')
             add_children_of_thread(recording, pid, entry->d_name);
@@ -196,15 +167,16 @@ static bool is_final(int error)
  * children may be. */
 static int try_child(struct dw_recording *recording, struct dw_recorded *process, uint64_t now_ns)
 {
-    int error = open_process(recording, process);
+    int error = dw_recorded_open_child(process, &recording->options);
     if (!error)
         return 0;
+    if (error == DW_ERR_IO && lacks_files(recording))
+        error = 0;
     process->has_ended = is_final(error);
     process->try_ns = now_ns + process->delay_ns;
     process->delay_ns =
         process->delay_ns < TRY_AT_LEAST_NS ? 2 * process->delay_ns : TRY_AT_LEAST_NS;
-    dw_sampler_release(process->sampler);
-    dw_sample_log_release(&process->log);
+    dw_recorded_release(process);
     return error == DW_ERR_MEMORY || error == DW_ERR_IO ? error : 0;
 }
 
@@ -229,10 +201,50 @@ static int follow_children(struct dw_recording *recording, uint64_t now_ns)
     return open_children(recording, now_ns);
 }
 
-static int end_process(struct dw_recorded *process)
+static void add_numbers(struct dw_recording_numbers *numbers, const struct dw_recorded *process)
+{
+    const struct dw_sampling *sampling = &process->log.sampling;
+    numbers->taken += sampling->taken;
+    numbers->retried += sampling->retried;
+    numbers->missed += sampling->missed;
+    numbers->stops += process->sampler->stops;
+    numbers->stopped_ns += process->sampler->stopped_ns;
+}
+
+/* A child that ended leaves its numbers. The process that was asked for can be looked at. */
+static void forget_child(struct dw_recording *recording, struct dw_recorded *process)
+{
+    recording->ended_files += process->log.fd >= 0;
+    add_numbers(&recording->ended, process);
+    dw_recorded_release(process);
+}
+
+static int end_process(struct dw_recording *recording, struct dw_recorded *process)
 {
     process->has_ended = true;
-    return process->log.fd >= 0 ? dw_sample_log_flush(&process->log, true) : 0;
+    int error = process->log.fd >= 0 ? dw_sample_log_flush(&process->log, true) : 0;
+    int number = errno;
+    if (process != recording->processes)
+        forget_child(recording, process);
+    errno = number;
+    return error;
+}
+
+/* What became of a process when it was sampled. A child that runs with other privileges may become
+ * one that can be read; when the process that was asked for does, somebody should be told. */
+static int settle(struct dw_recording *recording, struct dw_recorded *process, int error)
+{
+    bool is_first = process == recording->processes;
+    if (!error && !is_first)
+        error = dw_recorded_keep_child(process, &recording->options);
+    if (error == DW_ERR_PERMISSION && !is_first)
+        return 0;
+    if (error == DW_ERR_IO && lacks_files(recording))
+        return 0;
+    recording->is_barred |= error == DW_ERR_PERMISSION;
+    return error == DW_ERR_ENDED || error == DW_ERR_NO_PROCESS || error == DW_ERR_PERMISSION
+               ? end_process(recording, process)
+               : error;
 }
 
 static int take(struct dw_recording *recording)
@@ -247,10 +259,8 @@ static int take(struct dw_recording *recording)
             continue;
         int error = dw_sampler_take(process->sampler, until_ns);
         process->rounds++;
-        if (error == DW_ERR_ENDED)
-            error = end_process(process);
-        else
-            alive++;
+        error = settle(recording, process, error);
+        alive += !process->has_ended;
         if (error)
             return error;
     }
@@ -342,10 +352,10 @@ int dw_recording_run(struct dw_recording *recording, uint64_t until_ns, const vo
     return error;
 }
 
-static int name_and_end(struct dw_recorded *process)
+static int name_and_end(struct dw_recording *recording, struct dw_recorded *process)
 {
     int error = process->sampler->is_lost ? 0 : dw_sampler_name_all_threads(process->sampler);
-    int trouble = end_process(process);
+    int trouble = end_process(recording, process);
     return error ? error : trouble;
 }
 
@@ -364,7 +374,8 @@ int dw_recording_end(struct dw_recording *recording)
     int error = take_missed(recording);
     for (uint32_t i = 0; i < recording->count; i++) {
         struct dw_recorded *process = &recording->processes[i];
-        int trouble = process->is_open && !process->has_ended ? name_and_end(process) : 0;
+        int trouble =
+            process->is_open && !process->has_ended ? name_and_end(recording, process) : 0;
         error = error ? error : trouble;
     }
     return error;
@@ -377,9 +388,9 @@ const struct dw_sampler *dw_recording_sampler(const struct dw_recording *recordi
 
 uint32_t dw_recording_file_count(const struct dw_recording *recording)
 {
-    uint32_t count = 0;
+    uint32_t count = recording->ended_files;
     for (uint32_t i = 0; i < recording->count; i++)
-        count += recording->processes[i].is_open;
+        count += recording->processes[i].log.fd >= 0;
     return count;
 }
 
@@ -390,15 +401,10 @@ struct dw_sample_log *dw_recording_log(struct dw_recording *recording, uint32_t 
 
 struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording)
 {
-    struct dw_recording_numbers numbers = {.rounds = recording->processes[0].rounds};
-    for (uint32_t i = 0; i < recording->count; i++) {
-        const struct dw_recorded *process = &recording->processes[i];
-        numbers.taken += process->log.sampling.taken;
-        numbers.retried += process->log.sampling.retried;
-        numbers.missed += process->log.sampling.missed;
-        numbers.stops += process->sampler->stops;
-        numbers.stopped_ns += process->sampler->stopped_ns;
-    }
+    struct dw_recording_numbers numbers = recording->ended;
+    for (uint32_t i = 0; i < recording->count; i++)
+        add_numbers(&numbers, &recording->processes[i]);
+    numbers.rounds = recording->processes[0].rounds;
     double seconds = (double)(recording->ended_ns - recording->begun_ns) / 1e9;
     numbers.rate_hz = seconds > 0 ? (double)numbers.rounds / seconds : 0;
     return numbers;

@@ -17,17 +17,28 @@ struct dw_recording_options {
     void *seen_context;
 };
 
+/* How it went, all processes together. */
+struct dw_recording_numbers {
+    uint64_t rounds; /* times that the first process was looked at */
+    uint64_t taken, retried, stops, stopped_ns, missed;
+    double rate_hz;
+};
+
 struct dw_recorded; /* one process */
 
 struct dw_recording {
     struct dw_recording_options options;
     struct dw_recorded *processes; /* owned; the first is the one asked for */
     uint32_t count, capacity;
+    struct dw_recording_numbers ended; /* of children that did; their places are free again */
+    uint32_t ended_files;
     uint64_t begun_ns, ended_ns;
     uint64_t period_start_ns;                /* of the period that the next sample stands for */
     uint64_t next_ns, flush_ns, children_ns; /* when what is due */
     bool is_over;                            /* all processes have ended */
     bool is_behind;                          /* samples were missed since the last one */
+    bool is_barred;   /* the process asked for became one that we may not read: its end, for us */
+    bool lacks_files; /* more were needed at once than we may open; something is missing */
 };
 
 /* A process that starts, or becomes another program, is tried again for `patience_ns`. Errors
@@ -46,12 +57,7 @@ const struct dw_sampler *dw_recording_sampler(const struct dw_recording *recordi
 uint32_t dw_recording_file_count(const struct dw_recording *recording);
 struct dw_sample_log *dw_recording_log(struct dw_recording *recording, uint32_t process);
 
-/* How it went, all processes together. */
-struct dw_recording_numbers {
-    uint64_t rounds; /* times that the first process was looked at */
-    uint64_t taken, retried, stops, stopped_ns, missed;
-    double rate_hz;
-};
+/* Also while it goes on. */
 struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording);
 
 #endif

@@ -69,12 +69,14 @@ static int take_samples(struct dw_sampler *sampler, uint64_t now_ns, uint64_t un
  * not been listed yet. */
 static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
 {
-    pid_t pid = sampler->target.pid;
+    struct dw_target before = {.pid = sampler->target.pid,
+                               .start_ticks = sampler->target.start_ticks};
     if (sampler->is_lost && now_ns - sampler->listed_ns < FIND_AFTER_NS)
         return dw_target_is_alive(&sampler->target) ? 0 : DW_ERR_ENDED;
     forget_process(sampler);
-    int error = find_process(sampler, pid);
-    sampler->target.pid = pid;
+    int error = find_process(sampler, before.pid);
+    if (!sampler->target.pid)
+        sampler->target = before;
     sampler->is_lost = error != 0;
     sampler->listed_ns = sampler->is_lost ? now_ns : 0;
     if (error == DW_ERR_MEMORY || error == DW_ERR_PERMISSION)
@@ -82,12 +84,17 @@ static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
     return error == DW_ERR_NO_PROCESS || error == DW_ERR_ENDED ? DW_ERR_ENDED : 0;
 }
 
+/* What reading a process says that is not the program any more that it was. It seems to have ended
+ * while a thread other than the first becomes another program. */
+static bool may_be_another(int error)
+{
+    return error == DW_ERR_NO_RUNTIME || error == DW_ERR_PERMISSION || error == DW_ERR_ENDED ||
+           error == DW_ERR_NO_PROCESS || dw_is_foreign(error);
+}
+
 int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns)
 {
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    int error =
-        sampler->is_lost ? find_again(sampler, now_ns) : take_samples(sampler, now_ns, until_ns);
-    if (error == DW_ERR_NO_RUNTIME || dw_is_foreign(error))
-        error = find_again(sampler, now_ns);
-    return error;
+    int error = sampler->is_lost ? 0 : take_samples(sampler, now_ns, until_ns);
+    return sampler->is_lost || may_be_another(error) ? find_again(sampler, now_ns) : error;
 }

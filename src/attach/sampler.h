@@ -52,7 +52,8 @@ struct dw_sampler {
 int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log *log);
 void dw_sampler_release(struct dw_sampler *sampler);
 /* Takes a sample of each thread, which stands for the time from the last one's `until_ns` to this
- * one's. DW_ERR_ENDED when the process has ended. */
+ * one's. DW_ERR_ENDED when the process has ended; DW_ERR_PERMISSION when it became one that may
+ * not be read, which may pass. */
 int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns);
 /* Looks up the names of threads that have none, and again those of some that have one, since they
  * may be given late. */

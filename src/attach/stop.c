@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define EVENT_OF(status) ((status) >> 8)
+#define EVENTS (WEXITED | WSTOPPED | WNOWAIT | __WALL)
 
 /* Its end is waited for elsewhere. */
 static bool is_own_child(pid_t id)
@@ -31,13 +32,17 @@ static void see_end(pid_t id)
         ;
 }
 
+/* Sleeps until something happens to any thread that we trace: who waits for one alone is not woken
+ * when that one becomes another program, and has another id. */
 static bool wait_for_stop(pid_t id, int *signal)
 {
-    siginfo_t found = {0};
+    siginfo_t found, any;
     int failed;
-    do
-        failed = waitid(P_PID, (id_t)id, &found, WEXITED | WSTOPPED | WNOWAIT | __WALL);
-    while (failed && errno == EINTR);
+    do {
+        found.si_pid = 0;
+        waitid(P_ALL, 0, &any, EVENTS);
+        failed = waitid(P_PID, (id_t)id, &found, EVENTS | WNOHANG);
+    } while (!failed && !found.si_pid);
     if (failed)
         return false;
     bool is_stopped = found.si_code == CLD_TRAPPED || found.si_code == CLD_STOPPED;
@@ -54,15 +59,28 @@ static void detach(pid_t id, int signal)
         see_end(id); /* it was killed */
 }
 
-bool dw_thread_stop(pid_t id, int *signal)
+/* A thread that becomes another program has the id of its process from then on. While it does so
+ * PTRACE_SEIZE waits, and then has that one. */
+static void let_go_of_new_program(pid_t pid)
+{
+    struct dw_task task;
+    int signal;
+    if (dw_task_read(pid, pid, &task) && task.tracer == getpid() &&
+        !ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) && wait_for_stop(pid, &signal))
+        detach(pid, signal);
+}
+
+bool dw_thread_stop(pid_t pid, pid_t id, int *signal)
 {
     if (ptrace(PTRACE_SEIZE, id, NULL, NULL))
         return false;
-    if (ptrace(PTRACE_INTERRUPT, id, NULL, NULL)) {
+    bool is_interrupted = !ptrace(PTRACE_INTERRUPT, id, NULL, NULL);
+    if (is_interrupted && wait_for_stop(id, signal))
+        return true;
+    if (!is_interrupted)
         detach(id, 0);
-        return false;
-    }
-    return wait_for_stop(id, signal);
+    let_go_of_new_program(pid);
+    return false;
 }
 
 bool dw_thread_registers(pid_t id, struct dw_registers *registers)

@@ -8,8 +8,9 @@
 
 #include "native/unwind.h"
 
-/* False when it cannot be had: it ended, or somebody else traces it. */
-bool dw_thread_stop(pid_t id, int *signal);
+/* Of the process `pid`. False when it cannot be had: it ended, became another program, or somebody
+ * else traces it. */
+bool dw_thread_stop(pid_t pid, pid_t id, int *signal);
 /* Of a thread that is stopped. */
 bool dw_thread_registers(pid_t id, struct dw_registers *registers);
 /* Lets it go on, with the signal that dw_thread_stop kept it from getting. */

@@ -24,37 +24,44 @@ static FILE *open_entry(pid_t pid, const char *name)
     return fopen(path, "re");
 }
 
-/* The state letter and the start time of /proc/PID/stat. The name before them is in
- * parentheses and may hold any character, so they are counted from its end. */
-static int read_stat(pid_t pid, char *state, uint64_t *start_ticks)
+/* Why an entry could not be opened. */
+static int open_error(int otherwise)
 {
-    char line[1024];
+    return errno == EMFILE || errno == ENFILE  ? DW_ERR_IO
+           : errno == EACCES || errno == EPERM ? DW_ERR_PERMISSION
+                                               : otherwise;
+}
+
+/* Whether it has ended, and when it was started, of /proc/PID/stat. The name before that is in
+ * parentheses and may hold any character, so fields are counted from its end. A first thread that
+ * is gone is not the end while there are others, one of which may be becoming another program. */
+static int read_stat(pid_t pid, bool *has_ended, uint64_t *start_ticks)
+{
+    char line[1024], state;
+    long threads;
     FILE *file = open_entry(pid, "stat");
     if (!file)
-        return DW_ERR_NO_PROCESS;
+        return open_error(DW_ERR_NO_PROCESS);
     size_t size = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[size] = 0;
     const char *at = strrchr(line, ')');
     if (!at || sscanf(at + 1,
-                      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
                       "%*d %" SCNu64,
-                      state, start_ticks) != 2)
+                      &state, &threads, start_ticks) != 3)
         return DW_ERR_NO_PROCESS;
+    *has_ended = threads <= 1 && (state == 'Z' || state == 'X' || state == 'x');
     return 0;
-}
-
-static bool has_ended(char state)
-{
-    return state == 'Z' || state == 'X' || state == 'x';
 }
 
 bool dw_target_is_alive(const struct dw_target *target)
 {
-    char state;
+    bool has_ended;
     uint64_t start_ticks;
-    return !read_stat(target->pid, &state, &start_ticks) && !has_ended(state) &&
-           start_ticks == target->start_ticks;
+    int error = read_stat(target->pid, &has_ended, &start_ticks);
+    return error ? error == DW_ERR_IO /* nobody knows */
+                 : !has_ended && start_ticks == target->start_ticks;
 }
 
 bool dw_mapping_parse(const char *line, struct dw_mapping *mapping)
@@ -81,7 +88,7 @@ static int read_mappings(struct dw_target *target)
     size_t capacity = 0;
     FILE *file = open_entry(target->pid, "maps");
     if (!file)
-        return errno == EACCES || errno == EPERM ? DW_ERR_PERMISSION : DW_ERR_ENDED;
+        return open_error(DW_ERR_ENDED);
     int error = 0;
     while (!error && getline(&line, &capacity, file) > 0) {
         error = DW_GROW(target->mappings, target->count, target->capacity);
@@ -107,10 +114,10 @@ static int read_program(struct dw_target *target)
 
 int dw_target_open(pid_t pid, struct dw_target *target)
 {
-    char state;
+    bool has_ended;
     struct dw_target opened = {.pid = pid};
-    int error = read_stat(pid, &state, &opened.start_ticks);
-    if (!error && has_ended(state))
+    int error = read_stat(pid, &has_ended, &opened.start_ticks);
+    if (!error && has_ended)
         error = DW_ERR_ENDED;
     if (!error)
         error = read_program(&opened);

@@ -39,6 +39,8 @@ static void read_line(const char *line, struct dw_task *task)
         task->group = (pid_t)strtol(value, NULL, 10);
     else if (!strncmp(line, "PPid:", 5))
         task->parent = (pid_t)strtol(value, NULL, 10);
+    else if (!strncmp(line, "TracerPid:", 10))
+        task->tracer = (pid_t)strtol(value, NULL, 10);
     else if (!strncmp(line, "NSpid:", 6))
         read_inner_id(value, task);
     else if (strstr(line, "_ctxt_switches:"))

@@ -12,6 +12,7 @@
 struct dw_task {
     pid_t id;            /* here */
     pid_t group, parent; /* its process, and the process that started that one */
+    pid_t tracer;        /* 0: none */
     uint64_t inner_id;   /* in the process's own PID namespace */
     char state;          /* R, S, D, T and so on, as /proc has it */
     uint64_t switches;   /* how often it left a CPU */

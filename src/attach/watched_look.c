@@ -15,7 +15,7 @@
 static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)
 {
     uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    if (!thread->id || !dw_thread_stop(thread->id, signal))
+    if (!thread->id || !dw_thread_stop(sampler->target.pid, thread->id, signal))
         return false;
     thread->stopped_ns -= begun_ns;
     sampler->stops++;
@@ -223,7 +223,15 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
     return 0;
 }
 
-/* Frames that cannot be had natively are had without. */
+/* Frames that cannot be had natively are had without, and the sample is none to rely on. */
+static int look_without_native(struct dw_sampler *sampler, struct dw_watched *thread,
+                               uint64_t now_ns)
+{
+    int error = look_plainly(sampler, thread, now_ns);
+    sampler->log->sampling.guessed += !error && thread->has_stack;
+    return error;
+}
+
 static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     int error = prepare_native(sampler, now_ns);
@@ -241,7 +249,7 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
     sampler->stops += look.stopped_ns != 0;
     if (good)
         error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);
-    return good && !dw_is_foreign(error) ? error : look_plainly(sampler, thread, now_ns);
+    return good && !dw_is_foreign(error) ? error : look_without_native(sampler, thread, now_ns);
 }
 
 /* A thread that waited and did not run since is where it was. One that is gone is not sampled

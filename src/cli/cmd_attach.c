@@ -11,6 +11,7 @@
 #include "cli/sampling_words.h"
 #include "cli/stop_signal.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -123,8 +124,11 @@ static void report(struct attach *attach)
     if (attach->quiet)
         return;
     dw_cli_report_samples(attach->path);
-    if (attach->recording.is_over)
-        fprintf(stderr, "dwell: process %d has ended\n", (int)attach->options.pid);
+    if (attach->recording.is_over || attach->recording.is_barred)
+        dw_cli_process_end(attach->options.pid, attach->recording.is_barred);
+    if (attach->recording.lacks_files)
+        fprintf(stderr, "dwell: not everything could be recorded: %s; see 'ulimit -n'\n",
+                strerror(EMFILE));
     if (numbers.stops)
         fprintf(stderr,
                 "dwell: to be read, threads were stopped %" PRIu64 " time%s, for %.1f ms in all\n",

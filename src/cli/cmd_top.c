@@ -187,7 +187,7 @@ static int run(struct top *top)
     else if (!error && (error = watch(top)))
         status = dw_cli_error("standard output", error);
     if (!status && (has_ended || top->recording.is_over))
-        fprintf(stderr, "dwell: process %d has ended\n", (int)pid);
+        dw_cli_process_end(pid, top->recording.is_barred);
     dw_top_table_release(&top->screen.table);
     dw_recording_release(&top->recording);
     return status;

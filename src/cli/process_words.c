@@ -105,3 +105,9 @@ int dw_cli_process_trouble(pid_t pid, const struct dw_python *python, int error)
     snprintf(name, sizeof name, "process %d", (int)pid);
     return dw_cli_error(name, error);
 }
+
+void dw_cli_process_end(pid_t pid, bool is_barred)
+{
+    fprintf(stderr, "dwell: process %d %s\n", (int)pid,
+            is_barred ? "has other privileges now, and can no longer be read" : "has ended");
+}

@@ -13,7 +13,7 @@ import pytest
 
 from ..conftest import Program
 from .attached import SPIN, go
-from .conftest import MAY_READ, Attach, Start
+from .conftest import MAY_READ, Attach, Start, scheduling, wait_until_asleep
 
 pytestmark = MAY_READ
 
@@ -76,6 +76,71 @@ def test_program_that_becomes_another_one_is_followed(start: Start, attach: Atta
     truth = float(process.stdout.readline())
     own = attached.functions()
     assert own["before"] > 0 and 0.6 * truth < own["after"] / 1e6 < 1.05 * truth
+
+
+# Becomes itself again and again, from a thread that is not the first.
+CHAIN = """\
+import os, sys, threading, time
+left = int(sys.argv[1])
+def become():
+    end = time.perf_counter() + 0.01
+    while time.perf_counter() < end:
+        pass
+    os.execv(sys.executable, [sys.executable, "-IS", __file__, str(left - 1)])
+if left == 40:
+    print("ready", flush=True)
+    sys.stdin.readline()
+if left:
+    threading.Thread(target=become).start()
+    threading.Event().wait()
+print("last", flush=True)
+def last():
+    time.sleep(1000)
+last()
+"""
+
+
+def test_threads_that_become_other_programs_are_followed_and_let_go(start: Start, attach: Attach):
+    process = start(CHAIN, "40", stdin=subprocess.PIPE)
+    attached = attach(process, "--native", "--rate", "max")
+    go(process)
+    assert process.stdout and process.stdout.readline() == "last\n"
+    wait_until_asleep(process.pid)
+    time.sleep(BEFORE_A_WRITE_S)  # it is looked for, and read, again
+    assert attached.goes_on()
+    assert "TracerPid:\t0" in scheduling(process.pid)
+    attached.process.terminate()
+    assert attached.wait().status == 0
+    assert "last" in {name for stack in attached.stacks() for name, _ in stack}
+
+
+# Threads that wait as soon as they have begun, by a call that the kernel does not begin again.
+WAITERS = """\
+import ctypes, os, select, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+results = []
+def wait():
+    epoll = select.epoll()
+    results.append(libc.epoll_wait(epoll.fileno(), ctypes.create_string_buffer(64), 1, 1500))
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(30):
+    threading.Thread(target=wait).start()
+    time.sleep(0.05)
+while len(results) < 30:
+    time.sleep(0.1)
+print(results.count(0), flush=True)
+"""
+
+
+def test_threads_that_wait_are_not_interrupted(start: Start, attach: Attach):
+    process = start(WAITERS, stdin=subprocess.PIPE)
+    attached = attach(process, "--native")
+    go(process)
+    attached.wait()
+    assert attached.status == 0, attached.stderr
+    assert process.stdout and int(process.stdout.readline()) >= 29  # one may just have begun to
+    assert "epoll_wait" in attached.dwell("report", "--limit", "1000")
 
 
 def test_process_that_is_still_the_shell_is_waited_for(run_dwell: Program, tmp_path: Path):

@@ -6,12 +6,17 @@
 #include "attach/activity.h"
 #include "attach/merged_stack.h"
 #include "attach/stop.h"
+#include "attach/task.h"
+#include "base/clock.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,7 +87,7 @@ static void test_stopping_a_thread(void **state)
     int signal = 0, status;
     pid_t child = start_child();
     for (int i = 0; i < 100; i++) {
-        assert_true(dw_thread_stop(child, &signal));
+        assert_true(dw_thread_stop(child, child, &signal));
         assert_true(dw_thread_registers(child, &registers));
         dw_thread_let_go(child, signal);
     }
@@ -90,13 +95,13 @@ static void test_stopping_a_thread(void **state)
     kill(child, SIGTERM);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    assert_false(dw_thread_stop(child, &signal));
+    assert_false(dw_thread_stop(child, child, &signal));
 }
 
 static void kill_while_stopped(pid_t child)
 {
     int signal;
-    assert_true(dw_thread_stop(child, &signal));
+    assert_true(dw_thread_stop(child, child, &signal));
     kill(child, SIGKILL);
     dw_thread_let_go(child, signal);
 }
@@ -138,6 +143,65 @@ static void test_the_parent_of_one_that_is_killed_while_it_is_stopped(void **sta
     kill_while_stopped(child);
     assert_int_equal(waitpid(parent, &status, 0), parent);
     assert_int_equal(status, 0);
+}
+
+/* What a child and we share. */
+struct shared {
+    _Atomic pid_t thread;
+    atomic_bool may_go;
+};
+
+static void *become_another_program(void *context)
+{
+    struct shared *shared = context;
+    shared->thread = gettid();
+    while (!shared->may_go)
+        ;
+    execl("/bin/sleep", "sleep", "60", NULL);
+    _exit(1);
+}
+
+static pid_t start_thread(struct shared *shared)
+{
+    pthread_t thread;
+    pid_t child = fork();
+    if (!child && !pthread_create(&thread, NULL, become_another_program, shared))
+        pthread_join(thread, NULL);
+    if (!child)
+        _exit(1);
+    while (!shared->thread)
+        usleep(100);
+    return child;
+}
+
+/* The thread is stopped somewhere on its way into the other program, or thereafter. */
+static void stop_at(struct shared *shared, uint64_t delay_ns)
+{
+    struct dw_task task;
+    int signal, status;
+    *shared = (struct shared){0};
+    pid_t child = start_thread(shared), thread = shared->thread;
+    shared->may_go = true;
+    uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    while (dw_clock_ns(CLOCK_MONOTONIC) - begun_ns < delay_ns)
+        ;
+    if (dw_thread_stop(child, thread, &signal))
+        dw_thread_let_go(thread, signal);
+    assert_true(dw_task_read(child, child, &task));
+    assert_int_equal(task.tracer, 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static void test_a_thread_that_becomes_another_program_is_not_kept(void **state)
+{
+    (void)state;
+    struct shared *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    for (uint64_t i = 0; i < 200; i++)
+        stop_at(shared, i * 2000);
+    munmap(shared, sizeof *shared);
 }
 
 /* Native frames at 0x1000, 0x2000 and so on; the entries of two runs of the interpreter's loop
@@ -186,6 +250,7 @@ int main(void)
         cmocka_unit_test(test_stopping_a_thread),
         cmocka_unit_test(test_a_child_that_is_killed_while_it_is_stopped),
         cmocka_unit_test(test_the_parent_of_one_that_is_killed_while_it_is_stopped),
+        cmocka_unit_test(test_a_thread_that_becomes_another_program_is_not_kept),
         cmocka_unit_test(test_python_frames_stand_where_their_loop_ran),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
