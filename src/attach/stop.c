@@ -59,20 +59,23 @@ static void detach(pid_t id, int signal)
         see_end(id); /* it was killed */
 }
 
-/* A thread that becomes another program has the id of its process from then on. While it does so
- * PTRACE_SEIZE waits, and then has that one. */
+/* A thread that becomes another program has the id of its process from then on: while it does so
+ * PTRACE_SEIZE waits, and then has that one, and PTRACE_INTERRUPT may be lost. The kernel lets
+ * nobody detach who has not taken notice that it is another one. */
 static void let_go_of_new_program(pid_t pid)
 {
     struct dw_task task;
     int signal;
-    if (dw_task_read(pid, pid, &task) && task.tracer == getpid() &&
-        !ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) && wait_for_stop(pid, &signal))
-        detach(pid, signal);
+    if (!dw_task_read(pid, pid, &task) || task.tracer != getpid() ||
+        ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) || !wait_for_stop(pid, &signal))
+        return;
+    waitpid(pid, NULL, __WALL | WNOHANG);
+    detach(pid, signal);
 }
 
 bool dw_thread_stop(pid_t pid, pid_t id, int *signal)
 {
-    if (ptrace(PTRACE_SEIZE, id, NULL, NULL))
+    if (ptrace(PTRACE_SEIZE, id, NULL, (void *)(intptr_t)PTRACE_O_TRACEEXEC))
         return false;
     bool is_interrupted = !ptrace(PTRACE_INTERRUPT, id, NULL, NULL);
     if (is_interrupted && wait_for_stop(id, signal))
