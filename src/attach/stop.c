@@ -53,24 +53,31 @@ static bool wait_for_stop(pid_t id, int *signal)
     return is_stopped;
 }
 
+/* The kernel lets nobody detach from a new program who has not taken notice that it is one. */
+static bool notice_stop(pid_t id)
+{
+    siginfo_t found = {0};
+    return !waitid(P_PID, (id_t)id, &found, WSTOPPED | WNOHANG | __WALL) && found.si_pid;
+}
+
 static void detach(pid_t id, int signal)
 {
-    if (ptrace(PTRACE_DETACH, id, NULL, (void *)(intptr_t)signal) && errno == ESRCH)
+    void *data = (void *)(intptr_t)signal;
+    if (!ptrace(PTRACE_DETACH, id, NULL, data) || errno != ESRCH)
+        return;
+    if (!notice_stop(id) || ptrace(PTRACE_DETACH, id, NULL, data))
         see_end(id); /* it was killed */
 }
 
 /* A thread that becomes another program has the id of its process from then on: while it does so
- * PTRACE_SEIZE waits, and then has that one, and PTRACE_INTERRUPT may be lost. The kernel lets
- * nobody detach who has not taken notice that it is another one. */
+ * PTRACE_SEIZE waits, and then has that one, and PTRACE_INTERRUPT may be lost. */
 static void let_go_of_new_program(pid_t pid)
 {
     struct dw_task task;
     int signal;
-    if (!dw_task_read(pid, pid, &task) || task.tracer != getpid() ||
-        ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) || !wait_for_stop(pid, &signal))
-        return;
-    waitpid(pid, NULL, __WALL | WNOHANG);
-    detach(pid, signal);
+    if (dw_task_read(pid, pid, &task) && task.tracer == getpid() &&
+        !ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) && wait_for_stop(pid, &signal))
+        detach(pid, signal);
 }
 
 bool dw_thread_stop(pid_t pid, pid_t id, int *signal)
