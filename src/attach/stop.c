@@ -16,6 +16,8 @@
 
 #define EVENT_OF(status) ((status) >> 8)
 #define EVENTS (WEXITED | WSTOPPED | WNOWAIT | __WALL)
+#define ID_TRIES 100 /* while one thread hands its id to another, neither has it for a moment */
+#define ID_PAUSE_US 100
 
 /* Its end is waited for elsewhere. */
 static bool is_own_child(pid_t id)
@@ -75,8 +77,13 @@ static void let_go_of_new_program(pid_t pid)
 {
     struct dw_task task;
     int signal;
-    if (dw_task_read(pid, pid, &task) && task.tracer == getpid() &&
-        !ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) && wait_for_stop(pid, &signal))
+    bool is_read = dw_task_read(pid, pid, &task);
+    for (int i = 0; !is_read && i < ID_TRIES && !kill(pid, 0); i++) {
+        usleep(ID_PAUSE_US);
+        is_read = dw_task_read(pid, pid, &task);
+    }
+    if (is_read && task.tracer == getpid() && !ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) &&
+        wait_for_stop(pid, &signal))
         detach(pid, signal);
 }
 

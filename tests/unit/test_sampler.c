@@ -187,10 +187,11 @@ static void stop_at(struct shared *shared, uint64_t delay_ns)
         ;
     if (dw_thread_stop(child, thread, &signal))
         dw_thread_let_go(thread, signal);
-    assert_true(dw_task_read(child, child, &task));
-    assert_int_equal(task.tracer, 0);
+    while (!dw_task_read(child, child, &task)) /* its id is just handed over */
+        usleep(100);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(task.tracer, 0);
 }
 
 static void test_a_thread_that_becomes_another_program_is_not_kept(void **state)
