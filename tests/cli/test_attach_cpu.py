@@ -13,10 +13,9 @@ from .conftest import MAY_READ, Attach, Start
 
 pytestmark = MAY_READ
 
-MORE = (
-    1.2  # what is reported, compared with what was used, at most: samples stand for whole periods
-)
-LESS = 0.5  # and at least: what is used while the recorder does not get to run may not be seen
+# What is reported may be of what was used: samples stand for whole periods, and what is used while
+# the recorder does not get to run may not be seen.
+LESS, MORE = 0.5, 1.2
 
 # Lines to begin and end programs with: they say how much CPU time the process has used.
 HEAD = """\
