@@ -5,9 +5,12 @@
 #include "base/clock.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #define LIST_AFTER_NS 5000000  /* how long the list of threads is believed */
 #define FIND_AFTER_NS 20000000 /* between looks for a Python in a new program */
+#define END_TRIES 20
+#define END_PAUSE_NS 100000
 
 static void forget_process(struct dw_sampler *sampler)
 {
@@ -65,6 +68,18 @@ static int take_samples(struct dw_sampler *sampler, uint64_t now_ns, uint64_t un
     return dw_weights_add(sampler, until_ns);
 }
 
+/* 0 when the process lives. For a moment it seems to have ended while a thread other than the first
+ * becomes another program, and takes over its id. */
+static int see_end(const struct dw_target *target)
+{
+    for (int i = 0; i < END_TRIES; i++) {
+        if (dw_target_is_alive(target))
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = END_PAUSE_NS}, NULL);
+    }
+    return DW_ERR_ENDED;
+}
+
 /* After exec, the same process is another program, and perhaps again a Python, whose threads have
  * not been listed yet. */
 static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
@@ -72,7 +87,7 @@ static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
     struct dw_target before = {.pid = sampler->target.pid,
                                .start_ticks = sampler->target.start_ticks};
     if (sampler->is_lost && now_ns - sampler->listed_ns < FIND_AFTER_NS)
-        return dw_target_is_alive(&sampler->target) ? 0 : DW_ERR_ENDED;
+        return see_end(&sampler->target);
     forget_process(sampler);
     int error = find_process(sampler, before.pid);
     if (!sampler->target.pid)
@@ -81,11 +96,10 @@ static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
     sampler->listed_ns = sampler->is_lost ? now_ns : 0;
     if (error == DW_ERR_MEMORY || error == DW_ERR_PERMISSION)
         return error;
-    return error == DW_ERR_NO_PROCESS || error == DW_ERR_ENDED ? DW_ERR_ENDED : 0;
+    return error == DW_ERR_NO_PROCESS || error == DW_ERR_ENDED ? see_end(&sampler->target) : 0;
 }
 
-/* What reading a process says that is not the program any more that it was. It seems to have ended
- * while a thread other than the first becomes another program. */
+/* What reading a process says that is not the program any more that it was. */
 static bool may_be_another(int error)
 {
     return error == DW_ERR_NO_RUNTIME || error == DW_ERR_PERMISSION || error == DW_ERR_ENDED ||
