@@ -55,15 +55,6 @@ static int read_stat(pid_t pid, bool *has_ended, uint64_t *start_ticks)
     return 0;
 }
 
-bool dw_target_is_alive(const struct dw_target *target)
-{
-    bool has_ended;
-    uint64_t start_ticks;
-    int error = read_stat(target->pid, &has_ended, &start_ticks);
-    return error ? error == DW_ERR_IO /* nobody knows */
-                 : !has_ended && start_ticks == target->start_ticks;
-}
-
 bool dw_mapping_parse(const char *line, struct dw_mapping *mapping)
 {
     char writable;
@@ -162,6 +153,17 @@ int dw_target_read_u64(const struct dw_target *target, uint64_t address, uint64_
     if (!error)
         *value = word;
     return error;
+}
+
+/* Without a file to read, by its memory, which is gone with it. */
+bool dw_target_is_alive(const struct dw_target *target)
+{
+    bool has_ended;
+    uint64_t start_ticks, word;
+    int error = read_stat(target->pid, &has_ended, &start_ticks);
+    if (error == DW_ERR_IO)
+        return dw_target_read_u64(target, 0, &word) != DW_ERR_ENDED;
+    return !error && !has_ended && start_ticks == target->start_ticks;
 }
 
 size_t dw_target_read_two(const struct dw_target *target, const uint64_t addresses[2],

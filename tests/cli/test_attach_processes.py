@@ -13,7 +13,7 @@ import pytest
 
 from ..conftest import Program
 from .attached import SPIN, go
-from .conftest import MAY_READ, Attach, Start, scheduling, wait_until_asleep
+from .conftest import MAY_READ, Attach, Start, scheduling
 
 pytestmark = MAY_READ
 
@@ -105,13 +105,11 @@ def test_threads_that_become_other_programs_are_followed_and_let_go(start: Start
     attached = attach(process, "--native", "--rate", "max")
     go(process)
     assert process.stdout and process.stdout.readline() == "last\n"
-    wait_until_asleep(process.pid)
-    time.sleep(BEFORE_A_WRITE_S)  # it is looked for, and read, again
-    assert attached.goes_on()
+    while "last" not in {name for stack in attached.stacks() for name, _ in stack}:
+        assert attached.goes_on()
     assert "TracerPid:\t0" in scheduling(process.pid)
     attached.process.terminate()
     assert attached.wait().status == 0
-    assert "last" in {name for stack in attached.stacks() for name, _ in stack}
 
 
 # Threads that wait as soon as they have begun, by a call that the kernel does not begin again.
