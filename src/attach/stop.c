@@ -17,7 +17,8 @@
 #define EVENT_OF(status) ((status) >> 8)
 #define EVENTS (WEXITED | WSTOPPED | WNOWAIT | __WALL)
 #define ID_TRIES 100 /* while one thread hands its id to another, neither has it for a moment */
-#define ID_PAUSE_US 100
+#define DETACH_TRIES 10000
+#define PAUSE_US 100
 
 /* Its end is waited for elsewhere. */
 static bool is_own_child(pid_t id)
@@ -27,11 +28,22 @@ static bool is_own_child(pid_t id)
 }
 
 /* The end of a thread that we trace, even of a whole process, is told to nobody else before we
- * have seen it. */
+ * have seen it. It is there to be seen. */
 static void see_end(pid_t id)
 {
-    while (!is_own_child(id) && waitpid(id, NULL, __WALL) < 0 && errno == EINTR)
-        ;
+    if (!is_own_child(id))
+        waitpid(id, NULL, __WALL | WNOHANG);
+}
+
+static bool is_stop(const siginfo_t *found)
+{
+    return found->si_code == CLD_TRAPPED || found->si_code == CLD_STOPPED;
+}
+
+/* That it would get if it went on: those of ptrace's own stops are none. */
+static int signal_of(const siginfo_t *found)
+{
+    return EVENT_OF(found->si_status) ? 0 : found->si_status;
 }
 
 /* Sleeps until something happens to any thread that we trace: who waits for one alone is not woken
@@ -47,28 +59,41 @@ static bool wait_for_stop(pid_t id, int *signal)
     } while (!failed && !found.si_pid);
     if (failed)
         return false;
-    bool is_stopped = found.si_code == CLD_TRAPPED || found.si_code == CLD_STOPPED;
-    if (is_stopped)
-        *signal = EVENT_OF(found.si_status) ? 0 : found.si_status;
+    if (is_stop(&found))
+        *signal = signal_of(&found);
     else
         see_end(id);
-    return is_stopped;
+    return is_stop(&found);
 }
 
-/* The kernel lets nobody detach from a new program who has not taken notice that it is one. */
-static bool notice_stop(pid_t id)
+/* Why a thread could not be detached from. False when it is gone; else that may be done now, or a
+ * little later: the kernel lets nobody detach from a new program who has not taken notice that it
+ * is one, nor from a thread that runs, which it does until the kill that is on its way arrives. */
+static bool may_detach_yet(pid_t id, int *signal)
 {
     siginfo_t found = {0};
-    return !waitid(P_PID, (id_t)id, &found, WSTOPPED | WNOHANG | __WALL) && found.si_pid;
+    if (waitid(P_PID, (id_t)id, &found, EVENTS | WNOHANG))
+        return false;
+    if (!found.si_pid) {
+        ptrace(PTRACE_INTERRUPT, id, NULL, NULL);
+        usleep(PAUSE_US);
+        return true;
+    }
+    if (!is_stop(&found)) {
+        see_end(id);
+        return false;
+    }
+    *signal = signal_of(&found);
+    waitid(P_PID, (id_t)id, &found, WSTOPPED | WNOHANG | __WALL);
+    return true;
 }
 
 static void detach(pid_t id, int signal)
 {
-    void *data = (void *)(intptr_t)signal;
-    if (!ptrace(PTRACE_DETACH, id, NULL, data) || errno != ESRCH)
-        return;
-    if (!notice_stop(id) || ptrace(PTRACE_DETACH, id, NULL, data))
-        see_end(id); /* it was killed */
+    for (int i = 0; i < DETACH_TRIES; i++)
+        if (!ptrace(PTRACE_DETACH, id, NULL, (void *)(intptr_t)signal) || errno != ESRCH ||
+            !may_detach_yet(id, &signal))
+            return;
 }
 
 /* A thread that becomes another program has the id of its process from then on: while it does so
@@ -76,15 +101,13 @@ static void detach(pid_t id, int signal)
 static void let_go_of_new_program(pid_t pid)
 {
     struct dw_task task;
-    int signal;
     bool is_read = dw_task_read(pid, pid, &task);
     for (int i = 0; !is_read && i < ID_TRIES && !kill(pid, 0); i++) {
-        usleep(ID_PAUSE_US);
+        usleep(PAUSE_US);
         is_read = dw_task_read(pid, pid, &task);
     }
-    if (is_read && task.tracer == getpid() && !ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) &&
-        wait_for_stop(pid, &signal))
-        detach(pid, signal);
+    if (is_read && task.tracer == getpid())
+        detach(pid, 0);
 }
 
 bool dw_thread_stop(pid_t pid, pid_t id, int *signal)
