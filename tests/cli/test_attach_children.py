@@ -153,9 +153,14 @@ def nobody(dwell_program: str) -> Iterator[Path]:
         shutil.rmtree(directory)
 
 
-def attach_as_nobody(directory: Path, pid: int) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [directory / "dwell", "attach", str(pid), "--subprocesses", "-o", directory / "out.dwell"],
+def record_as_nobody(
+    start: Start, directory: Path, source: str
+) -> "tuple[int, subprocess.CompletedProcess[str]]":
+    """The pid of a program of nobody's, and how its recording went."""
+    process = start(AS_NOBODY + source, str(directory / "sleep"), str(directory))
+    command = ["attach", str(process.pid), "--subprocesses", "-o", directory / "out.dwell"]
+    result = subprocess.run(
+        [directory / "dwell", *command],
         capture_output=True,
         text=True,
         user=NOBODY,
@@ -164,12 +169,16 @@ def attach_as_nobody(directory: Path, pid: int) -> "subprocess.CompletedProcess[
         cwd=directory,
         timeout=60,
     )
+    assert result.returncode == 0, result.stderr
+    return process.pid, result
 
 
 @AS_ROOT
 def test_child_that_becomes_root_ends_nothing(start: Start, nobody: Path, dwell_program: str):
-    process = start(
-        AS_NOBODY + "pid = os.fork()\n"
+    pid, result = record_as_nobody(
+        start,
+        nobody,
+        "pid = os.fork()\n"
         "if not pid:\n"
         "    allow()\n"
         "    wait_for_file(f'{sys.argv[2]}/out.{os.getpid()}.dwell')\n"
@@ -179,12 +188,8 @@ def test_child_that_becomes_root_ends_nothing(start: Start, nobody: Path, dwell_
         "print(pid, flush=True)\n"
         "parent()\n"
         "afterwards()\n",
-        str(nobody / "sleep"),
-        str(nobody),
     )
-    result = attach_as_nobody(nobody, process.pid)
-    assert result.returncode == 0, result.stderr
-    assert f"dwell: process {process.pid} has ended\n" in result.stderr
+    assert f"dwell: process {pid} has ended\n" in result.stderr
     assert "afterwards" in result.stderr and "and the files of 1 child;" in result.stderr
     for path in nobody.glob("*.dwell"):
         checked = subprocess.run([dwell_program, "check", path], capture_output=True, text=True)
@@ -193,17 +198,15 @@ def test_child_that_becomes_root_ends_nothing(start: Start, nobody: Path, dwell_
 
 @AS_ROOT
 def test_process_that_becomes_root_is_recorded_until_then(start: Start, nobody: Path):
-    process = start(
-        AS_NOBODY + "def before():\n"
+    pid, result = record_as_nobody(
+        start,
+        nobody,
+        "def before():\n"
         "    wait_for_file(f'{sys.argv[2]}/out.dwell')\n"
         "    time.sleep(0.3)\n"
         "print('ready', flush=True)\n"
         "before()\n"
         "become_root()\n",
-        str(nobody / "sleep"),
-        str(nobody),
     )
-    result = attach_as_nobody(nobody, process.pid)
-    assert result.returncode == 0, result.stderr
-    assert f"dwell: process {process.pid} has other privileges now" in result.stderr
+    assert f"dwell: process {pid} has other privileges now" in result.stderr
     assert "before" in result.stderr
