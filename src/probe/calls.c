@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "cpython/call_events.h"
+#include "probe/call_signed.h"
 
 #include <string.h>
 
@@ -187,79 +188,6 @@ static struct dw_call_node *child_of_function(struct dw_call_track *track, uint3
     return parent->last_child = child ? child : dw_call_child_add(track, parent, key, function);
 }
 
-/* The function with these arguments, or the one for all that are too many. */
-static uint32_t known_signed_function(struct dw_call_profile *profile, PyCodeObject *code,
-                                      const struct dw_signature_key *key)
-{
-    const struct dw_signature *signature = dw_signatures_find(&profile->signatures, code, key);
-    return signature ? signature->function : dw_call_function_find(profile, code);
-}
-
-struct signed_name {
-    PyObject *code, *name;
-};
-
-static bool same_signed_name(const void *functions, uint32_t id, const void *wanted)
-{
-    const struct dw_call_function *function = &((const struct dw_call_function *)functions)[id];
-    const struct signed_name *want = wanted;
-    return function->code == want->code && !PyUnicode_Compare(function->name, want->name);
-}
-
-static uint64_t hash_signed_name(const PyObject *code, PyObject *name)
-{
-    return dw_hash_mix((uint64_t)(uintptr_t)code * 31 ^ (uint64_t)PyObject_Hash(name));
-}
-
-static uint64_t signed_name_hash_of(const void *functions, uint32_t id)
-{
-    const struct dw_call_function *function = &((const struct dw_call_function *)functions)[id];
-    return hash_signed_name(function->code, function->name);
-}
-
-/* Signatures that read the same are one function. Takes the name. */
-static uint32_t name_signature(struct dw_call_profile *profile, struct dw_signature *signature,
-                               struct signed_name name)
-{
-    uint64_t hash = hash_signed_name(name.code, name.name);
-    uint32_t function =
-        dw_map_find(&profile->signed_names, hash, same_signed_name, profile->functions, &name);
-    if (function != DW_MAP_NONE) {
-        Py_DECREF(name.name);
-        return function;
-    }
-    function = dw_call_function_add(profile, signature, name.code, name.name);
-    if (function != DW_MAP_NONE)
-        dw_map_add(&profile->signed_names, hash, function, signed_name_hash_of, profile->functions);
-    return function;
-}
-
-/* "f(…)", which is also what is found for a signature when there is no place for it. */
-static uint32_t rest_function(struct dw_call_profile *profile, PyCodeObject *code)
-{
-    uint32_t function = dw_call_function_find(profile, code);
-    if (function != DW_MAP_NONE)
-        return function;
-    return dw_call_function_add(profile, code, (PyObject *)code,
-                                PyUnicode_FromFormat("%U(%s)", code->co_name, "…"));
-}
-
-static uint32_t add_signed_function(struct dw_call_profile *profile, PyCodeObject *code,
-                                    const struct dw_signature_key *key)
-{
-    if (dw_signatures_are_full(&profile->signatures, code))
-        return rest_function(profile, code);
-    PyObject *name = dw_signature_name(code, key);
-    struct dw_signature *signature =
-        name ? dw_signatures_add(&profile->signatures, code, key) : NULL;
-    if (!signature) {
-        Py_XDECREF(name);
-        return rest_function(profile, code);
-    }
-    return signature->function =
-               name_signature(profile, signature, (struct signed_name){(PyObject *)code, name});
-}
-
 /* A signature not seen before: its types may be new too. Python code may run, so the track is
  * looked for again. */
 static uint32_t new_signed_function(struct dw_call_track **track, dw_py_frame *frame,
@@ -273,9 +201,9 @@ static uint32_t new_signed_function(struct dw_call_track **track, dw_py_frame *f
     dw_signature_read(key, frame, code, elements);
     *track = track_here();
     if (*track)
-        function = known_signed_function((*track)->profile, code, key);
+        function = dw_signed_function_find((*track)->profile, code, key);
     if (*track && function == DW_MAP_NONE)
-        function = add_signed_function((*track)->profile, code, key);
+        function = dw_signed_function_add((*track)->profile, code, key);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
     return function;
@@ -288,7 +216,7 @@ static struct dw_call_node *child_of_frame(struct dw_call_track **track, dw_py_f
 {
     struct dw_signature_key key;
     if (!frame || dw_py_frame_code(frame) != code)
-        return child_of_function(*track, rest_function((*track)->profile, code));
+        return child_of_function(*track, dw_signed_function_rest((*track)->profile, code));
     dw_signature_read(&key, frame, code, (*track)->profile->signatures.elements);
     *track = track_here();
     if (!*track)
@@ -296,7 +224,7 @@ static struct dw_call_node *child_of_frame(struct dw_call_track **track, dw_py_f
     struct dw_call_node *child = (*track)->stack[(*track)->depth].node->last_child;
     if (__builtin_expect(child && child->key == code && dw_signature_is(child->signature, &key), 1))
         return child;
-    uint32_t function = known_signed_function((*track)->profile, code, &key);
+    uint32_t function = dw_signed_function_find((*track)->profile, code, &key);
     if (function == DW_MAP_NONE)
         function = new_signed_function(track, frame, code, &key);
     return *track ? child_of_function(*track, function) : NULL;

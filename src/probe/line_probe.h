@@ -110,7 +110,7 @@ int dw_line_codes_watch(struct dw_line_profile *profile);
 void dw_line_code_unwatch(struct dw_line_code *function);
 void dw_line_codes_release(struct dw_line_profile *profile);
 
-/* line_probe.c */
+/* line_profile.c */
 int dw_lines_enable(struct dw_line_profile *profile);
 void dw_lines_disable(struct dw_line_profile *profile);
 /* Adds what is still open to the numbers, as of now. */

@@ -7,6 +7,8 @@
 #include "probe/sample_births.h"
 #include "probe/sample_code.h"
 #include "probe/sample_handler.h"
+#include "probe/sample_names.h"
+#include "probe/sample_sleep.h"
 #include "probe/sample_timer.h"
 
 #include <errno.h>
@@ -31,9 +33,9 @@ static void end_thread(void *context, struct dw_slot *slot)
     struct dw_sample_recording *recording = context;
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
     dw_sample_drain(&recording->places, slot);
-    dw_sleep_pay_kernel(&recording->sleep, slot, now_ns, true);
+    dw_sleep_pay_kernel(&recording->reader, slot, now_ns, true);
     dw_sample_drain_rest(&recording->places, slot, now_ns);
-    dw_sleep_finish(&recording->sleep, slot, now_ns);
+    dw_sleep_finish(&recording->reader, slot, now_ns);
 }
 
 static void drain_all(struct dw_sample_recording *recording)
@@ -77,7 +79,7 @@ static void flush(struct dw_sample_recording *recording, bool last)
     bool was_good = !recording->log.writer.error;
     if (has_file_to_make(recording) && dw_sample_log_is_empty(&recording->log))
         return;
-    dw_sleep_name_threads(&recording->sleep, &recording->threads, true);
+    dw_sample_name_threads(&recording->reader, &recording->threads, true);
     count_unseen(recording);
     look_at_limit(recording);
     if (has_file_to_make(recording))
@@ -132,7 +134,7 @@ static void send_signals(struct dw_sample_recording *recording, uint64_t now_ns)
         uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
         if (cpu_ns - slot->cpu_asked_ns <= recording->options.period_ns / 2)
             continue;
-        if (!dw_sleep_account(&recording->sleep, slot, cpu_ns, now_ns)) {
+        if (!dw_sleep_account(&recording->reader, slot, cpu_ns, now_ns)) {
             if (!may_be_signalled(slot, cpu_ns))
                 continue;
             dw_thread_signal(slot, recording->threads.signal);
@@ -154,14 +156,14 @@ static void look_at_kernel(struct dw_sample_recording *recording, uint64_t now_n
         if (slot->silent_looks)
             dw_timer_renew(slot, recording->options.period_ns, signal);
         if (slot->period_ns)
-            dw_sleep_look_at_kernel(&recording->sleep, slot, signal, now_ns);
+            dw_sleep_look_at_kernel(&recording->reader, slot, signal, now_ns);
     }
 }
 
 static void look_at_sleepers(struct dw_sample_recording *recording, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < recording->threads.count; i++)
-        dw_sleep_look(&recording->sleep, recording->threads.slots[i], now_ns);
+        dw_sleep_look(&recording->reader, recording->threads.slots[i], now_ns);
 }
 
 static void pay_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
@@ -169,7 +171,7 @@ static void pay_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
     recording->owes = false;
     for (uint32_t i = 0; i < recording->threads.count; i++) {
         struct dw_slot *slot = recording->threads.slots[i];
-        dw_sleep_pay_kernel(&recording->sleep, slot, now_ns, false);
+        dw_sleep_pay_kernel(&recording->reader, slot, now_ns, false);
         recording->owes |= slot->owed_ns > 0;
     }
 }
@@ -184,7 +186,7 @@ void dw_sample_recording_enter_births(struct dw_sample_recording *recording)
             recording->found_ns = 0;
         if (slot) {
             dw_sample_threads_set_stack(slot, birth->stack_start, birth->stack_end);
-            dw_sleep_set_name(&recording->sleep, slot, birth->name, birth->name_size);
+            dw_sample_set_name(&recording->reader, slot, birth->name, birth->name_size);
         }
         next = birth->next;
         free(birth);
@@ -224,12 +226,12 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
         dw_sample_threads_find_stacks(&recording->threads);
         drain_all(recording);
         look_at_kernel(recording, now_ns);
-        dw_sleep_name_threads(&recording->sleep, &recording->threads, false);
+        dw_sample_name_threads(&recording->reader, &recording->threads, false);
         if (recording->places.has_event_loop)
             dw_tasks_learn_soon();
     } else if (looks_quickly(recording, now_ns) && now_ns - recording->quick_ns >= QUICK_LOOK_NS) {
         look_at_threads(recording, now_ns, true);
-        dw_sleep_name_threads(&recording->sleep, &recording->threads, false);
+        dw_sample_name_threads(&recording->reader, &recording->threads, false);
     }
     if (recording->threads.is_refused)
         send_signals(recording, now_ns);
@@ -268,7 +270,7 @@ void dw_sample_recording_release(struct dw_sample_recording *recording)
 {
     dw_births_discard();
     dw_sample_threads_release(&recording->threads);
-    dw_sleep_reader_release(&recording->sleep);
+    dw_sample_reader_release(&recording->reader);
     dw_sample_places_release(&recording->places);
     dw_sample_log_release(&recording->log);
 }
@@ -281,7 +283,7 @@ static void want_stacks(struct dw_sample_recording *recording)
         struct dw_slot *slot = recording->threads.slots[i];
         atomic_store(&slot->stack_wanted, slot->tid == gettid()
                                               ? (uintptr_t)__builtin_frame_address(0)
-                                              : dw_sleep_stack_pointer(slot));
+                                              : dw_stand_stack_pointer(slot));
     }
 }
 
@@ -296,7 +298,7 @@ static int open_all(struct dw_sample_recording *recording)
         error = dw_sample_places_init(&recording->places, &recording->log);
     if (!error)
         error = dw_sample_natives_init(&recording->places.natives, recording->options.native);
-    return error ? error : dw_sleep_reader_init(&recording->sleep, &recording->places);
+    return error ? error : dw_sample_reader_init(&recording->reader, &recording->places);
 }
 
 int dw_sample_recording_begin(struct dw_sample_recording *recording,

@@ -5,7 +5,7 @@
 #define DW_PROBE_SAMPLE_RECORDING_H
 
 #include "probe/sample_places.h"
-#include "probe/sample_sleep.h"
+#include "probe/sample_reader.h"
 #include "probe/sample_threads.h"
 
 struct dw_sampler_options {
@@ -22,7 +22,7 @@ struct dw_sample_recording {
     struct dw_sample_log log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;
-    struct dw_sleep_reader sleep;
+    struct dw_sample_reader reader;
     bool owes; /* some thread has time in the kernel that is not in the log yet */
     uint64_t begun_ns, looked_ns, flushed_ns, quick_ns; /* the last looks, and the last flush */
     uint64_t found_ns;     /* when a thread was found that did not say so */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ * What other chunks speak of: processes, threads, names, paths, sources. */
+#include "log/writing.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void put_clock(struct dw_buffer *payload, const struct dw_clock_pair *clock)
+{
+    dw_buffer_put(payload, clock->tick);
+    dw_buffer_put(payload, clock->monotonic_ns);
+    dw_buffer_put(payload, clock->wall_ns);
+}
+
+void dw_put_properties(struct dw_buffer *payload, const struct dw_property *properties,
+                       uint32_t count, const struct dw_string_table *strings)
+{
+    dw_buffer_put(payload, count);
+    for (uint32_t i = 0; i < count; i++) {
+        dw_put_string(payload, strings->strings[properties[i].key]);
+        dw_put_string(payload, strings->strings[properties[i].value]);
+    }
+}
+
+void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
+                          const struct dw_process *process, const struct dw_string_table *strings)
+{
+    struct dw_buffer *payload = dw_log_chunk_begin(writer);
+    dw_buffer_put(payload, id);
+    dw_buffer_append(payload, process->uuid, sizeof process->uuid);
+    dw_buffer_put(payload, process->pid);
+    put_clock(payload, &process->first_clock);
+    dw_put_properties(payload, process->properties, process->property_count, strings);
+    dw_log_chunk_write(writer, DW_CHUNK_PROCESS);
+}
+
+void dw_log_write_clock(struct dw_log_writer *writer, uint32_t process,
+                        const struct dw_clock_pair *now)
+{
+    struct dw_buffer *payload = dw_log_chunk_begin(writer);
+    dw_buffer_put(payload, process);
+    put_clock(payload, now);
+    dw_log_chunk_write(writer, DW_CHUNK_CLOCK);
+}
+
+void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped)
+{
+    struct dw_buffer *payload = dw_log_chunk_begin(writer);
+    dw_buffer_put(payload, process);
+    dw_buffer_put(payload, dropped);
+    dw_log_chunk_write(writer, DW_CHUNK_END);
+}
+
+void dw_log_write_strings(struct dw_log_writer *writer, const struct dw_string_table *strings,
+                          uint32_t first)
+{
+    DW_WRITE_TABLE(DW_CHUNK_STRINGS, first, strings->count,
+                   dw_put_string(payload, dw_string_bounded(strings->strings[at])))
+}
+
+static void put_frame(struct dw_buffer *payload, const struct dw_frame *frame)
+{
+    dw_buffer_put(payload, frame->kind);
+    dw_buffer_put(payload, frame->name);
+    dw_buffer_put(payload, frame->file);
+    dw_buffer_put(payload, frame->line);
+}
+
+void dw_log_write_frames(struct dw_log_writer *writer, const struct dw_frame_table *frames,
+                         uint32_t first)
+{
+    DW_WRITE_TABLE(DW_CHUNK_FRAMES, first, frames->count, put_frame(payload, &frames->frames[at]))
+}
+
+void dw_log_write_paths(struct dw_log_writer *writer, const struct dw_path_tree *paths,
+                        uint32_t first)
+{
+    DW_WRITE_TABLE(DW_CHUNK_PATHS, first, paths->count, dw_put_path(payload, &paths->paths[at]))
+}
+
+void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t process, uint64_t tid,
+                         struct dw_string name)
+{
+    struct dw_buffer *payload = dw_log_chunk_begin(writer);
+    dw_buffer_put(payload, id);
+    dw_buffer_put(payload, process);
+    dw_buffer_put(payload, tid);
+    dw_put_string(payload, dw_string_bounded(name));
+    dw_log_chunk_write(writer, DW_CHUNK_THREAD);
+}
+
+void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file, struct dw_string text)
+{
+    struct dw_buffer *payload = dw_log_chunk_begin(writer);
+    dw_put_string(payload, file);
+    dw_put_string(payload, dw_string_bounded(text));
+    dw_log_chunk_write(writer, DW_CHUNK_SOURCE);
+}
+
+static bool is_new_file(struct dw_log_writer *writer, dw_string_id file)
+{
+    if (file >= writer->has_source_size) {
+        uint32_t size = (file + 64) * 2;
+        uint8_t *grown = realloc(writer->has_source, size);
+        if (!grown)
+            return false;
+        memset(grown + writer->has_source_size, 0, size - writer->has_source_size);
+        writer->has_source = grown;
+        writer->has_source_size = size;
+    }
+    bool is_new = file && !writer->has_source[file];
+    writer->has_source[file] = 1;
+    return is_new;
+}
+
+void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
+                              dw_string_id id)
+{
+    struct dw_file file;
+    struct dw_string name = strings->strings[id];
+    if (!is_new_file(writer, id) || dw_file_open(name.bytes, &file))
+        return;
+    dw_log_write_source(writer, name, (struct dw_string){(const char *)file.data, file.size});
+    dw_file_close(&file);
+}
