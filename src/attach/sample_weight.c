@@ -88,14 +88,15 @@ static int add_cpu_sample(struct dw_sampler *sampler, struct dw_watched *thread,
     return error ? error : count_cpu(sampler, thread, sample->until_ns);
 }
 
-/* While we did not get to run for long the thread went from one stack to the other, nobody knows
- * when: each gets half of the time. */
+/* While we did not get to run for long the thread went from one stack or state to the other, nobody
+ * knows when: each gets half of the time. */
 static int add_wall_sample(struct dw_sampler *sampler, const struct dw_watched *thread,
                            const struct dw_pending_sample *sample)
 {
     uint64_t elapsed_ns = sample->elapsed_ns;
     if (elapsed_ns < GAP_NS || elapsed_ns < 2 * sampler->log->sampling.period_ns ||
-        thread->last_state == DW_NO_STATE || thread->last_path == thread->path)
+        thread->last_state == DW_NO_STATE ||
+        (thread->last_path == thread->path && thread->last_state == thread->state))
         return add_sample(sampler, sample, elapsed_ns);
     struct dw_pending_sample before = *sample;
     before.path = thread->last_path;

@@ -17,6 +17,7 @@ static void forget_process(struct dw_sampler *sampler)
     for (uint32_t i = 0; i < sampler->thread_count; i++)
         dw_watched_release(&sampler->threads[i]);
     sampler->thread_count = 0;
+    dw_pointer_map_release(&sampler->rested);
     dw_live_reader_release(&sampler->reader);
     dw_native_code_release(&sampler->native);
     dw_code_cache_release(&sampler->cache);

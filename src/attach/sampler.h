@@ -13,6 +13,7 @@
 #include "attach/native_code.h"
 #include "attach/task.h"
 #include "attach/thread_names.h"
+#include "base/pointer_map.h"
 
 #define DW_SAMPLER_DEPTH 20000 /* frames of a stack at most */
 
@@ -39,8 +40,10 @@ struct dw_sampler {
     struct dw_thread_names names;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
-    uint32_t name_next;           /* the thread whose name was looked up again last */
-    uint64_t listed_ns;           /* when the threads were listed */
+    struct dw_pointer_map
+        rested;         /* threads of the log whose state ended, by dw_watched's `birth` */
+    uint32_t name_next; /* the thread whose name was looked up again last */
+    uint64_t listed_ns; /* when the threads were listed */
     struct dw_native_code native; /* when the log says that native frames are wanted */
     struct dw_native_stack native_stack;
     struct dw_merged_frame *merged; /* owned; room for the deepest stack */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "attach/target.h"
 
+#include "attach/task.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "native/modules.h"
@@ -32,26 +33,22 @@ static int open_error(int otherwise)
                                                : otherwise;
 }
 
-/* Whether it has ended, and when it was started, of /proc/PID/stat. The name before that is in
- * parentheses and may hold any character, so fields are counted from its end. A first thread that
- * is gone is not the end while there are others, one of which may be becoming another program. */
+/* Whether it has ended, and when it was started. A first thread that is gone is not the end while
+ * there are others, one of which may be becoming another program. */
 static int read_stat(pid_t pid, bool *has_ended, uint64_t *start_ticks)
 {
-    char line[1024], state;
-    long threads;
+    char line[1024];
+    struct dw_task_stat stat;
     FILE *file = open_entry(pid, "stat");
     if (!file)
         return open_error(DW_ERR_NO_PROCESS);
     size_t size = fread(line, 1, sizeof line - 1, file);
     fclose(file);
     line[size] = 0;
-    const char *at = strrchr(line, ')');
-    if (!at || sscanf(at + 1,
-                      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
-                      "%*d %" SCNu64,
-                      &state, &threads, start_ticks) != 3)
+    if (!dw_task_stat_parse(line, &stat))
         return DW_ERR_NO_PROCESS;
-    *has_ended = threads <= 1 && (state == 'Z' || state == 'X' || state == 'x');
+    *start_ticks = stat.start_ticks;
+    *has_ended = stat.threads <= 1 && strchr("ZXx", stat.state);
     return 0;
 }
 

@@ -62,6 +62,30 @@ bool dw_task_read(pid_t pid, pid_t id, struct dw_task *task)
     return found.state != 0;
 }
 
+/* The name is in parentheses and may hold any character, so fields are counted from its end. */
+bool dw_task_stat_parse(const char *line, struct dw_task_stat *stat)
+{
+    const char *at = strrchr(line, ')');
+    return at && sscanf(at + 1,
+                        " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
+                        "%*d %" SCNu64,
+                        &stat->state, &stat->threads, &stat->start_ticks) == 3;
+}
+
+uint64_t dw_task_start_ticks(pid_t pid, pid_t id)
+{
+    char path[64], line[1024];
+    struct dw_task_stat stat;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)id);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    size_t size = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[size] = 0;
+    return dw_task_stat_parse(line, &stat) ? stat.start_ticks : 0;
+}
+
 int dw_tasks_read(pid_t pid, struct dw_tasks *tasks)
 {
     char path[64];

@@ -19,6 +19,13 @@ struct dw_task {
     char name[DW_TASK_NAME_BYTES];
 };
 
+/* Of /proc/PID/stat, and the same of a thread. */
+struct dw_task_stat {
+    char state;
+    long threads;         /* of its process */
+    uint64_t start_ticks; /* tells a later one with the same id apart */
+};
+
 struct dw_tasks {
     struct dw_task *tasks; /* owned */
     uint32_t count, capacity;
@@ -31,6 +38,9 @@ void dw_tasks_release(struct dw_tasks *tasks);
 const struct dw_task *dw_tasks_find(const struct dw_tasks *tasks, uint64_t inner_id);
 /* False when the thread has ended. */
 bool dw_task_read(pid_t pid, pid_t id, struct dw_task *task);
+bool dw_task_stat_parse(const char *line, struct dw_task_stat *stat);
+/* 0 when the thread has ended. */
+uint64_t dw_task_start_ticks(pid_t pid, pid_t id);
 /* Whether the thread did not run between two looks at it. */
 bool dw_task_slept(const struct dw_task *before, const struct dw_task *after);
 

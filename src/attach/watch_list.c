@@ -91,6 +91,40 @@ static pid_t find_id(struct dw_sampler *sampler, uint64_t native_id, bool *has_t
     return found ? found->id : 0;
 }
 
+/* What no other thread has: its id, of at most 22 bits, and when it began. */
+static const void *birth_of(pid_t pid, pid_t id)
+{
+    uint64_t start_ticks = id ? dw_task_start_ticks(pid, id) : 0;
+    return start_ticks ? (const void *)(uintptr_t)(start_ticks << 22 | (uint64_t)id) : NULL;
+}
+
+/* A native thread that calls Python has another state for each call, and stays one thread. */
+static int enter_log(struct dw_sampler *sampler, struct dw_watched *watched)
+{
+    uint64_t rested;
+    struct dw_watched *before = find_same_task(sampler, watched->id);
+    if (before && !before->is_listed && before->birth == watched->birth) {
+        watched->log_thread = before->log_thread;
+        before->birth = NULL;
+        return 0;
+    }
+    if (watched->birth && dw_pointer_map_take(&sampler->rested, watched->birth, &rested)) {
+        watched->log_thread = (uint32_t)rested;
+        return 0;
+    }
+    uint64_t id = watched->id ? (uint64_t)watched->id : watched->live.native_id;
+    return dw_sample_log_thread(sampler->log, id, &watched->log_thread);
+}
+
+static void leave_log(struct dw_sampler *sampler, const struct dw_watched *watched)
+{
+    uint64_t other; /* that it had for another interpreter */
+    if (!watched->birth)
+        return;
+    dw_pointer_map_take(&sampler->rested, watched->birth, &other);
+    dw_pointer_map_put(&sampler->rested, watched->birth, watched->log_thread);
+}
+
 /* Its first sample stands for half of the time since the threads were listed last: that is
  * how long it has lived on average. */
 static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, pid_t id,
@@ -106,6 +140,7 @@ static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, 
                                           .native_id = thread->native_id},
                                  .ident = thread->ident,
                                  .id = id,
+                                 .birth = birth_of(sampler->target.pid, id),
                                  .activity = {.syscall_fd = -1, .turns_fd = -1},
                                  .is_listed = true,
                                  .last_ns = now_ns - unseen_ns};
@@ -116,8 +151,7 @@ static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, 
         dw_activity_close(&watched.activity);
         return error;
     }
-    error = dw_sample_log_thread(sampler->log, id ? (uint64_t)id : thread->native_id,
-                                 &watched.log_thread);
+    error = enter_log(sampler, &watched);
     if (error)
         dw_watched_release(&watched);
     else
@@ -138,6 +172,7 @@ static int drop_ended(struct dw_sampler *sampler)
         }
         if (!error && watched->cpu->users == 1)
             error = dw_weights_spend_rest(sampler, watched);
+        leave_log(sampler, watched);
         dw_watched_release(watched);
     }
     sampler->thread_count = kept;

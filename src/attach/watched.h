@@ -36,7 +36,8 @@ struct dw_cpu_account {
 struct dw_watched {
     struct dw_live_thread live;
     uint64_t ident;
-    pid_t id; /* the kernel's, here; 0: unknown */
+    pid_t id;          /* the kernel's, here; 0: unknown */
+    const void *birth; /* no other thread of the system has that, ever; NULL: unknown */
     struct dw_activity_files activity;
     uint64_t ran_ns; /* when the kernel said that it runs */
     uint32_t log_thread;

@@ -4,6 +4,8 @@
 #include "attach/describe.h"
 #include "lens/fit.h"
 
+#include <math.h>
+
 #define HOME "\033[H"
 #define END_OF_LINE "\033[K\r\n"
 #define CLEAR_BELOW "\033[J"
@@ -46,8 +48,8 @@ static void put_head(const struct dw_top_screen *screen, struct dw_out *out)
     dw_python_put_version(sampler->python.version, out);
     dw_out_printf(out, ", %u thread%s, GIL held %.0f %%, %.0f samples a second%s",
                   sampler->thread_count, sampler->thread_count == 1 ? "" : "s",
-                  percent(screen->table.gil.recent, screen->table.elapsed.recent), numbers.rate_hz,
-                  sampler->is_lost ? ", no Python now" : "");
+                  fmin(100, percent(screen->table.gil.recent, screen->table.elapsed.recent)),
+                  numbers.rate_hz, sampler->is_lost ? ", no Python now" : "");
 }
 
 static void put_mode(const struct dw_top_screen *screen, struct dw_out *out)

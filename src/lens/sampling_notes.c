@@ -148,7 +148,8 @@ static void put_gil(struct dw_out *out, const struct dw_profile *profile, const 
         return;
     for (uint32_t i = 0; i < profile->process_count; i++)
         whole += time_of_process(profile, i);
-    double held = (double)gil.held / (double)whole;
+    /* Threads are read one after the other: the GIL may have gone from one to the next. */
+    double held = gil.held < whole ? (double)gil.held / (double)whole : 1;
     double awaited = (double)gil.awaited / (double)whole;
     dw_out_printf(out, "%sGIL: held in %.1f %% of the time", prefix, 100 * held);
     if (summarize(profile, DW_SAMPLE_WALL).processes)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The CPU time that recordings have, compared with what the kernel counted for the program."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -107,6 +108,7 @@ def test_callbacks_of_a_native_thread_have_their_own_time(
     attached = attach(process, "--mode", "cpu", "--rate", "200")
     used = used_s(process, attached)
     assert attached.functions()["callback"] / 1e6 < 2 * used
+    assert len(json.loads(attached.dwell("export", "--to", "speedscope"))["profiles"]) == 2
 
 
 SPIN_INSIDE = """\
