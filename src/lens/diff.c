@@ -25,7 +25,7 @@ static bool has_regions(const struct dw_profile *profile)
 bool dw_diff_has(const struct dw_profile *profile, enum dw_diff_by by)
 {
     switch (by) {
-    case DW_DIFF_LINE: return dw_lines_are_watched(profile); /* samples have no diff of lines */
+    case DW_DIFF_LINE: return dw_lines_are_watched(profile) || dw_samples_are_in(profile);
     case DW_DIFF_REGION: return has_regions(profile);
     default: return has_regions(profile) || dw_functions_are_in(profile);
     }
@@ -263,6 +263,25 @@ static int add_tree_rows(struct dw_diff *diff)
     return diff->options.by == DW_DIFF_FUNCTION ? add_functions(diff) : add_paths(diff);
 }
 
+/* Samples know the functions around their lines. */
+static int add_lines(struct dw_diff *diff)
+{
+    int error = dw_diff_add_lines(diff);
+    find_scale(diff);
+    return error || !diff->are_samples
+               ? error
+               : dw_diff_tree_make(diff->profiles, &diff->places, kinds_of(diff), &diff->tree);
+}
+
+/* Of recordings that have both, lines that were watched say more than samples. */
+static bool are_sampled(const struct dw_profile *old, const struct dw_profile *new,
+                        enum dw_diff_by by)
+{
+    bool are_watched = dw_lines_are_watched(old) && dw_lines_are_watched(new);
+    return !(by == DW_DIFF_LINE && are_watched) &&
+           (dw_samples_are_in(old) || dw_samples_are_in(new));
+}
+
 int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
                  const struct dw_diff_options *options, struct dw_diff *diff)
 {
@@ -270,12 +289,11 @@ int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
         .profiles = {old, new},
         .options = *options,
         .scale = 1,
-        .are_samples = dw_samples_are_in(old) || dw_samples_are_in(new),
+        .are_samples = are_sampled(old, new, options->by),
     };
     int error = dw_diff_places_make(made.profiles, &made.places);
     if (!error && options->by == DW_DIFF_LINE) {
-        error = dw_diff_add_lines(&made);
-        find_scale(&made);
+        error = add_lines(&made);
     } else if (!error) {
         error = add_tree_rows(&made);
     }

@@ -47,7 +47,7 @@ struct dw_diff {
     const struct dw_profile *profiles[DW_SIDES];
     struct dw_diff_options options;
     struct dw_diff_places places;
-    struct dw_diff_tree tree; /* empty in a diff of lines */
+    struct dw_diff_tree tree; /* empty in a diff of lines that were watched */
     struct dw_diff_row *rows; /* in the order asked for */
     uint32_t *by_change;      /* the rows by contribution to the change, largest first */
     uint32_t count, capacity;

@@ -226,7 +226,8 @@ static void put_line(struct dw_out *out, const struct dw_diff *diff, const struc
 {
     enum dw_side side = row->is_in[DW_NEW] ? DW_NEW : DW_OLD;
     put_name(out, diff, row->place);
-    dw_out_printf(out, " line %u", row->lines[side]);
+    if (row->lines[side])
+        dw_out_printf(out, " line %u", row->lines[side]);
     if (!row->texts[side].size)
         return;
     dw_out_text(out, " `");

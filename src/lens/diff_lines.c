@@ -2,22 +2,13 @@
  * Lines of functions that both profiles know are paired by their text when both logs
  * have the source, else by how far they are from the function's first line. */
 #define _GNU_SOURCE
+#include "lens/diff_lines.h"
 #include "base/error.h"
 #include "lens/diff.h"
 #include "lens/diff_order.h"
+#include "lens/line_list.h"
 
 #include <stdlib.h>
-
-struct line {
-    uint32_t place, line;
-    struct dw_diff_sums sums;
-    struct dw_string text; /* trimmed; bytes are NULL where it is not known */
-};
-
-struct lines {
-    struct line *lines; /* by place, then line */
-    uint32_t count;
-};
 
 static bool *functions_with_lines(const struct dw_profile *profile)
 {
@@ -35,15 +26,22 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 static int compare_lines(const void *left, const void *right)
 {
-    const struct line *a = left, *b = right;
+    const struct dw_diff_line *a = left, *b = right;
     if (a->place != b->place)
         return a->place < b->place ? -1 : 1;
     return (a->line > b->line) - (a->line < b->line);
 }
 
-static struct line *find_line(const struct lines *lines, uint32_t place, uint32_t number)
+static void sort(struct dw_diff_lines *lines)
 {
-    struct line key = {.place = place, .line = number};
+    if (lines->count)
+        qsort(lines->lines, lines->count, sizeof *lines->lines, compare_lines);
+}
+
+static struct dw_diff_line *find_line(const struct dw_diff_lines *lines, uint32_t place,
+                                      uint32_t number)
+{
+    struct dw_diff_line key = {.place = place, .line = number};
     return lines->count
                ? bsearch(&key, lines->lines, lines->count, sizeof *lines->lines, compare_lines)
                : NULL;
@@ -51,20 +49,20 @@ static struct line *find_line(const struct lines *lines, uint32_t place, uint32_
 
 /* A line's own time is all of it but that of callees whose lines were measured too: time in
  * other callees has no other place to show. Recursion is not in a line's time to begin with. */
-static void take_callees_out(struct lines *lines, const struct dw_profile *profile,
+static void take_callees_out(struct dw_diff_lines *lines, const struct dw_profile *profile,
                              const uint32_t *place_of, const bool *with_lines)
 {
     for (uint32_t i = 0; i < profile->lines.count; i++) {
         const struct dw_line *row = &profile->lines.lines[i];
         if (!row->callee || !with_lines[row->callee] || row->callee == row->function)
             continue;
-        struct line *line = find_line(lines, place_of[row->function], row->line);
+        struct dw_diff_line *line = find_line(lines, place_of[row->function], row->line);
         if (line)
             line->sums.self = less(line->sums.self, row->values[DW_LINE_TIME]);
     }
 }
 
-static void add_lines(struct lines *lines, const struct dw_profile *profile,
+static void add_lines(struct dw_diff_lines *lines, const struct dw_profile *profile,
                       const uint32_t *place_of)
 {
     for (uint32_t i = 0; i < profile->lines.count; i++) {
@@ -73,16 +71,15 @@ static void add_lines(struct lines *lines, const struct dw_profile *profile,
         if (!row->line || row->callee || place_of[row->function] == DW_DIFF_NONE)
             continue;
         lines->lines[lines->count++] =
-            (struct line){.place = place_of[row->function],
-                          .line = row->line,
-                          .sums = {row->values[DW_LINE_HITS], time, time}};
+            (struct dw_diff_line){.place = place_of[row->function],
+                                  .line = row->line,
+                                  .sums = {row->values[DW_LINE_HITS], time, time}};
     }
-    if (lines->count)
-        qsort(lines->lines, lines->count, sizeof *lines->lines, compare_lines);
+    sort(lines);
 }
 
-static int lines_init(struct lines *lines, const struct dw_profile *profile,
-                      const uint32_t *place_of)
+static int watched_lines_init(struct dw_diff_lines *lines, const struct dw_profile *profile,
+                              const uint32_t *place_of)
 {
     bool *with_lines = functions_with_lines(profile);
     lines->lines = malloc((profile->lines.count + 1u) * sizeof *lines->lines);
@@ -92,6 +89,34 @@ static int lines_init(struct lines *lines, const struct dw_profile *profile,
         take_callees_out(lines, profile, place_of, with_lines);
     }
     free(with_lines);
+    return error;
+}
+
+/* Several frames may be one place. */
+static void join_equal(struct dw_diff_lines *lines)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < lines->count; i++) {
+        struct dw_diff_line *line = &lines->lines[i], *last = &lines->lines[kept ? kept - 1 : 0];
+        if (!kept || compare_lines(last, line)) {
+            lines->lines[kept++] = *line;
+            continue;
+        }
+        last->sums.count += line->sums.count;
+        last->sums.self += line->sums.self;
+        last->sums.total += line->sums.total;
+    }
+    lines->count = kept;
+}
+
+static int sampled_lines_init(struct dw_diff_lines *lines, const struct dw_profile *profile,
+                              const uint32_t *place_of)
+{
+    int error = dw_diff_lines_of_samples(profile, place_of, lines);
+    if (!error) {
+        sort(lines);
+        join_equal(lines);
+    }
     return error;
 }
 
@@ -113,7 +138,7 @@ static struct dw_string source_of(const struct dw_profile *profile, dw_string_id
 }
 
 /* Gives lines in ascending order their text. Those beyond the end of the source stay without. */
-static void find_texts(struct line *lines, uint32_t count, struct dw_string source)
+static void find_texts(struct dw_diff_line *lines, uint32_t count, struct dw_string source)
 {
     const char *at = source.bytes, *end = at + source.size;
     uint32_t number = 1;
@@ -132,7 +157,7 @@ static void find_texts(struct line *lines, uint32_t count, struct dw_string sour
 
 /* The lines of one function on both sides. */
 struct body {
-    struct line *lines[DW_SIDES];
+    struct dw_diff_line *lines[DW_SIDES];
     uint32_t counts[DW_SIDES];
     uint32_t first_line[DW_SIDES];
 };
@@ -175,7 +200,7 @@ static void pair_by_offset(const struct body *body, uint32_t *mates)
 }
 
 static void fill(struct dw_diff *diff, struct dw_diff_row *row, enum dw_side side,
-                 const struct line *line)
+                 const struct dw_diff_line *line)
 {
     row->lines[side] = line->line;
     row->texts[side] = line->text;
@@ -232,7 +257,7 @@ static int add_body(struct dw_diff *diff, uint32_t place, struct body *body)
     return error;
 }
 
-static void take_body(struct lines *lines, uint32_t *at, uint32_t place, enum dw_side side,
+static void take_body(struct dw_diff_lines *lines, uint32_t *at, uint32_t place, enum dw_side side,
                       struct body *body)
 {
     body->lines[side] = lines->lines + *at;
@@ -242,11 +267,12 @@ static void take_body(struct lines *lines, uint32_t *at, uint32_t place, enum dw
 
 int dw_diff_add_lines(struct dw_diff *diff)
 {
-    struct lines lines[DW_SIDES] = {0};
+    struct dw_diff_lines lines[DW_SIDES] = {0};
     uint32_t at[DW_SIDES] = {0};
     int error = 0;
     for (enum dw_side side = 0; side < DW_SIDES && !error; side++)
-        error = lines_init(&lines[side], diff->profiles[side], diff->places.of_frame[side]);
+        error = (diff->are_samples ? sampled_lines_init : watched_lines_init)(
+            &lines[side], diff->profiles[side], diff->places.of_frame[side]);
     for (uint32_t place = 0; place < diff->places.count && !error; place++) {
         struct body body = {0};
         for (enum dw_side side = 0; side < DW_SIDES; side++)

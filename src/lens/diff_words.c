@@ -88,6 +88,8 @@ static void put_line(struct dw_out *out, const struct dw_diff *diff, const struc
     enum dw_side side = row->is_in[DW_NEW] ? DW_NEW : DW_OLD;
     const struct dw_diff_place *place = &diff->places.places[row->place];
     struct dw_string file = dw_file_without_dirs(place->file);
+    if (!row->lines[side])
+        return dw_diff_put_place(out, diff, row->place);
     dw_out_printable(out, file.bytes, file.size);
     dw_out_printf(out, ":%u ", row->lines[side]);
     if (row->texts[side].size) {

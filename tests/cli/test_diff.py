@@ -310,7 +310,7 @@ def test_bad_usage(record, run_dwell):
     for arguments, reason in [
         ([log], "needs two files"),
         ([log, log, "--by", "moon"], "there are: function, line, path, region"),
-        ([log, log, "--by", "line"], "needs lines"),
+        ([log, log, "--by", "line"], "needs samples or lines"),
         ([log, log, "--sort", "moon"], "there are: change, ratio, old, new"),
         ([log, log, "--threshold", "x"], "--threshold"),
         ([log, log, "--limit", "-1"], "--limit"),
@@ -337,8 +337,7 @@ def test_calls_and_regions_do_not_compare(run, run_dwell):
     assert run_dwell("diff", regions, regions, "--by", "function").returncode == 0
 
 
-def test_samples_tell_how_long_and_not_how_often(tmp_path, run_dwell, diff, data):
-    source = """
+SAMPLED = """
 import sys, zlib
 def spin(times, depth=3):
     if depth:
@@ -351,7 +350,10 @@ def pack(data):
 spin(int(sys.argv[1]))
 pack(bytes(1 << 20))
 """
-    (tmp_path / "program.py").write_text(source)
+
+
+def test_samples_tell_how_long_and_not_how_often(tmp_path, run_dwell, diff, data):
+    (tmp_path / "program.py").write_text(SAMPLED)
     for name, times in (("old", "3_000_000"), ("new", "12_000_000")):
         run_dwell("run", "-q", "-o", f"{name}.dwell", "program.py", times)
     document = data("old.dwell", "new.dwell")
@@ -370,9 +372,33 @@ pack(bytes(1 << 20))
         refused = run_dwell("diff", "old.dwell", "calls.dwell", *options)
         assert refused.returncode == 2
         assert "old.dwell holds samples of CPU time and calls.dwell holds calls" in refused.stderr
-    refused = run_dwell("diff", "old.dwell", "new.dwell", "--by", "line", "--fail-if", "slower 5%")
-    assert (refused.returncode, refused.stdout) == (2, "")  # not a total of 0 that never fails
-    assert "--by line needs lines of 'dwell run --lines', and old.dwell holds" in refused.stderr
+
+
+def test_lines_of_samples(tmp_path, run_dwell, diff, data):
+    for name, source, times in (
+        ("old", SAMPLED, "3_000_000"),
+        ("new", SAMPLED.replace("def pack", "# moved\n\ndef pack"), "12_000_000"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "program.py").write_text(source)
+        run_dwell("run", "-q", "-o", f"{name}.dwell", f"{name}/program.py", times)
+    document = data("old.dwell", "new.dwell", "--by", "line", "--threshold", "0")
+    for cause in document["causes"]:
+        assert re.match(r"spin line (6 `for i in|7 `i \* i`)", cause["where"])
+        assert cause["reason"].endswith("x longer")
+    for side in ("old", "new"):
+        own = sum(row[side]["self_ns"] for row in document["rows"] if row[side])
+        assert own == document[side]["total_ns"]
+    crc = next(row for row in document["rows"] if row.get("new_text") == "zlib.crc32(data)")
+    assert (crc["old_line"], crc["new_line"]) == (10, 12)
+    pack = row_of(data("old.dwell", "new.dwell", "--threshold", "0"), "pack")
+    assert crc["new"]["total_ns"] == pytest.approx(pack["new"]["total_ns"], rel=0.1)
+    spin = row_of(data("old.dwell", "new.dwell"), "spin")["new"]["total_ns"]
+    failed = run_dwell(
+        "diff", "old.dwell", "new.dwell", "--by", "line", "--fail-if", "slower 5%", "--of", "spin"
+    )
+    assert failed.returncode == 1
+    assert f"({spin / 1e9:.6f} s" in failed.stderr  # once in recursion
 
 
 def test_regions_are_not_in_a_recording_of_calls(record, run, run_dwell, diff):
