@@ -23,7 +23,7 @@ FLAGS = [
     "--disable-sync",
     "--remote-debugging-pipe",
 ]
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 Message = dict[str, Any]
 

@@ -94,7 +94,7 @@ def python_program(tmp_path: Path) -> Program:
     def run(source: str, *args: str, **options) -> "subprocess.CompletedProcess[str]":
         script = tmp_path / "program.py"
         script.write_text(source)
-        options.setdefault("timeout", 60)
+        options.setdefault("timeout", 180)
         return subprocess.run(
             [sys.executable, str(script), *args],
             capture_output=True,
@@ -109,7 +109,7 @@ def python_program(tmp_path: Path) -> Program:
 @pytest.fixture
 def run_dwell(tmp_path: Path, dwell_program: str) -> Program:
     def run(*args: str, **options) -> "subprocess.CompletedProcess[str]":
-        options.setdefault("timeout", 60)
+        options.setdefault("timeout", 180)
         options.setdefault("cwd", tmp_path)
         return subprocess.run(
             [dwell_program, *map(str, args)], capture_output=True, text=True, **options

@@ -48,6 +48,12 @@ def assert_between(low: float, found: float, high: float) -> None:
         raise Off(f"found {found}, which is between {low} and {high}")
 
 
+def off_unless(holds: bool, shown: object) -> None:
+    """For what is not a number between two others."""
+    if not holds:
+        raise Off(shown)
+
+
 def shares(parts: Mapping[str, float]) -> dict[str, float]:
     """Each part of the whole, in percent."""
     whole = sum(parts.values())

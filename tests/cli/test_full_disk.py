@@ -12,10 +12,11 @@ from .conftest import MAY_READ, Start
 
 PROGRAM = """
 import time
+SECONDS = 1
 for i in range(2000):
     exec(f"def f{i}(n): return f{(i * 7 + 3) % 2000}(n - 1) if n else 0")
 print("ready", flush=True)
-end = time.monotonic() + 1
+end = time.monotonic() + SECONDS
 while time.monotonic() < end:
     for i in range(2000):
         globals()[f"f{i}"](40)
@@ -30,7 +31,7 @@ def with_small_files() -> None:
 
 @MAY_READ
 def test_attach_says_why_and_claims_no_recording(start: Start, run_dwell: Program):
-    process = start(PROGRAM, sleeps=False)
+    process = start(PROGRAM.replace("SECONDS = 1", "SECONDS = 60"), sleeps=False)
     done = run_dwell(
         "attach", process.pid, "--rate", "1000", "--timeline", "-o", "x.dwell",
         preexec_fn=with_small_files,

@@ -27,7 +27,7 @@ SAMPLES = """
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
-fib(24)
+fib(27)
 """
 
 

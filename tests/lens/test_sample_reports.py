@@ -79,7 +79,7 @@ SPIN = """
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
-fib(23)
+fib(27)
 """
 
 

@@ -218,12 +218,18 @@ def test_suspended_time_is_near_the_sleeps(recording):
         with dwell.region("job"):
             spin(0.02)
             times.append(time.perf_counter_ns())
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.02)
             times.append(time.perf_counter_ns())
             spin(0.02)
         times.append(time.perf_counter_ns())
 
-    asyncio.run(job())
+    async def main():
+        task = asyncio.create_task(job())
+        await asyncio.sleep(0)  # it sleeps now
+        time.sleep(0.05)
+        await task
+
+    asyncio.run(main())
     row = recording["job"]
     assert 49_000_000 <= row["suspended_ns"] <= times[2] - times[1]
     assert 40_000_000 <= row["active_ns"] <= times[3] - times[0] - row["suspended_ns"]
@@ -284,7 +290,11 @@ def test_context_manager_of_a_coroutine_sleeps_with_it(recording):
             await asyncio.sleep(0.02)
 
     async def main():
-        await asyncio.gather(job(timed), job(Timed), stacked(), job(timed))
+        jobs = (job(timed), job(Timed), stacked(), job(timed))
+        tasks = [asyncio.create_task(job) for job in jobs]
+        await asyncio.sleep(0)  # all of them sleep now
+        time.sleep(0.02)
+        await asyncio.gather(*tasks)
 
     asyncio.run(main())
     assert recording.counts() == {("job",): 3, ("job", "part"): 3, ("stacked",): 1}
@@ -377,7 +387,10 @@ def test_suspended_time_never_exceeds_the_total(recording):
     async def main():
         async for _ in dwell.iter_proxy(ticks(), "tick"):
             pass
-        await nested(2)
+        task = asyncio.create_task(nested(2))
+        while not task.done():
+            await asyncio.sleep(0)
+            time.sleep(0.02)  # while it sleeps
 
     began = time.perf_counter_ns()
     asyncio.run(main())

@@ -129,18 +129,30 @@ def test_generator_returns_its_value(recording):
 
 
 def test_coroutine_measures_the_body(recording):
+    awake = []
+
     @dwell.func()
     async def work():
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0.01)
+        began = time.perf_counter_ns()
         time.sleep(0.01)
+        awake.append(time.perf_counter_ns() - began)
         return 5
 
+    async def main():
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)  # it is suspended from here on
+        time.sleep(0.03)
+        return await task
+
     assert inspect.iscoroutinefunction(work)
-    assert asyncio.run(work()) == 5
+    began = time.perf_counter_ns()
+    assert asyncio.run(main()) == 5
+    took = time.perf_counter_ns() - began
     row = recording["work()"]
     assert row["count"] == 1
     assert row["suspended_ns"] >= 29_000_000
-    assert 10_000_000 <= row["active_ns"] < 29_000_000
+    assert awake[0] <= row["active_ns"] <= took - row["suspended_ns"]
 
 
 def test_async_generator_passes_everything_through(recording):

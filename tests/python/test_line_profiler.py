@@ -117,7 +117,10 @@ def test_decorated_coroutines_and_async_generators() -> None:
         steps = numbers(3)
         assert [await steps.asend(None), await steps.asend("hello")] == [0, 1]
         await steps.aclose()
-        return await asyncio.gather(work(1), work(2)), [i async for i in numbers(2)]
+        tasks = [asyncio.create_task(work(n)) for n in (1, 2)]
+        await asyncio.sleep(0)  # both sleep now
+        time.sleep(0.01)
+        return await asyncio.gather(*tasks), [i async for i in numbers(2)]
 
     assert asyncio.run(main()) == ([1, 2], [0, 1])
     assert hits_of(profiler, "work") == {2: 2, 3: 2}

@@ -179,8 +179,9 @@ def test_instances_stay_what_they_are_when_their_module_is_wrapped(tmp_path: Pat
 def test_threads_do_not_go_on_in_a_forked_child(python_program) -> None:
     done = python_program(
         "import os, sys, threading, time, dwell\n"
+        "release = threading.Event()\n"
         "def work():\n"
-        "    time.sleep(0.3)\n"
+        "    release.wait()\n"
         "profiler = dwell.LineProfiler(work)\n"
         "profiler.enable()\n"
         "threads = [threading.Thread(target=work) for _ in range(4)]\n"
@@ -193,6 +194,7 @@ def test_threads_do_not_go_on_in_a_forked_child(python_program) -> None:
         "    sys.stdout.flush()\n"
         "    os._exit(0)\n"
         "os.wait()\n"
+        "release.set()\n"
         "for thread in threads: thread.join()\n"
     )
     assert done.stdout == "True\n"

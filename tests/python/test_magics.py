@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """%load_ext dwell: the magics in a shell of this process, in a kernel and in a terminal."""
 
+import os
 import pstats
 import re
 import subprocess
@@ -12,7 +13,11 @@ import pytest
 
 import dwell
 
+from ..notebook import outputs_of
+
 pytest.importorskip("IPython")
+
+LOAD = "%load_ext dwell"
 
 HEADER = "Line #      Hits         Time  Per Hit   % Time  Line Contents"
 
@@ -392,18 +397,8 @@ def run(udf, frames):
 LPRUN = "%lprun -f YourUDF.get_task_data -f YourUDF.process_frame run(YourUDF(), 16)"
 
 
-def outputs_of(*cells: str) -> list[Any]:
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    made = [nbformat.v4.new_code_cell(cell) for cell in ("%load_ext dwell", *cells)]
-    notebook = nbformat.v4.new_notebook(cells=made)
-    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
-    return [cell.outputs for cell in notebook.cells[1:]]
-
-
-def test_a_kernel_shows_the_lines_of_methods_from_a_cell():
-    ((), (shown,)) = outputs_of(UDF, LPRUN)
+def test_a_kernel_shows_the_lines_of_methods_from_a_cell(tmp_path):
+    (), (), (shown,) = outputs_of(tmp_path, LOAD, UDF, LPRUN)
     text = shown["data"]["text/plain"]
     assert text.startswith("Timer unit: 1e-06 s\n\nTotal time: ")
     assert functions(text) == ["YourUDF.get_task_data", "YourUDF.process_frame"]
@@ -417,16 +412,20 @@ def test_a_kernel_shows_the_lines_of_methods_from_a_cell():
     }
 
 
-def test_a_kernel_shows_the_hot_line_in_colour():
-    ((), (shown,)) = outputs_of(UDF, LPRUN)
+def test_a_kernel_shows_the_hot_line_in_colour(tmp_path):
+    (), (), (shown,) = outputs_of(tmp_path, LOAD, UDF, LPRUN)
     page = shown["data"]["text/html"]
     (hot,) = re.findall(r"<span style=\"([^\"]*)\">[^<]*return sum\(", page)
-    assert "background:rgba(255,96,0,0.5" in hot
+    (row,) = re.findall(r".*return sum\(.*", shown["data"]["text/plain"])
+    share = float(row.split()[4])
+    assert f"background:rgba(255,96,0,{0.55 * share / 100:.2f})" in hot
     assert "&#x27;aperture&#x27;: 1 &lt; 2" in page
 
 
-def test_a_kernel_profiles_functions_of_a_notebook_in_every_way():
-    _, lines, calls, timed = outputs_of(
+def test_a_kernel_profiles_functions_of_a_notebook_in_every_way(tmp_path):
+    _, _, lines, calls, timed = outputs_of(
+        tmp_path,
+        LOAD,
         DO_STUFF,
         "%lprun -f do_stuff do_stuff(numbers)",
         "%dwell -l do_stuff do_stuff(numbers)",
@@ -439,13 +438,14 @@ def test_a_kernel_profiles_functions_of_a_notebook_in_every_way():
     assert "of 2 runs, 3 loops each)" in timed[0]["text"]
 
 
-def test_a_terminal_prints_the_report():
-    program = ["%load_ext dwell", UDF, LPRUN]
+def test_a_terminal_prints_the_report(tmp_path):
+    program = [LOAD, UDF, LPRUN]
     done = subprocess.run(
         [sys.executable, "-m", "IPython", "--colors=NoColor", "-c", "\n".join(program)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")},
     )
     assert done.stdout.count(HEADER) == 2, done.stdout + done.stderr
     assert hits(done.stdout, "YourUDF.process_frame")["if not frame:"] == 16

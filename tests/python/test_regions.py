@@ -4,6 +4,7 @@
 import contextlib
 import inspect
 import math
+import re
 import statistics
 import time
 
@@ -185,6 +186,7 @@ def test_statistics_of_known_durations(recording):
                 pass
             inside.append(time.perf_counter_ns() - began)
         outside.append(time.perf_counter_ns() - began_outside)
+    apart = math.sqrt(statistics.fmean((o - i) ** 2 for i, o in zip(inside, outside, strict=True)))
     inside.sort()
     outside.sort()
     row = recording["work"]
@@ -198,7 +200,8 @@ def test_statistics_of_known_durations(recording):
     ):
         low, high = percentile(inside, percent), percentile(outside, percent)
         assert 31 / 32 * low <= row[key] <= 33 / 32 * high, key  # buckets are that wide
-    assert row["stdev_ns"] == pytest.approx(statistics.pstdev(outside), rel=0.1)
+    stdev = statistics.pstdev(outside)
+    assert abs(row["stdev_ns"] - stdev) <= apart + 0.01 * stdev
 
 
 def test_cpu_time_is_told_from_wall_time(python_program):
@@ -320,7 +323,7 @@ def test_progress_draws_on_a_terminal():
     for _ in dwell.progress(range(2), "steps", stream=terminal):
         time.sleep(0.11)
     last = terminal.text.split("\r")[-1]
-    assert last.startswith("steps: 100%|████████████████████| 2/2 [00:00<00:00, ")
+    assert re.match(r"steps: 100%\|█{20}\| 2/2 \[00:\d\d<00:00, ", last)
 
 
 def test_off_costs_and_changes_nothing():

@@ -172,11 +172,12 @@ def test_calibration_is_not_misled_by_a_run_that_was_held_up():
     assert HeldUp("pass").calibrate(500) == (50, 500)
 
 
+@repeated
 def test_overhead_of_the_empty_loop_is_taken_out():
     plain = dwell.timeit("pass", number=200_000, repeat=7)
     taken = dwell.timeit("pass", number=200_000, repeat=7, subtract_overhead=True)
     assert taken.overhead > 0
-    assert taken.best < plain.best / 2
+    assert_between(-1, taken.best, plain.best / 2)
 
 
 @repeated
@@ -193,7 +194,7 @@ def test_cpu_time_and_size_are_measured():
     took = time.process_time() - began
     assert_between(0.9 * sum(spent[-300:]), busy.user + busy.system, took + 0.01)
     asleep = dwell.timeit(lambda: time.sleep(0.05), number=1, repeat=3)
-    assert asleep.user + asleep.system < 0.05
+    assert_between(-1, asleep.user + asleep.system, 0.05)
     assert busy.peak_rss > 1_000_000
 
 

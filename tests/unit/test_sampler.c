@@ -72,8 +72,8 @@ static void test_thread_that_waits_and_runs(void **state)
     dw_activity_has_run(&files);
     assert_false(dw_activity_has_run(&files));
     kill(child, SIGUSR1);
-    usleep(20000);
-    assert_true(dw_activity_has_run(&files));
+    while (!dw_activity_has_run(&files))
+        usleep(1000);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     assert_int_equal(dw_activity_read(&files, 0), DW_ACTIVITY_UNKNOWN);

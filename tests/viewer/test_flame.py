@@ -33,7 +33,7 @@ IS_SHOWN = f'getComputedStyle({BOX}).display !== "none"'
 
 @pytest.fixture
 def picture(tmp_path, run_dwell):
-    for name, work in (("old", 20_000), ("new", 2_000_000)):
+    for name, work in (("old", 20_000), ("new", 4_000_000)):
         (tmp_path / f"{name}.py").write_text(PROGRAM % work)
         run_dwell("run", "-q", "--calls", "-o", f"{name}.dwell", f"{name}.py")
     done = run_dwell("diff", "old.dwell", "new.dwell", "-o", "diff.svg")

@@ -17,12 +17,12 @@ pytestmark = pytest.mark.skipif(not find_chromium(), reason="needs chromium")
 MakePage = Callable[..., Path]
 
 NESTED = """
-import dwell, threading
+import dwell, threading, time
 def work():
     with dwell.region("outer"):
         for i in range(7):
             with dwell.region("inner"):
-                sum(range(20000))
+                time.sleep(0.01)
         with dwell.region("other"):
             pass
 work()

@@ -4,6 +4,7 @@
 import pytest
 
 from ..browser import Browser, find_chromium
+from ..notebook import outputs_of
 
 PROGRAM = """
 import dwell
@@ -56,10 +57,7 @@ def test_a_notebook_shows_it_inline():
     assert "&lt;p title=&quot;x&quot;&gt;a &amp; b&lt;/p&gt;" in shown
 
 
-def test_a_real_kernel_shows_it():
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
+def test_a_real_kernel_shows_it(tmp_path):
     code = """
 import dwell
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -68,9 +66,7 @@ with p:
     fib(8)
 dwell.plot(p)
 """
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
-    outputs = notebook.cells[0].outputs
+    (outputs,) = outputs_of(tmp_path, code)
     (html,) = [output["data"]["text/html"] for output in outputs if "data" in output]
     assert html.startswith("<iframe srcdoc=")
     assert "fib(n:int)" in html
