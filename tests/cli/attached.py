@@ -21,6 +21,7 @@ class Attached:
 
     def __init__(self, program: str, pid: int, path: Path, options: tuple[str, ...]):
         self.program, self.path = program, path
+        path.unlink(missing_ok=True)  # of an attempt before this one
         self.began = time.monotonic()
         self.process = subprocess.Popen(
             [program, "attach", str(pid), "-o", str(path), *options],

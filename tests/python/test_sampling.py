@@ -59,7 +59,7 @@ def test_shares_are_those_of_an_exact_clock(tmp_path, python_program, rate, seco
     bare, whole_ns = json.loads(done.stdout or "[0, 0]")
     assert bare, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    assert samples.info["missed"] == 0
+    assert_between(-1, samples.info["missed"], 1)
     assert_close(samples.shares(list(bare)), shares(bare), within=2)
     assert_between(0.8 * whole_ns, samples.weight_ns, 1.02 * whole_ns)
     assert_between(0.6, samples.info["taken"] / (samples.weight_ns / 1e9 * rate), 1.05)
@@ -143,8 +143,11 @@ with dwell.sampling("x.dwell", native=False):
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    inner = [row.stack[-1] for row in samples.rows if row.stack[-1].name == "work"]
-    assert {frame.line for frame in inner} <= {5, 6}
+    work = [row for row in samples.rows if row.stack[-1].name == "work"]
+    inner = [row.stack[-1] for row in work]
+    assert {frame.line for frame in inner} <= {3, 4, 5, 6}
+    looping_ns = sum(row.weight_ns for row in work if row.stack[-1].line in (5, 6))
+    assert looping_ns > 0.95 * sum(row.weight_ns for row in work)
     columns = {(frame.column, frame.end_column) for frame in inner if frame.line == 6}
     assert columns & {(18, 23), (18, 27), (9, 27)}  # i * i; i * i % 7; all of it
 

@@ -123,5 +123,6 @@ dwell.stop()
     samples = Samples.of(tmp_path / "x.dwell")
     assert samples.info["ended"] and samples.inside("busy") > 20
     children = [Samples.of(path) for path in tmp_path.glob("x.*.dwell")]
-    assert len(children) == 5
-    assert all(each.inside("before_exec") > 80 for each in children)
+    busy = [each for each in children if each.inside("busy")]
+    assert len(busy) == 5 and all(each.inside("before_exec") > 80 for each in busy)
+    assert len(children) <= 10  # those of subprocess may have one when they take long to exec

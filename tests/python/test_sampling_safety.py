@@ -84,6 +84,7 @@ for file in files:
     assert {(tmp_path / f"{i}.txt").read_text() for i in range(8)} == {"mine\n"}
 
 
+@repeated
 def test_timers_that_the_program_has_closed(tmp_path, python_program):
     done = python_program("""
 import itertools, os, time
@@ -100,7 +101,8 @@ dwell.stop().save("x.dwell")
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    assert samples.inside("spin") > 90 and samples.inside("<kernel>") < 20
+    assert_between(90, samples.inside("spin"), 100.1)
+    assert_between(-1, samples.inside("<kernel>"), 20)
 
 
 def test_interpreters_that_are_made_and_ended(python_program):
@@ -140,6 +142,7 @@ end.set()
     assert 0 < int(done.stdout) <= 80 / 4 + 5
 
 
+@repeated
 def test_code_at_the_address_of_code_that_is_gone(tmp_path, python_program):
     done = python_program("""
 import dwell
@@ -155,7 +158,8 @@ dwell.stop()
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     seen = {f.name for row in samples.rows for f in row.stack if f.file.endswith("made.py")}
-    assert seen - {"<module>"} == {f"f{i:04}" for i in range(300)}
+    assert seen <= {"<module>", *(f"f{i:04}" for i in range(300))}
+    assert_between(299, len(seen - {"<module>"}), 301)
 
 
 GUEST_STACK = """

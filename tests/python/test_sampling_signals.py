@@ -118,6 +118,7 @@ print(len(got))
     assert Samples.of(tmp_path / "x.dwell").info["taken"] > 500
 
 
+@repeated
 def test_threads_that_are_cancelled_anywhere(tmp_path, python_program):
     compile_library(tmp_path, "cancel", CANCEL)
     done = python_program("""
@@ -129,4 +130,4 @@ with dwell.sampling("x.dwell", rate=20_000):
     faulthandler.dump_traceback_later(20, exit=True)
 """)
     assert (done.returncode, done.stdout) == (0, "300\n"), done.stderr
-    assert Samples.of(tmp_path / "x.dwell").inside("spin") > 50
+    assert_between(50, Samples.of(tmp_path / "x.dwell").inside("spin"), 100.1)

@@ -5,7 +5,7 @@ the function of its coroutine."""
 import json
 import re
 
-from ..measured import assert_close, repeated, shares
+from ..measured import assert_between, assert_close, off_unless, repeated, shares
 from ..sampled import Samples
 
 TASKS = """
@@ -64,6 +64,7 @@ def test_shares_of_tasks(tmp_path, python_program):
         assert all(names[i - 1] == "Handle._run" for i in marks)
 
 
+@repeated
 def test_asyncio_is_loaded_while_samples_are_taken(tmp_path, python_program):
     late = TASKS.replace("import asyncio, json", "import json")
     done = python_program(f"""
@@ -77,10 +78,12 @@ dwell.stop()
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    assert {"task reader", "task fetch()"} <= tasks_of(samples)
-    assert sum(map(samples.inside, tasks_of(samples))) > 0.5 * samples.inside("work")
+    tasks = tasks_of(samples)
+    off_unless({"task reader", "task fetch()"} <= tasks, tasks)
+    assert_between(0.5, sum(map(samples.inside, tasks)) / samples.inside("work"), 1.1)
 
 
+@repeated
 def test_names_are_many(tmp_path, python_program):
     done = python_program("""
 import asyncio, time
@@ -102,10 +105,10 @@ dwell.stop()
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     names = tasks_of(samples)
-    assert 500 < len({name for name in names if name.startswith("task number ")}) <= 1024
     assert not any(name.startswith("task Task-") for name in names)
-    assert samples.inside("task <other>") > 0
-    assert samples.inside("task work()") > 10
+    assert_between(500, len({name for name in names if name.startswith("task number ")}), 1024.5)
+    assert_between(0, samples.inside("task <other>"), 100)
+    assert_between(10, samples.inside("task work()"), 100)
 
 
 def test_a_task_that_blocks_is_known_from_outside(tmp_path, python_program):

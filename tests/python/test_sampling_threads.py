@@ -58,7 +58,7 @@ with dwell.sampling("x.dwell"):
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    assert min(samples.of_thread("MainThread"), samples.of_thread("other")) > 0.1e9
+    assert_between(0.1e9, min(map(samples.of_thread, ("MainThread", "other"))), 0.4e9)
 
 
 def test_what_stands_in_for_threads_names_none(tmp_path, python_program):
@@ -81,6 +81,7 @@ threading._active[threading.get_ident()] = main
     assert {row.thread_name for row in samples.rows} == {"MainThread"}
 
 
+@repeated
 def test_threads_that_come_and_go(tmp_path, python_program):
     done = python_program("""
 import json, threading, time
@@ -282,12 +283,13 @@ print(time.process_time_ns())
     assert samples.weight_ns < 1.1 * int(done.stdout)
 
 
+@repeated
 def test_time_in_the_kernel_is_told_apart(tmp_path, python_program):
     done = python_program("""
 import dwell, os, time
+buffer = bytearray(1 << 27)
 def reads():
     with open("/dev/zero", "rb", buffering=0) as file:
-        buffer = bytearray(1 << 27)
         end = time.thread_time() + 0.5
         while time.thread_time() < end:
             file.readinto(buffer)
@@ -297,9 +299,9 @@ with dwell.sampling("x.dwell"):
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     kernel = [row for row in samples.rows if row.state == "kernel"]
-    assert sum(row.weight_ns for row in kernel) > 0.8 * samples.weight_ns
     assert all(row.stack[-1].name == "<kernel>" for row in kernel)
-    assert samples.inside("reads") > 95
+    assert_between(0.8, sum(row.weight_ns for row in kernel) / samples.weight_ns, 1.01)
+    assert_between(95, samples.inside("reads"), 100.1)
 
 
 def test_threads_that_python_never_saw(tmp_path, python_program):
