@@ -223,8 +223,8 @@ static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **f
 static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **files,
                     const char *word, enum dw_diff_by *by)
 {
-    static const char *const kinds[] = {"calls or regions", "samples or lines",
-                                        "calls or regions", "regions"};
+    static const char *const kinds[] = {"calls or regions", "samples or lines", "calls or regions",
+                                        "regions"};
     int found = find_word("grouping", word, dw_diff_by_names);
     if (found < 0)
         return DW_EXIT_USAGE;
