@@ -44,6 +44,13 @@ static inline void flush_if_due(struct dw_line_profile *profile, uint64_t now)
         dw_lines_flush(profile, false);
 }
 
+static void count_call(struct dw_line_count *line, const struct dw_line_callee *callee)
+{
+    struct dw_line_edge *edge = line ? dw_line_edge_to(line, callee) : NULL;
+    if (edge)
+        edge->calls++;
+}
+
 /* An event of a function whose profile is off. */
 static void stray(struct dw_line_code *function)
 {
@@ -77,7 +84,7 @@ static void start(struct dw_line_track *track, struct dw_line_code *function)
         forget_sleeper(track->profile);
     struct dw_line_count *line = track->depth ? dw_line_top(track)->line : NULL;
     if (!function->is_inner)
-        dw_line_count_call(line, &function->callee);
+        count_call(line, &function->callee);
     function->calls++;
     struct dw_line_activation *open = dw_line_push(track, function, &function->callee);
     if (open)
@@ -203,7 +210,7 @@ void dw_lines_on_call(PyCodeObject *code, PyObject *callable)
         const struct dw_line_callee *callee = dw_line_callee_of(function->profile, callable);
         if (!callee)
             continue;
-        dw_line_count_call(dw_line_top(track)->line, callee);
+        count_call(dw_line_top(track)->line, callee);
         struct dw_line_activation *open = dw_line_push(track, NULL, callee);
         if (open)
             open->start = dw_tick();

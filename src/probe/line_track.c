@@ -41,8 +41,8 @@ void dw_line_tracks_release(struct dw_line_profile *profile)
     free(profile->tracks);
 }
 
-/* The edge from the line to what it calls, found at the front mostly; NULL when out of memory. */
-static struct dw_line_edge *edge_to(struct dw_line_count *line, const struct dw_line_callee *callee)
+struct dw_line_edge *dw_line_edge_find(struct dw_line_count *line,
+                                       const struct dw_line_callee *callee)
 {
     struct dw_line_edge **link = &line->edges, *edge;
     while ((edge = *link) && edge->callee != callee)
@@ -59,13 +59,6 @@ static struct dw_line_edge *edge_to(struct dw_line_count *line, const struct dw_
     return line->edges = edge;
 }
 
-void dw_line_count_call(struct dw_line_count *line, const struct dw_line_callee *callee)
-{
-    struct dw_line_edge *edge = line ? edge_to(line, callee) : NULL;
-    if (edge)
-        edge->calls++;
-}
-
 /* Time that `open` had since it was last settled goes to whom it was called by. */
 static void charge_caller(struct dw_line_track *track, const struct dw_line_activation *open,
                           uint64_t now)
@@ -78,8 +71,9 @@ static void charge_caller(struct dw_line_track *track, const struct dw_line_acti
         return;
     caller->children += ticks;
     bool is_call = caller->line && !(open->function && open->function->is_inner);
-    struct dw_line_edge *edge =
-        is_call && dw_line_is_outermost(caller) ? edge_to(caller->line, open->callee) : NULL;
+    struct dw_line_edge *edge = is_call && dw_line_is_outermost(caller)
+                                    ? dw_line_edge_to(caller->line, open->callee)
+                                    : NULL;
     if (edge)
         edge->time += ticks;
 }
@@ -150,8 +144,8 @@ void dw_line_pop(struct dw_line_track *track, uint64_t now)
     dw_line_drop(track);
 }
 
-struct dw_line_activation *dw_line_find_open(struct dw_line_track *track,
-                                             const struct dw_line_code *function, uint64_t now)
+struct dw_line_activation *dw_line_find_below(struct dw_line_track *track,
+                                              const struct dw_line_code *function, uint64_t now)
 {
     uint32_t at = track->depth;
     while (at && track->stack[at].function != function)

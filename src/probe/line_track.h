@@ -53,13 +53,29 @@ struct dw_line_activation *dw_line_push(struct dw_line_track *track, struct dw_l
 void dw_line_pop(struct dw_line_track *track, uint64_t now);
 /* Takes the uppermost activation off; its time is settled, or lost. */
 void dw_line_drop(struct dw_line_track *track);
-/* The uppermost activation of the function. Those above it left without telling. */
-struct dw_line_activation *dw_line_find_open(struct dw_line_track *track,
-                                             const struct dw_line_code *function, uint64_t now);
-void dw_line_count_call(struct dw_line_count *line, const struct dw_line_callee *callee);
+struct dw_line_activation *dw_line_find_below(struct dw_line_track *track,
+                                              const struct dw_line_code *function, uint64_t now);
+struct dw_line_edge *dw_line_edge_find(struct dw_line_count *line,
+                                       const struct dw_line_callee *callee);
 /* Adds the time of all that is open, which goes on from now. */
 void dw_line_track_settle(struct dw_line_track *track, uint64_t now);
 /* The same without adding. */
 void dw_line_track_restart(struct dw_line_track *track, uint64_t now);
+
+/* The uppermost activation of the function. Those above it left without telling. */
+static inline struct dw_line_activation *
+dw_line_find_open(struct dw_line_track *track, const struct dw_line_code *function, uint64_t now)
+{
+    bool is_top = track->depth && dw_line_top(track)->function == function;
+    return is_top ? dw_line_top(track) : dw_line_find_below(track, function, now);
+}
+
+/* The edge from the line to what it calls, at the front mostly; NULL when out of memory. */
+static inline struct dw_line_edge *dw_line_edge_to(struct dw_line_count *line,
+                                                   const struct dw_line_callee *callee)
+{
+    bool is_first = line->edges && line->edges->callee == callee;
+    return is_first ? line->edges : dw_line_edge_find(line, callee);
+}
 
 #endif
