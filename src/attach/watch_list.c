@@ -3,6 +3,8 @@
 
 #include "base/grow.h"
 
+#define RESTED_IS_NAMED ((uint64_t)1 << 32) /* beside the number of the log's thread */
+
 static void leave_account(struct dw_cpu_account *account)
 {
     if (--account->users)
@@ -105,11 +107,13 @@ static int enter_log(struct dw_sampler *sampler, struct dw_watched *watched)
     struct dw_watched *before = find_same_task(sampler, watched->id);
     if (before && !before->is_listed && before->birth == watched->birth) {
         watched->log_thread = before->log_thread;
+        watched->is_named = before->is_named;
         before->birth = NULL;
         return 0;
     }
     if (watched->birth && dw_pointer_map_take(&sampler->rested, watched->birth, &rested)) {
         watched->log_thread = (uint32_t)rested;
+        watched->is_named = rested & RESTED_IS_NAMED;
         return 0;
     }
     uint64_t id = watched->id ? (uint64_t)watched->id : watched->live.native_id;
@@ -122,7 +126,8 @@ static void leave_log(struct dw_sampler *sampler, const struct dw_watched *watch
     if (!watched->birth)
         return;
     dw_pointer_map_take(&sampler->rested, watched->birth, &other);
-    dw_pointer_map_put(&sampler->rested, watched->birth, watched->log_thread);
+    dw_pointer_map_put(&sampler->rested, watched->birth,
+                       watched->log_thread | (watched->is_named ? RESTED_IS_NAMED : 0));
 }
 
 /* Its first sample stands for half of the time since the threads were listed last: that is
@@ -179,20 +184,31 @@ static int drop_ended(struct dw_sampler *sampler)
     return error;
 }
 
+/* Marks the threads that are watched. The others are at the end of the list then, as many as it
+ * returns; without those that are just being made and have no id. */
+static uint32_t mark_watched(struct dw_sampler *sampler)
+{
+    struct dw_py_threads *listed = &sampler->listed;
+    uint32_t next = 0, others = 0;
+    for (uint32_t i = listed->count; i--;) {
+        struct dw_watched *watched = find_watched(sampler, &listed->threads[i], &next);
+        if (watched)
+            watched->is_listed = true;
+        else if (listed->threads[i].native_id)
+            listed->threads[listed->count - ++others] = listed->threads[i];
+    }
+    return others;
+}
+
 /* CPython puts new threads at the front: from the back, the main thread comes first. */
 static int watch_listed(struct dw_sampler *sampler, uint64_t now_ns, bool *has_new)
 {
     bool has_tasks = false;
-    uint32_t next = 0;
     int error = 0;
-    for (uint32_t i = sampler->listed.count; !error && i--;) {
-        const struct dw_py_thread *thread = &sampler->listed.threads[i];
-        struct dw_watched *watched = find_watched(sampler, thread, &next);
-        if (watched) {
-            watched->is_listed = true;
-            continue;
-        }
-        *has_new = true;
+    uint32_t others = mark_watched(sampler), at = sampler->listed.count;
+    *has_new = others > 0;
+    for (; !error && others; others--) {
+        const struct dw_py_thread *thread = &sampler->listed.threads[--at];
         error = watch(sampler, thread, find_id(sampler, thread->native_id, &has_tasks), now_ns);
     }
     return error;

@@ -137,12 +137,17 @@ static struct dw_string source_of(const struct dw_profile *profile, dw_string_id
     return (struct dw_string){NULL, 0};
 }
 
-/* Gives lines in ascending order their text. Those beyond the end of the source stay without. */
+/* Gives lines in ascending order their text. Those beyond the end of the source stay without; what
+ * is no line has an empty one. */
 static void find_texts(struct dw_diff_line *lines, uint32_t count, struct dw_string source)
 {
     const char *at = source.bytes, *end = at + source.size;
     uint32_t number = 1;
     for (uint32_t i = 0; i < count && at; i++) {
+        if (!lines[i].line) {
+            lines[i].text = (struct dw_string){"", 0};
+            continue;
+        }
         while (at && number < lines[i].line) {
             const char *newline = memchr(at, '\n', (size_t)(end - at));
             at = newline ? newline + 1 : NULL;

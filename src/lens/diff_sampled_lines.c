@@ -54,13 +54,12 @@ static void add_up(const struct sampled *sampled, struct dw_diff_sums *sums)
 {
     const struct dw_stack_tree *tree = &sampled->tree;
     for (dw_path_id path = 0; path < tree->count; path++) {
-        const struct dw_stack_sums *self = &tree->self[path];
         dw_path_id line = sampled->line_of[path] ? sampled->line_of[path] : path;
-        struct dw_diff_sums *own = &sums[sampled->spot_of[line]];
-        own->self += self->weight;
-        own->count += self->count;
-        if (path && sampled->outermost[path])
-            sums[sampled->spot_of[path]].total += tree->total[path].weight;
+        sums[sampled->spot_of[line]].self += tree->self[path].weight;
+        if (!sampled->outermost[path])
+            continue;
+        sums[sampled->spot_of[path]].total += tree->total[path].weight;
+        sums[sampled->spot_of[path]].count += tree->total[path].count;
     }
 }
 

@@ -5,7 +5,6 @@
 #include "cpython/line_events.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 static uint64_t last_serial;
 static struct dw_line_profile *first_on; /* of the profiles that are on */

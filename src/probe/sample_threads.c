@@ -20,7 +20,9 @@
 
 #define TASKS "/proc/self/task"        /* a directory for each thread */
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
-#define QUICK_THREADS 8                /* those that live for a short time are among the newest */
+#define NAME_TRIES 200                 /* until the flusher has its name, on a busy machine */
+#define NAME_PAUSE_NS 100000
+#define QUICK_THREADS 8 /* those that live for a short time are among the newest */
 
 void dw_thread_signal(const struct dw_slot *slot, int signal)
 {
@@ -32,12 +34,14 @@ void dw_thread_signal(const struct dw_slot *slot, int signal)
 }
 
 /* By its name, which a program that is called so may have too: its main thread at least is not
- * ours. */
+ * ours. A flusher that is listed has its name now, or is still starting. */
 static bool is_our_own(pid_t tid)
 {
     char path[64], name[32] = "";
     if (tid == getpid())
         return false;
+    for (int i = 0; i < NAME_TRIES && dw_flusher_is_starting(); i++)
+        nanosleep(&(struct timespec){.tv_nsec = NAME_PAUSE_NS}, NULL);
     snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? 0 : read(fd, name, sizeof name - 1);

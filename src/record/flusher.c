@@ -24,6 +24,7 @@ static size_t stem_size; /* of its name: children put their pid behind it */
 
 static pthread_t flusher;
 static bool runs;
+static atomic_bool is_starting;
 static bool paused; /* until the next entry */
 static bool stops;
 static pthread_mutex_t flusher_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -100,8 +101,8 @@ void dw_recorder_kick(void)
 static void *flush_forever(void *unused)
 {
     (void)unused;
-    prctl(PR_SET_NAME,
-          DW_FLUSHER_THREAD); /* the sampler may look at it before its maker runs again */
+    prctl(PR_SET_NAME, DW_FLUSHER_THREAD);
+    atomic_store(&is_starting, false);
     pthread_mutex_lock(&flusher_lock);
     while (!stops) {
         struct timespec until;
@@ -131,10 +132,16 @@ void dw_flusher_start(void)
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    atomic_store(&is_starting, true);
     runs = pthread_create(&flusher, NULL, flush_forever, NULL) == 0;
+    if (!runs)
+        atomic_store(&is_starting, false);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (runs)
-        pthread_setname_np(flusher, DW_FLUSHER_THREAD);
+}
+
+bool dw_flusher_is_starting(void)
+{
+    return atomic_load(&is_starting);
 }
 
 void dw_flusher_start_later(void)
@@ -203,6 +210,7 @@ int dw_flusher_open(const char *path)
 void dw_flusher_disown(void)
 {
     runs = paused = false;
+    atomic_store(&is_starting, false);
     pthread_mutex_init(&flusher_lock, NULL); /* its holder may not exist here */
     if (log_fd >= 0)
         dw_log_writer_close(&log_drain.writer);

@@ -8,6 +8,8 @@
 #include "record/track.h"
 
 #define DW_FLUSHER_THREAD "dwell-flush" /* the name of the flusher */
+/* Whether there may be a flusher that has no name yet. */
+bool dw_flusher_is_starting(void);
 
 struct dw_record_options {
     const char *log_file; /* NULL: only in memory */

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Processes with many threads: what it costs to sample them, and how they are called."""
 
+import json
 import resource
 import signal
 import subprocess
+import sys
 import time
+
+import pytest
 
 from ..conftest import Program
 from ..measured import assert_between, repeated
@@ -90,6 +94,34 @@ def test_names_of_many_threads(start: Start, attach: Attach):
     attached.wait()
     others = {f"waiter {i}" for i in range(299)}
     assert attached.thread_names() == {"MainThread", "renamed", *others}
+
+
+# A thread of a newer interpreter that runs code in an older one, again and again.
+IN_AND_OUT = """\
+import _interpreters
+older, newer = _interpreters.create("legacy"), _interpreters.create("legacy")
+_interpreters.exec(newer, f'''
+import threading, _interpreters
+def work():
+    while True:
+        _interpreters.exec({older}, "sum(i * i for i in range(300_000))")
+        for i in range(300_000): i * i
+thread = threading.Thread(target=work, name="in and out", daemon=True)
+thread.start()
+print("ready", flush=True)
+thread.join()
+''')
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="sub-interpreters have no module yet")
+def test_states_of_a_thread_that_live_at_once_are_not_mixed(start: Start, attach: Attach):
+    process = start(IN_AND_OUT, sleeps=False)
+    attached = attach(process, "--duration", "1").wait()
+    process.kill()
+    threads = json.loads(attached.dwell("export", "--to", "speedscope"))["profiles"]
+    assert max(thread["endValue"] - thread["startValue"] for thread in threads) < 1.1e9
+    assert "in and out" in attached.thread_names()
 
 
 def test_rate_obtained_counts_what_was_missed_at_the_end(start: Start, attach: Attach):

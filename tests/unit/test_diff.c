@@ -8,6 +8,7 @@
 #include "lens/diff.h"
 #include "lens/diff_cause.h"
 #include "lens/diff_order.h"
+#include "model/sample_fold.h"
 
 #include <string.h>
 
@@ -466,6 +467,71 @@ static void test_any_bytes_as_names(void **state)
     dw_profile_free(new);
 }
 
+static void check_row(const struct dw_diff_row *row, uint64_t self_ms, uint64_t total_ms)
+{
+    for (enum dw_side side = 0; side < DW_SIDES; side++) {
+        assert_int_equal(row->at[side].self, self_ms * MS);
+        assert_int_equal(row->at[side].total, total_ms * MS);
+        assert_int_equal(row->at[side].count, total_ms); /* a sample each */
+    }
+}
+
+/* A sample of one function, of 1 ms. */
+static void add_sample(struct dw_profile *profile, dw_frame_id frame, uint32_t line)
+{
+    struct dw_place place = {.frame = frame, .line = line};
+    dw_place_id id;
+    dw_path_id stack;
+    assert_int_equal(dw_place_intern(&profile->places, &place, &id), 0);
+    assert_int_equal(dw_path_intern(&profile->stacks, DW_PATH_ROOT, id, &stack), 0);
+    struct dw_sample *sample = dw_sample_get(&profile->threads[0].samples, stack, DW_SAMPLE_PYTHON);
+    sample->count++;
+    sample->weight_ns += MS;
+}
+
+/* Native code without a line, and garbage collection, are their caller's. */
+static void test_lines_of_samples(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_sampled();
+    assert_int_equal(dw_samples_fold(profile), 0);
+    struct dw_diff diff = make(profile, profile, &by_line);
+    assert_true(diff.are_samples);
+    assert_int_equal(diff.totals[DW_NEW], 10 * MS);
+    assert_int_equal(diff.count, 6);
+    check_row(row_of(&diff, DW_NEW, 3), 0, 7);
+    check_row(row_of(&diff, DW_NEW, 4), 2, 3);
+    check_row(row_of(&diff, DW_NEW, 6), 0, 5);
+    check_row(row_of(&diff, DW_NEW, 7), 4, 4);
+    check_row(row_of(&diff, DW_NEW, 12), 0, 4);
+    check_row(row_of(&diff, DW_NEW, 30), 4, 4);
+    dw_diff_release(&diff);
+    dw_profile_free(profile);
+}
+
+/* One of them has no first line, so that they cannot be told apart. */
+static void test_lines_of_functions_that_are_one_place(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_sampled();
+    dw_frame_id twice[] = {fixture_function(profile, "x.py", 0, "twice"),
+                           fixture_function(profile, "x.py", 40, "twice")};
+    for (size_t i = 0; i < 2; i++) {
+        add_sample(profile, twice[i], 41);
+        add_sample(profile, twice[i], 0);
+    }
+    add_source(profile, "x.py", "the first line\n");
+    assert_int_equal(dw_samples_fold(profile), 0);
+    struct dw_diff diff = make(profile, profile, &by_line);
+    assert_int_equal(diff.totals[DW_NEW], 14 * MS);
+    assert_int_equal(diff.count, 8);
+    check_row(row_of(&diff, DW_NEW, 41), 2, 2);
+    check_row(row_of(&diff, DW_NEW, 0), 2, 2);
+    assert_int_equal(row_of(&diff, DW_NEW, 0)->texts[DW_NEW].size, 0);
+    dw_diff_release(&diff);
+    dw_profile_free(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +539,8 @@ int main(void)
         cmocka_unit_test(test_an_edited_line_is_the_same_line),
         cmocka_unit_test(test_lines_without_text_by_their_offset),
         cmocka_unit_test(test_time_in_callees_with_lines_is_theirs),
+        cmocka_unit_test(test_lines_of_samples),
+        cmocka_unit_test(test_lines_of_functions_that_are_one_place),
         cmocka_unit_test(test_the_cause_of_more_calls_is_above),
         cmocka_unit_test(test_changes_that_cancel_out),
         cmocka_unit_test(test_what_is_too_short_is_not_judged),
