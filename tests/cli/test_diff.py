@@ -381,7 +381,7 @@ def test_samples_tell_how_long_and_not_how_often(tmp_path, run_dwell, diff, data
 
 
 @repeated
-def test_lines_of_samples(tmp_path, run_dwell, diff, data):
+def test_lines_of_samples(tmp_path, run_dwell, data):
     for name, source, times in (
         ("old", SAMPLED, "3_000_000"),
         ("new", SAMPLED.replace("def pack", "# moved\n\ndef pack"), "12_000_000"),
