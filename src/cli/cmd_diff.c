@@ -223,8 +223,8 @@ static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **f
 static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **files,
                     const char *word, enum dw_diff_by *by)
 {
-    static const char *const kinds[] = {"calls or regions", "samples or lines", "calls or regions",
-                                        "regions"};
+    static const char *const kinds[] = {"samples, calls or regions", "samples or lines",
+                                        "samples, calls or regions", "regions"};
     int found = find_word("grouping", word, dw_diff_by_names);
     if (found < 0)
         return DW_EXIT_USAGE;
@@ -299,7 +299,7 @@ static int show(const struct dw_profile *const profiles[DW_SIDES], char **files,
     if (status)
         return status;
     if (by == DW_DIFF_LINE && request->write == dw_diff_write_flame)
-        return dw_cli_usage("a flame graph needs calls or regions: lines have no paths");
+        return dw_cli_usage("a flame graph needs samples, calls or regions: lines have no paths");
     request->options.by = by;
     int error = dw_diff_make(profiles[DW_OLD], profiles[DW_NEW], &request->options, &diff);
     if (error) {

@@ -3,6 +3,7 @@
  * have the source, else by how far they are from the function's first line. */
 #define _GNU_SOURCE
 #include "lens/diff_lines.h"
+
 #include "base/error.h"
 #include "lens/diff.h"
 #include "lens/diff_order.h"
