@@ -41,8 +41,15 @@ bench: ## measure dwell beside the other tools, in one run, as ratios
 	@for python in $(PYTHONS); do tools/venv $$python bench || exit 1; done
 	@tools/bench $(PYTHONS)
 
-fuzz: ## fuzz the log reader and every lens for a minute (FUZZ_SECONDS=60)
-	@tools/setup lint
+accuracy: ## run the tests that measure, and compare with the truth on real programs
+	@tools/setup test
+	@tools/setup bench
+	@for python in $(PYTHONS); do tools/venv $$python accuracy || exit 1; done
+	@tools/bench --accuracy $(PYTHONS)
+
+fuzz: ## fuzz the log reader, every lens and every importer, a minute each (FUZZ_SECONDS=60)
+	@tools/setup fuzz
+	@tools/venv $(PYTHON) test
 	@tools/fuzz $${FUZZ_SECONDS:-60}
 
 soak: ## start and stop sampling, attach and detach for an hour (SOAK_SECONDS=3600)
@@ -54,4 +61,4 @@ soak: ## start and stop sampling, attach and detach for an hour (SOAK_SECONDS=36
 clean: ## remove what was built, but not the Debian sid
 	@rm -rf $(filter-out build/sid,$(wildcard build/*))
 
-.PHONY: help demo build test test-all lint format bench fuzz soak clean
+.PHONY: help demo build test test-all lint format bench accuracy fuzz soak clean

@@ -10,19 +10,15 @@ Prints JSON. A tool that is not there, or does not know this Python, is left out
 """
 
 import ctypes
-import fcntl
 import json
 import os
 import pathlib
-import platform
-import signal
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
+from empty_handler import Empty
 from shares import Program, by_part, error_of, typical
 from turns import run
 
@@ -70,36 +66,6 @@ class Gperftools:
         library = ctypes.CDLL("libprofiler.so.0")
         self.start = lambda: library.ProfilerStart(f"{folder}/a.prof".encode())
         self.stop = library.ProfilerStop
-
-
-class Empty:
-    """perf_event_open's clock of CPU time, with a signal to this thread for each period. abs() is
-    the handler: it does nothing but return."""
-
-    SYSCALL = {"x86_64": 298, "aarch64": 241}[platform.machine()]
-    SOFTWARE, TASK_CLOCK, BYTES, ENABLE = 1, 1, 128, 0x2400
-    DISABLED, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6
-    F_SETSIG, F_SETOWN_EX, OWNER_THREAD = 10, 15, 0
-
-    def __init__(self, folder):
-        self.libc = ctypes.CDLL(None)
-        self.libc.signal(signal.SIGURG, ctypes.cast(self.libc.abs, ctypes.c_void_p))
-
-    def start(self):
-        flags = self.DISABLED | self.EXCLUDE_KERNEL | self.EXCLUDE_HYPERVISOR
-        period, wake_up_at = 1_000_000_000 // RATE, 1
-        attributes = struct.pack(
-            "IIQQQQQI", self.SOFTWARE, self.BYTES, self.TASK_CLOCK, period, 0, 0, flags, wake_up_at
-        ).ljust(self.BYTES, b"\0")
-        thread = threading.get_native_id()
-        self.fd = fd = self.libc.syscall(self.SYSCALL, attributes, thread, -1, -1, 0)
-        fcntl.fcntl(fd, self.F_SETOWN_EX, struct.pack("ii", self.OWNER_THREAD, thread))
-        fcntl.fcntl(fd, self.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(fd, fcntl.F_SETFL, os.O_ASYNC)
-        fcntl.ioctl(fd, self.ENABLE, 0)
-
-    def stop(self):
-        os.close(self.fd)
 
 
 SAMPLERS = {

@@ -106,6 +106,16 @@ def by_part(collapsed, parts):
     return weights
 
 
+def share_of(function, collapsed):
+    """What the stacks with that function in them have of all, in percent."""
+    whole = inside = 0.0
+    for line in collapsed.splitlines():
+        stack, _, weight = line.rpartition(" ")
+        whole += float(weight)
+        inside += float(weight) * bool(re.search(rf"(^|;){function}\b", stack))
+    return 100 * inside / whole
+
+
 def error_of(weights, blocks):
     """By how many points the share of a part is off at most; without any, by all of them."""
     true = {part: sum(block["parts"][part] for block in blocks) for part in blocks[0]["parts"]}

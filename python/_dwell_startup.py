@@ -6,6 +6,10 @@ so that the program does not see it and the programs that it starts are not
 recorded, unless they are to be. Only the core of dwell is loaded for it, under a
 stand-in for the package that is gone afterwards: a program that imports dwell
 gets all of it, any other none.
+
+Anybody may have set that variable. A program that runs with more rights than who
+started it ignores it; one that is told to ignore its environment (-E, -I) obeys
+only a `dwell run` among the processes that it comes from.
 """
 
 import os
@@ -19,23 +23,90 @@ if TYPE_CHECKING:
 def start() -> None:
     if "dwell._core" in sys.modules:  # the folders of a venv are read twice
         return
-    log_file = os.environ.pop("DWELL_RUN")
+    log_file = os.environ["DWELL_RUN"]
+    if not _may_obey(log_file):
+        sys.modules.pop(__name__, None)
+        return
+    del os.environ["DWELL_RUN"]
     stand_in = type(sys)("dwell")
     stand_in.__path__ = [os.path.join(os.path.dirname(__file__), "dwell")]
     sys.modules["dwell"] = stand_in
     try:
-        wanted, log_file = log_file.split(" ", 1)
-        options = wanted.split(",")
+        options, log_file = _parse(log_file)
         if "subprocesses" in options:
             log_file = _pass_on(options, log_file)
         _start(options, log_file)
     except OSError as error:
         sys.stderr.write(f"dwell: {log_file}: {error.strerror}; nothing is recorded\n")
+    except MemoryError:
+        sys.stderr.write("dwell: not enough memory; nothing is recorded\n")
     except Exception as error:
-        sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
+        if _is_main_interpreter():  # which records the process
+            sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
     finally:
         for name in ("dwell", "dwell._process", "dwell._line_targets", __name__):
             sys.modules.pop(name, None)
+        if core := sys.modules.get("dwell._core"):
+            core.sampler_own_work(False)
+
+
+def _is_main_interpreter() -> bool:
+    """Only one has the core; new ones of a recorded process come here with --subprocesses."""
+    try:
+        if sys.version_info >= (3, 13):
+            import _interpreters as interpreters
+        else:
+            import _xxsubinterpreters as interpreters
+        return bool(interpreters.get_current() == interpreters.get_main())
+    except ImportError:
+        return True
+
+
+def _may_obey(request: str) -> bool:
+    if _has_more_rights():
+        return False
+    by = [word[3:] for word in request.partition(" ")[0].split(",") if word.startswith("by=")]
+    return not sys.flags.ignore_environment or _comes_from("".join(by))
+
+
+def _has_more_rights() -> bool:
+    """AT_SECURE, in pairs of numbers; not even those can be read of a program that others must not
+    look into."""
+    try:
+        with open("/proc/self/auxv", "rb", 0) as file:
+            pairs = file.read()
+    except OSError:
+        return True
+    numbers = [int.from_bytes(pairs[at : at + 8], sys.byteorder) for at in range(0, len(pairs), 8)]
+    return dict(zip(numbers[::2], numbers[1::2], strict=False)).get(23) != 0
+
+
+def _comes_from(wanted: str) -> bool:
+    """Whether the process of that number is one of those that have started this one, and dwell."""
+    process = str(os.getppid())
+    try:
+        while process not in ("0", "1", wanted):
+            with open(f"/proc/{process}/stat", "rb", 0) as file:
+                process = file.read().rpartition(b")")[2].split()[1].decode()
+        program = os.path.basename(os.readlink(f"/proc/{process}/exe"))
+    except OSError:
+        return False
+    return process == wanted and program.removesuffix(" (deleted)") == "dwell"
+
+
+def _parse(request: str) -> "tuple[list[str], str]":
+    """The options and the file."""
+    words, _, log_file = request.partition(" ")
+    options = words.split(",")
+    for word in options:
+        name, _, value = word.partition("=")
+        is_number = name in _NUMBERS and value.isascii() and value.isdigit()
+        if word not in _WORDS and not (is_number and _NUMBERS[name] <= int(value[:20]) <= 10**18):
+            raise ValueError("the environment variable DWELL_RUN is not understood")
+    is_sampled = any(word.startswith("period=") for word in options) or "sample" not in options
+    if not _PROBES.keys() & set(options) or not is_sampled or log_file[:1] != "/":
+        raise ValueError("the environment variable DWELL_RUN is not understood")
+    return options, log_file
 
 
 def _pass_on(options: list[str], log_file: str) -> str:
@@ -50,19 +121,36 @@ def _unused_name(log_file: str) -> str:
     """A process that becomes another program, which is Python too, keeps its id."""
     stem = f"{log_file.removesuffix('.dwell')}.{os.getpid()}"
     name, number = f"{stem}.dwell", 1
-    while os.path.exists(name):
+    while os.path.lexists(name):
         number += 1
         name = f"{stem}.{number}.dwell"
     return name
 
 
 def _start(options: list[str], log_file: str) -> None:
-    from dwell import _process
+    from dwell import _core, _process
 
+    _core.redact(",".join(word[3:] for word in options if word in ("no-argv", "no-sources")))
     _process.describe()
+    if not {"calls", "lines"}.intersection(options):
+        _watch_signals(None)
     for probe, start_probe in _PROBES.items():
         if probe in options:
             start_probe(options, log_file)  # several have the same file: docs/format.md, streams
+
+
+def _watch_signals(flush: "Any") -> None:
+    """Completes the recording when a signal ends the program: with `flush`, where it needs it."""
+    import atexit
+
+    from dwell import _core
+
+    try:
+        _core.last_words_start(flush)
+    except OSError:  # no thread can be had: a signal costs the last half second then
+        return
+    atexit.register(_core.last_words_stop)  # after all others, which come later
+    os.register_at_fork(after_in_child=_core.last_words_continue)
 
 
 def _start_regions(options: list[str], log_file: str) -> None:
@@ -78,6 +166,7 @@ def _start_calls(options: list[str], log_file: str) -> None:
 
     profile: Any = _core.CallTracer(signatures="signatures" in options)
     profile._record(log_file)
+    _watch_signals(profile._flush_last)
     _process.stop_at_end(profile._finish, profile._flush_last)
     profile._enable(True, True)
 
@@ -85,21 +174,16 @@ def _start_calls(options: list[str], log_file: str) -> None:
 def _start_sampling(options: list[str], log_file: str) -> None:
     from dwell import _core, _process
 
-    (period_ns,) = [int(word[7:]) for word in options if word.startswith("period=")]
+    period_ns = next(int(word[7:]) for word in options if word.startswith("period="))
     native = "native" in options
-
-    def finish() -> None:
-        try:
-            _core.sampler_stop()
-        except OSError:
-            pass  # of the file: told when it was met
-
+    _core.sampler_own_work(True)  # until start() is done
     _core.sampler_start(log_file, period_ns, native, "wall" in options, "timeline" in options)
-    _process.stop_at_end(finish, _core.sampler_flush_last)
+    _process.stop_at_end(_core.sampler_finish, _core.sampler_flush_last)
     os.register_at_fork(after_in_child=_core.sampler_continue)
 
 
 def _start_lines(options: list[str], log_file: str) -> None:
+    import atexit
     import builtins
 
     from dwell import _core, _line_targets, _process
@@ -111,13 +195,15 @@ def _start_lines(options: list[str], log_file: str) -> None:
 
     first_process = None if "started" in options else os.getpid()
 
-    def finish() -> None:
-        tracer._finish()
+    def tell_unknown() -> None:
         for name in wanted.unknown() if os.getpid() == first_process else ():
             sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")
 
     tracer._record(log_file)
-    _process.stop_at_end(finish, tracer._flush_last)
+    _watch_signals(tracer._flush_last)
+    if names:
+        atexit.register(tell_unknown)
+    _process.stop_at_end(tracer._finish, tracer._flush_last)
     if names:
         _core.on_exec(wanted.see)
     _core.line_recorder = tracer
@@ -131,3 +217,9 @@ _PROBES = {
     "sample": _start_sampling,
     "regions": _start_regions,
 }
+_WORDS = {
+    *_PROBES,
+    *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),
+    *("no-argv", "no-sources"),
+}
+_NUMBERS = {"period": 10_000, "by": 1}  # the least of each

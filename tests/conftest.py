@@ -13,28 +13,9 @@ import pytest
 import dwell
 from dwell import _core
 
+PATIENCE_S = 900  # with a program that does not end
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
-# Files, by how their names begin, whose tests measure times or shares: tools/test runs them when
-# nothing else runs. A single test elsewhere is marked with pytest.mark.alone.
-ALONE = (
-    "test_attach_cpu",
-    "test_attach_shares",
-    "test_attach_stacks",
-    "test_attach_threads",
-    "test_calls",
-    "test_compare",
-    "test_concurrency",
-    "test_line",
-    "test_regions",
-    "test_sampling.",
-    "test_sampling_native",
-    "test_sampling_refused",
-    "test_sampling_safety",
-    "test_sampling_tasks",
-    "test_sampling_threads",
-    "test_timing",
-)
 # Files whose tests would find the same on every Python, since they read, compare and show what was
 # recorded: tools/test runs them on the newest one. A single test elsewhere is marked with
 # pytest.mark.any_python.
@@ -51,8 +32,6 @@ ANY_PYTHON = (
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.name.startswith(ALONE):
-            item.add_marker("alone")
         if item.path.name.startswith(ANY_PYTHON):
             item.add_marker("any_python")
 
@@ -94,7 +73,7 @@ def python_program(tmp_path: Path) -> Program:
     def run(source: str, *args: str, **options) -> "subprocess.CompletedProcess[str]":
         script = tmp_path / "program.py"
         script.write_text(source)
-        options.setdefault("timeout", 180)
+        options.setdefault("timeout", PATIENCE_S)
         return subprocess.run(
             [sys.executable, str(script), *args],
             capture_output=True,
@@ -109,7 +88,7 @@ def python_program(tmp_path: Path) -> Program:
 @pytest.fixture
 def run_dwell(tmp_path: Path, dwell_program: str) -> Program:
     def run(*args: str, **options) -> "subprocess.CompletedProcess[str]":
-        options.setdefault("timeout", 180)
+        options.setdefault("timeout", PATIENCE_S)
         options.setdefault("cwd", tmp_path)
         return subprocess.run(
             [dwell_program, *map(str, args)], capture_output=True, text=True, **options

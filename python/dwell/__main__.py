@@ -8,8 +8,11 @@ import sysconfig
 
 def main() -> None:
     program = os.path.join(sysconfig.get_path("scripts"), "dwell")
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["run"]:
+        arguments[1:1] = ["--python", sys.executable]
     try:
-        os.execv(program, [program, *sys.argv[1:]])
+        os.execv(program, [program, *arguments])
     except OSError as error:
         sys.exit(f"dwell: {program}: {error.strerror}")
 

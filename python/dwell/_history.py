@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from . import _core
+from . import _core, _files
 from ._machine import git
 from .timing import CONFIDENCE, Timing, format_time
 
@@ -68,6 +68,8 @@ def _is_ours(connection: sqlite3.Connection, file: str) -> bool:
 @contextmanager
 def _opened(file: str, mode: str) -> Iterator[sqlite3.Connection]:
     """`mode` is ro or rwc, as SQLite has them."""
+    if mode == "rwc" and not os.path.lexists(file):
+        os.close(_files.private(file, os.O_CREAT | os.O_EXCL))  # SQLite would let others read it
     address = f"{Path(file).absolute().as_uri()}?mode={mode}"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection, connection:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Numbers of lines apart from the profiler that collected them: added up, printed, kept."""
 
-import linecache
 import os
 import pickle
 import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from . import _core
+from . import _core, _files
 
 _Key = tuple[str, int, str]
 _Timing = tuple[int, int, int]  # line, hits, time in units
@@ -81,7 +80,7 @@ class LineStats:
 
     def to_file(self, file: str | os.PathLike[str]) -> None:
         """Writes a recording, for from_files() and `dwell report`."""
-        with open(file, "wb") as out:
+        with open(file, "wb", opener=_files.private) as out:
             out.write(self.log())
 
     def log(self) -> bytes:
@@ -91,7 +90,7 @@ class LineStats:
         return _core.line_log(self.rows(), {file: text for file, text in texts.items() if text})
 
     def _source(self, file: str) -> str:
-        return self._sources.get(file) or "".join(linecache.getlines(file))
+        return self._sources.get(file) or _files.source_text(file)
 
     def print(
         self,

@@ -25,6 +25,7 @@ from IPython.core.page import page  # type: ignore[import-not-found,unused-ignor
 from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 from IPython.utils.process import arg_split  # type: ignore[import-not-found,attr-defined,unused-ignore]
 
+from . import _files
 from ._line_html import with_heat
 from ._line_targets import code_of_functions, functions_of
 from .calls import Profile
@@ -322,7 +323,7 @@ def _write_files(profiler: LineProfiler | Profile, text: str, options: _Options,
         profiler.dump_stats(dump)
         print(f"*** The profile is in {dump}")
     if report := options.file("T"):
-        with open(report, "w", encoding="utf-8") as out:
+        with open(report, "w", encoding="utf-8", opener=_files.private) as out:
             out.write(text)
         print(f"*** The report is in {report}")
     if end:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _files
 from ._snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Page:
         )
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        with open(file, "w", encoding="utf-8", errors="replace") as out:
+        with open(file, "w", encoding="utf-8", errors="replace", opener=_files.private) as out:
             out.write(self._text)
 
 

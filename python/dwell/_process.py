@@ -31,19 +31,26 @@ def _quoted(word: str) -> str:
 
 
 def _program_name(arguments: list[str]) -> str:
-    """What a person would call the program: its script, -m module or -c."""
-    for index, argument in enumerate(arguments):
-        if argument == "-m" and index + 1 < len(arguments):
-            return arguments[index + 1]
-        if argument == "-c":
+    """What a person would call the program: its script, -m module, -c or -."""
+    words = iter(arguments)
+    for word in words:
+        if word == "-" or not word.startswith("-"):
+            return os.path.basename(word)
+        option = word[1:].lstrip("bBdEiIOPqRsSuvx")  # the first that has a value
+        if option[:1] == "c":
             return "-c"
-        if not argument.startswith("-"):
-            return os.path.basename(argument)
+        if option[:1] == "m":
+            return option[1:] or next(words, "-m")
+        if option in ("W", "X", "-check-hash-based-pycs"):
+            next(words, None)
     return "python"
 
 
 def stop_at_end(stop: "Callable[[], object]", flush: "Callable[[], None]") -> None:
-    """Calls `stop` when the program ends, and `flush` before it leaves without atexit."""
+    """Calls `stop` when the program ends, and `flush` before it leaves without atexit.
+
+    A `stop` written in C cannot be interrupted before it begins, by a second Ctrl-C for one.
+    """
     atexit.register(stop)
     for name in _WAYS_OUT:
         setattr(os, name, _flushing(getattr(os, name), flush))

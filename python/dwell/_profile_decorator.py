@@ -8,11 +8,12 @@ import os
 import sys
 from typing import Any, TypeVar
 
-from . import _core
+from . import _core, _files
 from ._line_targets import functions_of
 from .lines import LineProfiler
 
 _T = TypeVar("_T")
+_FIRST = "DWELL_LINE_PROFILE"  # in the environment: the process that was asked first
 
 
 class GlobalProfiler:
@@ -41,6 +42,7 @@ class GlobalProfiler:
         self._marked: list[Any] = []
         self._profiler: LineProfiler | None = None
         self._owner = os.getpid()
+        self._is_child = False
 
     def __call__(self, target: _T) -> _T:
         """The same function, method, property or class: it is only noted."""
@@ -68,6 +70,7 @@ class GlobalProfiler:
     def enable(self, output_prefix: str | None = None) -> None:
         """Profiles what was marked, and what will be, until the end or disable()."""
         self.output_prefix = output_prefix or self.output_prefix
+        self._tell_children()
         self.enabled = True
         if self._profiler is None:
             self._profiler = LineProfiler()
@@ -77,6 +80,11 @@ class GlobalProfiler:
             atexit.register(self.show)
         if not self._profiler.enable_count:
             self._profiler.enable()
+
+    def _tell_children(self) -> None:
+        """The programs that this one starts are asked too, and have files of their own."""
+        first = os.environ.setdefault(_FIRST, str(os.getpid()))
+        self._is_child = first != str(os.getpid())
 
     def disable(self) -> None:
         """Stops; what was collected so far will still be shown."""
@@ -90,16 +98,17 @@ class GlobalProfiler:
             return
         stats = self._profiler.get_stats()
         files = []
+        prefix = f"{self.output_prefix}.{os.getpid()}" if self._is_child else self.output_prefix
         if self.write_config["text"]:
-            files.append(f"{self.output_prefix}.txt")
+            files.append(f"{prefix}.txt")
         if self.write_config["timestamped_text"]:
             now = datetime.datetime.now().strftime("%Y-%m-%dT%H%M%S")
-            files.append(f"{self.output_prefix}_{now}.txt")
+            files.append(f"{prefix}_{now}.txt")
         for name in files:
-            with open(name, "w", encoding="utf-8") as out:
+            with open(name, "w", encoding="utf-8", opener=_files.private_unlinked) as out:
                 stats.print(out, **{**self.show_config, "details": True})
         if self.write_config["lprof"]:
-            files.append(f"{self.output_prefix}.dwell")
+            files.append(f"{prefix}.dwell")
             stats.to_file(files[-1])
         if self.write_config["stdout"]:
             stats.print(sys.stdout, **self.show_config)

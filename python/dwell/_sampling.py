@@ -3,6 +3,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Literal
 
@@ -24,13 +25,15 @@ def start(
     native: bool = True,
     mode: Mode = "cpu",
     timeline: bool = False,
+    redact: Iterable[str] = (),
 ) -> None:
     """Starts taking samples of all threads, rate times for each second that a thread runs.
 
     file is the recording; a name that ends in .prof, .pprof or .pb.gz becomes a profile that
     pprof reads, when stop() is called. Without a name stop() returns what was recorded.
     native=False leaves out the frames of C, C++ and Rust code. In mode "wall" threads that
-    wait are seen too. A timeline keeps every sample with its time, not only sums."""
+    wait are seen too. A timeline keeps every sample with its time, not only sums. redact names what
+    is left out of all recordings of this process from now on: "argv", "sources" or both."""
     global _pprof_file
     if _core.sampler_is_on():
         raise RuntimeError("dwell takes samples already; call dwell.stop() first")
@@ -40,6 +43,7 @@ def start(
         raise ValueError(f"mode is 'cpu' or 'wall', not {mode!r}")
     name = None if file is None else os.path.abspath(os.fsdecode(file))
     is_pprof = name is not None and name.endswith(_PPROF)
+    _core.redact(redact if isinstance(redact, str) else ",".join(redact))
     import threading  # noqa: F401  # new threads are noticed there
 
     _prepare()
@@ -109,8 +113,9 @@ class sampling:
         native: bool = True,
         mode: Mode = "cpu",
         timeline: bool = False,
+        redact: Iterable[str] = (),
     ) -> None:
-        self._options = (file, rate, native, mode, timeline)
+        self._options = (file, rate, native, mode, timeline, redact)
         self.result: Snapshot | None = None  # after the block, when there is no file
 
     def __enter__(self) -> "sampling":

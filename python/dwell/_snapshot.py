@@ -5,7 +5,7 @@ import os
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from . import _core
+from . import _core, _files
 
 By = Literal["region", "thread", "process", "path", "name", "function", "line", "module"]
 _BY: tuple[str, ...] = get_args(By)
@@ -56,7 +56,7 @@ class Snapshot:
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Writes a log that `dwell report` reads."""
-        with open(file, "wb") as out:
+        with open(file, "wb", opener=_files.private) as out:
             out.write(self._log)
 
     def __str__(self) -> str:

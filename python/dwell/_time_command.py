@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple, NoReturn
 
-from . import _history, _machine
+from . import _files, _history, _machine
 from ._time_process import RUNS, Alternative, TimingError, time_in_processes
 from ._worktree import Checkout, WorktreeError, checkouts
 from .comparison import Comparison, Difference, compare, letters
@@ -221,7 +221,7 @@ def _check_writable(file: str) -> None:
     is_new = not os.path.lexists(file)
     if not is_new and not os.path.isfile(file) and not os.path.isdir(file):
         return  # a pipe would take the first close for the end
-    with open(file, "ab"):
+    with open(file, "ab", opener=_files.private):
         pass
     if is_new:
         os.unlink(file)
@@ -340,7 +340,7 @@ def _time(options: argparse.Namespace) -> int:
 def _show_history(options: argparse.Namespace) -> int:
     found = _history.entries(_history_file(options), options.history)
     if options.svg:
-        with open(options.svg, "w", encoding="utf-8") as out:
+        with open(options.svg, "w", encoding="utf-8", opener=_files.private) as out:
             out.write(_history.svg(options.history, found))
     with _quiet_pipe():
         print(_history.plot(found, shutil.get_terminal_size((100, 24)).columns))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from . import _core
+from . import _core, _files
 from ._cost import cost
 
 _P = ParamSpec("_P")
@@ -180,7 +180,7 @@ class Profile(_core.CallTracer):
     def dump_stats(self, file: str) -> None:
         """Writes a file for pstats.Stats(file)."""
         self.create_stats()
-        with open(file, "wb") as out:
+        with open(file, "wb", opener=_files.private) as out:
             marshal.dump(self.stats, out)
 
     def run(self, cmd: str) -> "Profile":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any, TextIO, TypeVar
 
-from . import _core
+from . import _core, _files
 from ._line_stats import LineStats, load_stats
 from ._line_targets import functions_of
 from ._line_wrap import can_wrap, wrap
@@ -81,7 +81,7 @@ class LineProfiler(_core.LineTracer):
         """The text as it is now, not as it may be when the report is printed."""
         if file not in self._sources:
             linecache.checkcache(file)
-            self._sources[file] = "".join(linecache.getlines(file))
+            self._sources[file] = _files.source_text(file)
 
     def add_class(
         self,

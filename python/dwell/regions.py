@@ -8,7 +8,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
-from . import _core, _process
+from . import _core, _files, _process
 from ._snapshot import Snapshot, snapshot
 from .reporters import ConsoleReporter, Reporter
 
@@ -61,7 +61,7 @@ def _write_trace(log_file: str, trace_file: str) -> None:
     try:
         _core.export(log_file, "chrome", trace_file)
     except ValueError:  # nothing was entered, so there is no timeline
-        with open(trace_file, "w") as out:
+        with open(trace_file, "w", opener=_files.private) as out:
             out.write('{"traceEvents": []}\n')
 
 

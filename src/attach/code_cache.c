@@ -187,11 +187,16 @@ static int find_code(struct dw_code_cache *cache, const struct dw_python *python
 
 static int define_place(struct dw_code_cache *cache, const struct dw_python *python,
                         struct dw_sample_log *log, const struct dw_raw_frame *frame,
-                        dw_frame_id frame_id, struct dw_cached_place *key)
+                        dw_frame_id frame_id, const struct fingerprint *known,
+                        struct dw_cached_place *key)
 {
-    struct dw_py_code code;
+    struct dw_py_code code = {.address = frame->code};
     struct dw_location location = {0};
-    int error = dw_py_code_read(python, frame, &code);
+    int error =
+        dw_target_read(python->target, frame->code, code.head, python->offsets.code_bytecode);
+    struct fingerprint now = error ? *known : fingerprint_of(python, code.head);
+    if (!error && memcmp(&now, known, sizeof now))
+        error = DW_ERR_DAMAGED; /* another one since it was found */
     if (!error)
         error = dw_py_code_location(python, &code, frame->instruction, &cache->text, &location);
     struct dw_place place = {.frame = frame_id,
@@ -219,7 +224,7 @@ static int find_place(struct dw_code_cache *cache, const struct dw_python *pytho
     uint32_t index =
         dw_map_find(&cache->place_index, hash_place_key(key), is_place, cache->places, key);
     if (index == DW_MAP_NONE)
-        return define_place(cache, python, log, frame, code->frame, key);
+        return define_place(cache, python, log, frame, code->frame, &code->fingerprint, key);
     key->place = cache->places[index].place;
     return 0;
 }

@@ -164,12 +164,14 @@ static int try_stack(struct collector *collector, uint64_t state, const struct d
     return error;
 }
 
-static int add_native_frame(struct collector *collector, const struct dw_native_frame *raw)
+static int add_native_frame(struct collector *collector, uint32_t index)
 {
     struct dw_dump *dump = collector->dump;
     struct dw_dump_frame frame = {.is_native = true, .first_local = dump->local_count};
     struct dw_string name, file;
-    int error = dw_native_dump_name(collector->native, raw, &name, &file);
+    int error = dw_native_dump_name(collector->native, index, &name, &file);
+    if (error == DW_ERR_EMPTY)
+        return 0;
     if (!error)
         error = DW_GROW(dump->frames, dump->frame_count, dump->frame_capacity);
     if (error)
@@ -192,10 +194,9 @@ static bool read_merged(struct collector *collector, const struct dw_py_thread *
                              &count))
         return false;
     for (uint32_t i = count; !*error && i-- > 0;)
-        *error =
-            merged[i].is_native
-                ? add_native_frame(collector, &collector->native->stack.frames[merged[i].index])
-                : add_frame(collector, &collector->stack.frames[merged[i].index]);
+        *error = merged[i].is_native
+                     ? add_native_frame(collector, merged[i].index)
+                     : add_frame(collector, &collector->stack.frames[merged[i].index]);
     thread->frame_count = collector->dump->frame_count - thread->first_frame;
     thread->stack = collector->stack.state;
     return !is_foreign(*error);

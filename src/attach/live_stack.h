@@ -9,13 +9,20 @@
 #include "attach/py_code.h"
 #include "attach/stack.h"
 
-#define DW_LIVE_AREAS 16
+#define DW_LIVE_AREAS 48
 #define DW_LIVE_ROUNDS 4 /* copies of all frames that must agree for a stack to be sure */
+
+enum dw_live_kind {
+    DW_LIVE_CALLS,   /* frames of calls, one after the other */
+    DW_LIVE_HEAP,    /* frames of generators and coroutines, among other objects */
+    DW_LIVE_C_STACK, /* what the interpreter itself has there */
+};
 
 /* Memory that holds frames. */
 struct dw_live_area {
     uint64_t start, end;
-    bool is_internal; /* frames of the interpreter itself, on the C stack */
+    enum dw_live_kind kind;
+    uint64_t used; /* the look that needed it last */
 };
 
 /* What is known of one thread. Zero-initialised: nothing yet. */
@@ -26,8 +33,11 @@ struct dw_live_thread {
     uint64_t code;   /* of its innermost frame when it was looked at last; 0: unknown */
     struct dw_live_area areas[DW_LIVE_AREAS];
     uint32_t area_count;
-    bool known;   /* the areas are those of its last stack */
-    bool is_deep; /* in more areas than are read at once */
+    uint64_t looks;
+    uint32_t strays; /* grows with looks that lacked frames, which lay elsewhere */
+    bool is_stray;   /* the last look was such */
+    bool known;      /* where its frames lie has been learnt */
+    bool is_deep;    /* in more areas than are read at once */
 };
 
 struct dw_live_reader {
@@ -40,7 +50,7 @@ struct dw_live_reader {
 
 enum dw_live_result {
     DW_LIVE_GOOD,
-    DW_LIVE_AGAIN, /* it changed meanwhile */
+    DW_LIVE_AGAIN, /* it changed meanwhile, or a part of it lay where nothing was copied */
     DW_LIVE_GONE,  /* the thread state is no longer this thread's, or cannot be read */
 };
 
@@ -62,6 +72,12 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
 enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
                                          struct dw_live_thread *thread, struct dw_raw_stack *stack,
                                          struct dw_live_look *look);
+/* Notes where the frames of that stack lie, which was read while the thread stood still. */
+void dw_live_learn(struct dw_live_reader *reader, struct dw_live_thread *thread,
+                   const struct dw_raw_stack *stack);
+/* Whether the frames of the thread lie somewhere else so often that what is read while it runs is
+ * mostly what lies where it was. To be asked once a sample. */
+bool dw_live_is_astray(struct dw_live_thread *thread);
 /* Where on the C stack the interpreter was entered, for each frame that C code called. Later
  * versions have it in the frames; in 3.11 it has to be looked up while the thread stands still. */
 void dw_live_find_entries(struct dw_live_reader *reader, const struct dw_live_thread *thread,

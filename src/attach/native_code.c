@@ -2,24 +2,12 @@
 #include "attach/native_code.h"
 
 #include "base/grow.h"
-#include "native/symbols.h"
+#include "native/unwind_learn.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define REFRESH_AFTER_NS 500000000
 #define MAIN_STACK_BYTES ((uint64_t)8 << 20) /* what it may have grown by since */
-
-struct dw_native_file {
-    struct dw_mapping mapping; /* owns its path */
-    uint64_t bias;
-    uint8_t build_id[DW_BUILD_ID_MAX];
-    uint32_t build_id_size;
-    uint32_t module;            /* in the log; 0: not there yet */
-    struct dw_symbols *symbols; /* NULL: none, or not opened yet */
-    bool is_opened;
-};
 
 struct dw_native_address {
     uint64_t address;
@@ -36,31 +24,37 @@ static struct dw_memory memory_of(const struct dw_python *python)
     return (struct dw_memory){read_target, (void *)(uintptr_t)python->target};
 }
 
+static int open_file(void *context, const struct dw_native_file *file)
+{
+    const struct dw_native_code *code = context;
+    struct dw_mapping mapping = {file->start, file->end, file->file_offset, false, file->path};
+    return dw_target_open_file(&code->maps, &mapping);
+}
+
 int dw_native_code_init(struct dw_native_code *code, const struct dw_python *python)
 {
-    *code = (struct dw_native_code){
-        .python = python, .cache = dw_unwind_cache_new(), .copy = malloc(DW_NATIVE_COPY_BYTES)};
+    *code = (struct dw_native_code){.python = python,
+                                    .cache = dw_unwind_cache_new(),
+                                    .copy = malloc(DW_NATIVE_COPY_BYTES),
+                                    .names = {.open = open_file}};
     return code->cache && code->copy ? 0 : DW_ERR_MEMORY;
 }
 
-static void forget_modules(struct dw_native_code *code)
+static void forget_places(struct dw_native_code *code)
 {
-    dw_native_modules_release(&code->modules);
-    dw_unwind_modules_release(&code->unwind);
-    dw_target_release(&code->maps);
     dw_map_release(&code->address_index);
     code->address_count = 0;
+    code->epoch++;
 }
 
 void dw_native_code_release(struct dw_native_code *code)
 {
-    forget_modules(code);
-    for (uint32_t i = 0; i < code->file_count; i++) {
-        if (code->files[i].symbols)
-            dw_symbols_close(code->files[i].symbols);
-        free(code->files[i].mapping.path);
-    }
-    free(code->files);
+    forget_places(code);
+    dw_native_modules_release(&code->modules);
+    dw_unwind_modules_release(&code->unwind);
+    dw_target_release(&code->maps);
+    dw_code_book_release(&code->book);
+    dw_native_names_release(&code->names);
     free(code->addresses);
     free(code->copy);
     if (code->cache)
@@ -82,6 +76,23 @@ static bool are_same(const struct dw_native_modules *a, const struct dw_native_m
     return true;
 }
 
+/* What walks and names need, from what is known of the code now. */
+static int renew(struct dw_native_code *code)
+{
+    struct dw_unwind_modules made = {0};
+    dw_unwind_modules_release(&code->unwind);
+    dw_code_book_forget(&code->book);
+    forget_places(code);
+    int error = dw_unwind_modules_make(&code->modules, &made);
+    struct dw_unwind_module *list = (struct dw_unwind_module *)(uintptr_t)made.modules;
+    if (!error && code->names.has_jit) {
+        error = dw_jit_merge_modules(&code->names.jit, &list, &made.count);
+        dw_jit_reap(&code->names.jit);
+    }
+    code->unwind = (struct dw_unwind_modules){list, made.count};
+    return error;
+}
+
 /* Addresses mean what they meant as long as the same files are in the same places. */
 static int take_modules(struct dw_native_code *code, struct dw_native_modules *fresh)
 {
@@ -90,12 +101,18 @@ static int take_modules(struct dw_native_code *code, struct dw_native_modules *f
         return 0;
     }
     dw_native_modules_release(&code->modules);
-    dw_unwind_modules_release(&code->unwind);
-    dw_map_release(&code->address_index);
-    code->address_count = 0;
-    code->epoch++;
     code->modules = *fresh;
-    return dw_unwind_modules_make(&code->modules, &code->unwind);
+    return renew(code);
+}
+
+/* Whether code that is made at run time has changed since it was looked at. */
+static int look_at_made(struct dw_native_code *code)
+{
+    bool changed;
+    struct dw_memory memory = memory_of(code->python);
+    int error = dw_native_names_look(&code->names, (int)code->python->target->pid, &memory,
+                                     &code->modules, &changed);
+    return !error && changed ? renew(code) : error;
 }
 
 int dw_native_code_refresh(struct dw_native_code *code, uint64_t now_ns)
@@ -103,8 +120,9 @@ int dw_native_code_refresh(struct dw_native_code *code, uint64_t now_ns)
     struct dw_native_modules fresh = {0};
     struct dw_target maps = {0};
     struct dw_memory memory = memory_of(code->python);
+    code->names.context = code;
     if (code->refreshed_ns && now_ns - code->refreshed_ns < REFRESH_AFTER_NS)
-        return 0;
+        return code->names.has_jit && dw_jit_has_news(&code->names.jit) ? look_at_made(code) : 0;
     int error = dw_target_open(code->python->target->pid, &maps);
     if (!error)
         error = dw_native_modules_of(code->python->target->pid, &memory, &fresh);
@@ -156,17 +174,41 @@ static bool read_copy(void *context, uint64_t address, void *to, size_t size)
     return true;
 }
 
-void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack *stack)
+/* But for the stack. */
+static struct dw_unwinder unwinder_of(const struct dw_native_code *code)
+{
+    struct dw_memory memory = memory_of(code->python);
+    return (struct dw_unwinder){.modules = code->unwind,
+                                .made = dw_code_book_functions(&code->book),
+                                .cache = code->cache,
+                                .epoch = code->epoch,
+                                .code = memory,
+                                .doubt = memory,
+                                .effort = DW_EFFORT_OUTSIDE};
+}
+
+/* Where the call or the thread stands: what a call returns to may be the next function. */
+static uint64_t address_of(const struct dw_native_frame *frame)
+{
+    return frame->how == DW_UNWIND_FIRST ? frame->pc : frame->pc - 1;
+}
+
+static bool learn_rules(struct dw_native_code *code, const struct dw_native_frame *frame)
+{
+    struct dw_unwinder unwinder = unwinder_of(code);
+    uint64_t address = address_of(frame), start, size;
+    const struct dw_native_module *module = dw_native_modules_find(&code->modules, address);
+    return !dw_unwind_has_rule(&unwinder, address) &&
+           dw_native_names_function(&code->names, module, address, &start, &size) &&
+           dw_unwind_learn(&unwinder, &code->book, start, size, address);
+}
+
+static void unwind(struct dw_native_code *code, struct dw_native_stack *stack)
 {
     struct copy copy = {code->copy, stack->registers.sp, stack->end};
-    struct dw_memory memory = memory_of(code->python);
-    struct dw_unwinder unwinder = {.modules = code->unwind,
-                                   .cache = code->cache,
-                                   .epoch = code->epoch,
-                                   .stack = {read_copy, &copy},
-                                   .code = memory,
-                                   .doubt = memory,
-                                   .stack_end = stack->end};
+    struct dw_unwinder unwinder = unwinder_of(code);
+    unwinder.stack = (struct dw_memory){read_copy, &copy};
+    unwinder.stack_end = stack->end;
     stack->count = dw_unwind(&unwinder, &stack->registers, stack->frames, DW_NATIVE_DEPTH,
                              &stack->is_complete);
     stack->is_guessed = false;
@@ -174,95 +216,51 @@ void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack 
         stack->is_guessed |= stack->frames[i].how >= DW_UNWIND_POINTER;
 }
 
-static struct dw_native_file *find_file(struct dw_native_code *code,
-                                        const struct dw_native_module *module)
+/* The last frame that is certain is in a function that nothing describes, if it was guessed from
+ * there, or the stack is cut. */
+static const struct dw_native_frame *find_trouble(const struct dw_native_stack *stack)
 {
-    for (uint32_t i = 0; i < code->file_count; i++) {
-        struct dw_native_file *file = &code->files[i];
-        if (file->mapping.start == module->start && file->bias == module->bias &&
-            !memcmp(file->build_id, module->build_id, sizeof file->build_id) &&
-            !strcmp(file->mapping.path, module->path))
-            return file;
+    uint32_t last = 0;
+    while (last + 1 < stack->count && stack->frames[last + 1].how < DW_UNWIND_POINTER)
+        last++;
+    return stack->is_complete && last + 1 == stack->count ? NULL : &stack->frames[last];
+}
+
+/* Each time rules are made for one function more. */
+void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack *stack)
+{
+    const struct dw_native_frame *trouble;
+    do
+        unwind(code, stack);
+    while (stack->count && (trouble = find_trouble(stack)) && learn_rules(code, trouble));
+}
+
+/* The file of the nearest frame farther out that has one. */
+static const char *caller_of(const struct dw_native_code *code, const struct dw_native_stack *stack,
+                             uint32_t index)
+{
+    for (uint32_t i = index + 1; i < stack->count; i++) {
+        const struct dw_native_module *module =
+            dw_native_modules_find(&code->modules, stack->frames[i].pc - 1);
+        if (module)
+            return module->path;
     }
-    char *path = strdup(module->path);
-    if (!path || DW_GROW(code->files, code->file_count, code->file_capacity)) {
-        free(path);
-        return NULL;
-    }
-    struct dw_native_file *file = &code->files[code->file_count++];
-    *file = (struct dw_native_file){
-        .mapping = {module->start, module->end, module->file_offset, false, path},
-        .bias = module->bias,
-        .build_id_size = module->build_id_size};
-    memcpy(file->build_id, module->build_id, sizeof file->build_id);
-    return file;
+    return NULL;
 }
 
-static bool find_symbol(const struct dw_native_code *code, struct dw_native_file *file,
-                        uint64_t address, struct dw_symbol *symbol)
-{
-    if (!file->is_opened) {
-        int fd = dw_target_open_file(&code->maps, &file->mapping);
-        if (fd >= 0 && dw_symbols_open(fd, file->mapping.path, file->build_id, file->build_id_size,
-                                       &file->symbols))
-            file->symbols = NULL;
-        if (fd >= 0)
-            close(fd);
-        file->is_opened = true;
-    }
-    return file->symbols && dw_symbols_find(file->symbols, address, symbol);
-}
-
-static int define_module(struct dw_sample_log *log, struct dw_native_file *file)
-{
-    const struct dw_mapping *mapping = &file->mapping;
-    struct dw_module module = {.start = mapping->start,
-                               .end = mapping->end,
-                               .file_offset = mapping->file_offset,
-                               .bias = file->bias,
-                               .build_id_size = file->build_id_size};
-    memcpy(module.build_id, file->build_id, sizeof module.build_id);
-    int error = dw_sample_log_string(log, mapping->path, strlen(mapping->path), &module.path);
-    return error ? error : dw_sample_log_module(log, &module, &file->module);
-}
-
-/* A function without a symbol is called by its object: [libm.so.6]. */
-static int define_frame(struct dw_sample_log *log, const char *path, const char *symbol,
-                        dw_frame_id *id)
-{
-    char object[256];
-    struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    snprintf(object, sizeof object, *base == '[' ? "%s" : "[%s]", base);
-    const char *name = symbol ? symbol : object;
-    int error = dw_sample_log_string(log, name, strlen(name), &frame.name);
-    if (!error)
-        error = dw_sample_log_string(log, path, strlen(path), &frame.file);
-    return error ? error : dw_sample_log_frame(log, &frame, id);
-}
-
+/* DW_ERR_EMPTY when it is code that nobody has named. */
 static int define_place(struct dw_native_code *code, struct dw_sample_log *log, uint64_t address,
                         dw_place_id *id)
 {
     const struct dw_native_module *module = dw_native_modules_find(&code->modules, address);
-    struct dw_native_file *file = module ? find_file(code, module) : NULL;
-    struct dw_place place = {0};
-    struct dw_symbol symbol;
-    int error = 0;
-    if (module && !file)
-        return DW_ERR_MEMORY;
-    if (!file) {
-        error = define_frame(log, "[anonymous]", NULL, &place.frame);
-        return error ? error : dw_sample_log_place(log, &place, id);
-    }
-    place.address = address - file->bias;
-    if (!file->module)
-        error = define_module(log, file);
-    place.module = file->module;
-    bool is_named = !error && find_symbol(code, file, place.address, &symbol);
-    if (!error)
-        error = define_frame(log, file->mapping.path, is_named ? symbol.name : NULL, &place.frame);
-    return error ? error : dw_sample_log_place(log, &place, id);
+    if (module)
+        return dw_native_names_place(&code->names, log, module, address, id);
+    int error = dw_native_names_made(&code->names, log, address, id);
+    if (error != DW_ERR_EMPTY ||
+        (code->names.has_jit && !dw_jit_may_tell(&code->names.jit, address)))
+        return error;
+    error = look_at_made(code);
+    return error ? error : dw_native_names_made(&code->names, log, address, id);
 }
 
 static bool is_address(const void *entries, uint32_t id, const void *key)
@@ -275,11 +273,11 @@ static uint64_t hash_address(const void *entries, uint32_t id)
     return dw_hash_mix(((const struct dw_native_address *)entries)[id].address);
 }
 
-/* Where a call returns to may be the next function: what called is before it. */
 int dw_native_code_place(struct dw_native_code *code, struct dw_sample_log *log,
-                         const struct dw_native_frame *frame, dw_place_id *place)
+                         const struct dw_native_stack *stack, uint32_t frame_index,
+                         dw_place_id *place)
 {
-    uint64_t address = frame->how == DW_UNWIND_FIRST ? frame->pc : frame->pc - 1;
+    uint64_t address = address_of(&stack->frames[frame_index]);
     uint64_t hash = dw_hash_mix(address);
     uint32_t index = dw_map_find(&code->address_index, hash, is_address, code->addresses, &address);
     if (index != DW_MAP_NONE) {
@@ -287,6 +285,8 @@ int dw_native_code_place(struct dw_native_code *code, struct dw_sample_log *log,
         return 0;
     }
     int error = define_place(code, log, address, place);
+    if (error == DW_ERR_EMPTY)
+        return dw_native_names_unnamed(log, caller_of(code, stack, frame_index), place);
     if (!error)
         error = DW_GROW(code->addresses, code->address_count, code->address_capacity);
     if (error)

@@ -4,14 +4,12 @@
 #ifndef DW_ATTACH_NATIVE_CODE_H
 #define DW_ATTACH_NATIVE_CODE_H
 
+#include "attach/native_names.h"
 #include "attach/python_runtime.h"
-#include "native/modules.h"
-#include "record/sample_log.h"
 
 #define DW_NATIVE_DEPTH 512
 #define DW_NATIVE_COPY_BYTES (256u << 10)
 
-struct dw_native_file;
 struct dw_native_address;
 
 struct dw_native_code {
@@ -20,9 +18,9 @@ struct dw_native_code {
     struct dw_native_modules modules;
     struct dw_unwind_modules unwind;
     struct dw_unwind_cache *cache;
-    uint64_t epoch;               /* in it */
-    struct dw_native_file *files; /* owned; all that there were, with their symbols */
-    uint32_t file_count, file_capacity;
+    uint64_t epoch;           /* in it */
+    struct dw_code_book book; /* rules of functions that nothing describes */
+    struct dw_native_names names;
     struct dw_native_address *addresses; /* owned; the places of addresses in these modules */
     uint32_t address_count, address_capacity;
     struct dw_map address_index;
@@ -48,9 +46,10 @@ int dw_native_code_refresh(struct dw_native_code *code, uint64_t now_ns);
 bool dw_native_stack_copy(struct dw_native_code *code, struct dw_native_stack *stack);
 /* From the copy made last. */
 void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack *stack);
-/* The place of a frame. */
+/* The place of a frame of the stack; 0 for one that is left out. */
 int dw_native_code_place(struct dw_native_code *code, struct dw_sample_log *log,
-                         const struct dw_native_frame *frame, dw_place_id *place);
+                         const struct dw_native_stack *stack, uint32_t frame_index,
+                         dw_place_id *place);
 /* Whether the address is code of the interpreter itself. */
 bool dw_native_code_is_python(const struct dw_native_code *code, uint64_t address);
 

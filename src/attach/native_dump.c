@@ -77,13 +77,13 @@ bool dw_native_dump_look(struct dw_native_dump *dump, const struct dw_py_thread 
     return true;
 }
 
-int dw_native_dump_name(struct dw_native_dump *dump, const struct dw_native_frame *frame,
-                        struct dw_string *function, struct dw_string *file)
+int dw_native_dump_name(struct dw_native_dump *dump, uint32_t index, struct dw_string *function,
+                        struct dw_string *file)
 {
-    dw_place_id id;
-    int error = dw_native_code_place(&dump->code, &dump->names, frame, &id);
-    if (error)
-        return error;
+    dw_place_id id = 0;
+    int error = dw_native_code_place(&dump->code, &dump->names, &dump->stack, index, &id);
+    if (error || !id)
+        return error ? error : DW_ERR_EMPTY;
     const struct dw_frame *found = &dump->names.frames.frames[dump->names.places.places[id].frame];
     *function = dump->names.strings.strings[found->name];
     *file = dump->names.strings.strings[found->file];

@@ -25,8 +25,9 @@ void dw_native_dump_free(struct dw_native_dump *dump);
 bool dw_native_dump_look(struct dw_native_dump *dump, const struct dw_py_thread *thread, pid_t id,
                          struct dw_raw_stack *python, const struct dw_merged_frame **merged,
                          uint32_t *count);
-/* Valid until the dump is freed. */
-int dw_native_dump_name(struct dw_native_dump *dump, const struct dw_native_frame *frame,
-                        struct dw_string *function, struct dw_string *file);
+/* Of a native frame of the last look; valid until the dump is freed. DW_ERR_EMPTY for one that is
+ * left out. */
+int dw_native_dump_name(struct dw_native_dump *dump, uint32_t index, struct dw_string *function,
+                        struct dw_string *file);
 
 #endif

@@ -22,9 +22,12 @@ static char *path_of_child(const char *path, pid_t pid)
 static int open_log(struct dw_recorded *process, const struct dw_recording_options *options,
                     const char *path)
 {
-    int error = dw_sample_log_open(&process->log, path, options->timeline);
+    int error = path && options->is_path_ours ? dw_log_claim(path) : 0;
+    if (!error)
+        error = dw_sample_log_open(&process->log, path, options->timeline);
     if (error)
         return error;
+    dw_sample_log_read_sources_by(&process->log, &process->sampler->sources.reader);
     process->log.sampling.mode = options->mode;
     process->log.sampling.native = options->native;
     process->log.sampling.period_ns = options->period_ns;
@@ -73,7 +76,9 @@ int dw_recorded_keep_child(struct dw_recorded *process, const struct dw_recordin
     char *path = path_of_child(options->path, process->pid);
     if (!path)
         return DW_ERR_MEMORY;
-    int error = dw_sample_log_move(&process->log, path);
+    int error = dw_log_claim(path);
+    if (!error)
+        error = dw_sample_log_move(&process->log, path);
     free(path);
     return error ? error : dw_sample_log_flush(&process->log, false);
 }

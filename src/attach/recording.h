@@ -13,6 +13,7 @@ struct dw_recording_options {
     bool timeline, native;
     bool subprocesses;   /* children that run Python, now or later, have files of their own */
     const char *path;    /* NULL: in memory only */
+    bool is_path_ours;   /* the name was not given by anybody */
     dw_sample_seen seen; /* NULL: nobody is told of single samples; of the first process only */
     void *seen_context;
 };

@@ -112,7 +112,7 @@ int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
     int error = 0;
     for (uint32_t i = 0; !error && i < sampler->thread_count; i++) {
         struct dw_watched *thread = &sampler->threads[i];
-        if (!thread->has_stack || until_ns <= thread->last_ns)
+        if (!thread->has_stack || thread->is_missed || until_ns <= thread->last_ns)
             continue;
         uint64_t elapsed_ns = until_ns - thread->last_ns;
         elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;

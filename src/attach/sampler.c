@@ -34,7 +34,8 @@ void dw_sampler_release(struct dw_sampler *sampler)
     dw_raw_stack_release(&sampler->stack);
     dw_py_threads_release(&sampler->listed);
     dw_tasks_release(&sampler->tasks);
-    *sampler = (struct dw_sampler){0};
+    dw_target_sources_release(&sampler->sources);
+    *sampler = (struct dw_sampler){.sources.root = -1};
 }
 
 static int find_process(struct dw_sampler *sampler, pid_t pid)
@@ -52,7 +53,9 @@ static int find_process(struct dw_sampler *sampler, pid_t pid)
 int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log *log)
 {
     *sampler = (struct dw_sampler){.log = log};
-    int error = find_process(sampler, pid);
+    int error = dw_target_sources_init(&sampler->sources, pid, &sampler->log);
+    if (!error)
+        error = find_process(sampler, pid);
     return error ? error : dw_raw_stack_init(&sampler->stack, DW_SAMPLER_DEPTH);
 }
 

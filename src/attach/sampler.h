@@ -11,6 +11,7 @@
 #include "attach/live_stack.h"
 #include "attach/merged_stack.h"
 #include "attach/native_code.h"
+#include "attach/target_source.h"
 #include "attach/task.h"
 #include "attach/thread_names.h"
 #include "base/pointer_map.h"
@@ -27,6 +28,7 @@ struct dw_sampler {
     struct dw_sample_log *log; /* borrowed */
     dw_sample_seen seen;       /* NULL: nobody is told */
     void *seen_context;
+    struct dw_target_sources sources;
     struct dw_target target;
     struct dw_python python;
     bool is_lost; /* it became another program; it is looked for again */

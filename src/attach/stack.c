@@ -13,6 +13,7 @@
 #define PAGE_BYTES 4096u
 #define FIRST_INTERNAL_OWNER 3
 #define LAST_OWNER 4
+#define GENERATOR_OWNER 1
 #define AGREEING_READINGS 4
 #define MAX_READINGS 400
 
@@ -115,6 +116,23 @@ void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *fra
     }
 }
 
+/* A generator that yields is cut off from its caller a moment before it is left; in 3.11, where
+ * frames themselves say that C code called them, that looks like an end. */
+bool dw_raw_stack_has_end(const struct dw_py_offsets *offsets, const struct dw_raw_stack *stack)
+{
+    if (!stack->count || stack->state == DW_STACK_CUT)
+        return true;
+    const struct dw_raw_frame *last = &stack->frames[stack->count - 1];
+    return last->is_entry && !(offsets->frame_entry && last->owner == GENERATOR_OWNER);
+}
+
+void dw_raw_stack_swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
+{
+    struct dw_raw_stack held = *a;
+    *a = *b;
+    *b = held;
+}
+
 /* Adds the frame, and moves *address to the one that called it. */
 static bool read_frame(struct dw_stack_reader *reader, uint64_t *address,
                        struct dw_raw_stack *stack)
@@ -172,13 +190,6 @@ static bool agree(const struct dw_raw_stack *a, const struct dw_raw_stack *b)
     return true;
 }
 
-static void swap(struct dw_raw_stack *a, struct dw_raw_stack *b)
-{
-    struct dw_raw_stack held = *a;
-    *a = *b;
-    *b = held;
-}
-
 bool dw_stack_read_settled(struct dw_stack_reader *reader, uint64_t thread_state,
                            struct dw_raw_stack *stack)
 {
@@ -187,7 +198,7 @@ bool dw_stack_read_settled(struct dw_stack_reader *reader, uint64_t thread_state
     for (int i = 1; i < MAX_READINGS && agreed < AGREEING_READINGS; i++) {
         dw_stack_read(reader, thread_state, &reader->spare);
         agreed = agree(stack, &reader->spare) ? agreed + 1 : 1;
-        swap(stack, &reader->spare);
+        dw_raw_stack_swap(stack, &reader->spare);
     }
-    return agreed == AGREEING_READINGS;
+    return agreed == AGREEING_READINGS && dw_raw_stack_has_end(&reader->python->offsets, stack);
 }

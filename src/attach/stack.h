@@ -57,6 +57,10 @@ static inline bool dw_raw_frame_runs(const struct dw_py_offsets *offsets, const 
 /* Appends it, or notes that what was appended last was called by C code. */
 void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame);
 
+void dw_raw_stack_swap(struct dw_raw_stack *a, struct dw_raw_stack *b);
+/* Whether it ends where C code called first, as all do. A chain that was cut off does not. */
+bool dw_raw_stack_has_end(const struct dw_py_offsets *offsets, const struct dw_raw_stack *stack);
+
 /* One reading: right when the thread did not run meanwhile, likely right when it did. */
 void dw_stack_read(struct dw_stack_reader *reader, uint64_t thread_state,
                    struct dw_raw_stack *stack);

@@ -5,7 +5,7 @@
 #include "attach/task.h"
 #include "base/error.h"
 #include "base/grow.h"
-#include "native/modules.h"
+#include "native/proc_maps.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -45,11 +45,13 @@ struct dw_watched {
     uint32_t known_count, known_capacity;
     uint64_t looked_up_ns;
     bool has_stack, is_listed;
+    bool is_missed; /* it could not be read: its next sample stands for this one's time too */
     bool is_met, is_named; /* whether it has a name at all, and one that `threading` gave it */
     dw_path_id path, last_path;
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
     uint64_t last_ns;           /* until when its last sample stands */
     uint64_t stopped_ns;        /* how long we have kept it from running since */
+    uint64_t stop_next_ns;      /* when it may be stopped again, unless there is no other way */
     struct dw_cpu_account *cpu; /* owned by all its users */
 };
 

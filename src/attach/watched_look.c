@@ -11,11 +11,15 @@
 #define SURE_TRIES 3          /* the first may find code that is new */
 #define LIKELY_TRIES 5
 #define TRIES 30
+#define STOPPED_SHARE 50 /* a thread runs this much longer than it is stopped for looks */
 
+/* One that waits is not: its stack can be read without, and its system call would be ended. */
 static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)
 {
+    enum dw_activity activity = dw_activity_read(&thread->activity, thread->live.gil);
     uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    if (!thread->id || !dw_thread_stop(sampler->target.pid, thread->id, signal))
+    if (!thread->id || activity == DW_ACTIVITY_WAITS || activity == DW_ACTIVITY_WAITS_FOR_GIL ||
+        !dw_thread_stop(sampler->target.pid, thread->id, signal))
         return false;
     thread->stopped_ns -= begun_ns;
     sampler->stops++;
@@ -26,7 +30,9 @@ static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *sig
 static void let_go(struct dw_watched *thread, int signal)
 {
     dw_thread_let_go(thread->id, signal);
-    thread->stopped_ns += dw_clock_ns(CLOCK_MONOTONIC);
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    thread->stopped_ns += now_ns;
+    thread->stop_next_ns = now_ns + STOPPED_SHARE * thread->stopped_ns;
 }
 
 /* With the thread standing still. */
@@ -40,6 +46,8 @@ static enum dw_live_result read_stopped(struct dw_sampler *sampler, struct dw_wa
         dw_live_read_stopped(&sampler->reader, &thread->live, &sampler->stack, look);
     if (result == DW_LIVE_GOOD)
         *error = dw_watched_find_path(sampler, thread, DW_READING_STOPPED, look, now_ns);
+    if (result == DW_LIVE_GOOD)
+        dw_live_learn(&sampler->reader, &thread->live, &sampler->stack);
     let_go(thread, signal);
     return result == DW_LIVE_GOOD && dw_is_foreign(*error) ? DW_LIVE_AGAIN : result;
 }
@@ -65,18 +73,20 @@ static bool is_same_stack(const struct dw_raw_stack *stack, uint32_t count,
 
 /* Stacks with calls that were never seen have to be read surely. If that gives another stack it
  * changes too fast, and the thread is stopped: to take the stack that lasted long enough would be
- * to miss all short calls. */
+ * to miss all short calls. The same for stacks that were not read whole, unless that happens all
+ * the time. */
 static enum dw_live_result read_again(struct dw_sampler *sampler, struct dw_watched *thread,
                                       uint64_t now_ns, struct dw_live_look *look, int *error)
 {
     uint32_t count = sampler->stack.count;
+    bool may_stop = *error || now_ns >= thread->stop_next_ns;
     struct dw_raw_frame innermost = sampler->stack.frames[0];
     enum dw_live_result result = DW_LIVE_AGAIN;
     for (int i = 0; i < SURE_TRIES && result == DW_LIVE_AGAIN; i++)
         result = read_once(sampler, thread, true, now_ns, look, error);
     if (result == DW_LIVE_GOOD && is_same_stack(&sampler->stack, count, &innermost))
         return result;
-    if (result != DW_LIVE_GONE)
+    if (result != DW_LIVE_GONE && may_stop)
         result = read_stopped(sampler, thread, now_ns, look, error);
     for (int i = 0; i < TRIES && result == DW_LIVE_AGAIN; i++)
         result = read_once(sampler, thread, true, now_ns, look, error);
@@ -96,10 +106,18 @@ static enum dw_live_result read_likely(struct dw_sampler *sampler, struct dw_wat
     return result;
 }
 
+/* When frames are hardly ever where they are looked for, those that are found by chance are not as
+ * likely as others. So it is not their being found that decides whether the thread is stopped. */
 static enum dw_live_result read_stack(struct dw_sampler *sampler, struct dw_watched *thread,
                                       uint64_t now_ns, struct dw_live_look *look, int *error)
 {
-    enum dw_live_result result = read_likely(sampler, thread, now_ns, look, error);
+    enum dw_live_result result = DW_LIVE_AGAIN;
+    if (dw_live_is_astray(&thread->live) && now_ns >= thread->stop_next_ns) {
+        result = read_stopped(sampler, thread, now_ns, look, error);
+        sampler->log->sampling.retried += result == DW_LIVE_GOOD;
+    }
+    if (result == DW_LIVE_AGAIN)
+        result = read_likely(sampler, thread, now_ns, look, error);
     if (result == DW_LIVE_AGAIN)
         result = read_again(sampler, thread, now_ns, look, error);
     if (dw_is_foreign(*error))
@@ -182,6 +200,8 @@ static int look_plainly(struct dw_sampler *sampler, struct dw_watched *thread, u
     enum dw_live_result result = read_stack(sampler, thread, now_ns, &look, &error);
     if (result == DW_LIVE_GONE)
         thread->is_listed = thread->has_stack = false;
+    thread->is_missed = result == DW_LIVE_AGAIN;
+    sampler->log->sampling.missed += thread->is_missed;
     if (result != DW_LIVE_GOOD || error)
         return error;
     thread->has_stack = true;
@@ -253,12 +273,13 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
 }
 
 /* A thread that waited and did not run since is where it was. One that is gone is not sampled
- * any more; one that cannot be read stays where it was seen last. */
+ * any more; of one that cannot be read there is no sample this time. */
 int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     bool waited = thread->has_stack && !dw_watched_runs(thread);
     thread->last_path = thread->path;
     thread->last_state = thread->has_stack ? thread->state : DW_NO_STATE;
+    thread->is_missed = false;
     if (waited && !dw_activity_has_run(&thread->activity))
         return 0;
     return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)

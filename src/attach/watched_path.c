@@ -127,8 +127,8 @@ int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *t
         uint32_t index = sampler->merged[i].index;
         struct dw_code_place found = {0};
         if (sampler->merged[i].is_native)
-            error = dw_native_code_place(&sampler->native, sampler->log, &native->frames[index],
-                                         &found.place);
+            error =
+                dw_native_code_place(&sampler->native, sampler->log, native, index, &found.place);
         else
             error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log,
                                         &sampler->stack.frames[index], now_ns, &found);

@@ -26,6 +26,8 @@ enum dw_error {
     DW_ERR_NO_RUNTIME = -18,     /* Python is there, but does not run yet or any more */
     DW_ERR_STALE = -19,          /* the file is not the one that ran */
     DW_ERR_NO_SAMPLES = -20,     /* a profile of something that is not ours */
+    DW_ERR_REMOVED = -21,        /* the file lost its name while we wrote it */
+    DW_ERR_UNSOUND = -22,        /* what we wrote is not what a reader accepts */
 };
 
 /* One clause, lower case, without a full stop. For DW_ERR_IO it reads errno. */

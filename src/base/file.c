@@ -11,10 +11,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define STREAM_STEP 65536
+#define FIRST_FD 512 /* of our own: the program keeps the numbers that it would have without us */
 #define STREAM_MAX (UINT64_C(1) << 32) /* a device that never ends must not take all memory */
 
 static int read_all(int fd, size_t size, struct dw_file *file)
@@ -72,15 +74,59 @@ static int read_descriptor(int fd, bool may_stream, struct dw_file *file)
     return DW_ERR_IO;
 }
 
+/* Opening a device can do things, so what it is is asked before; a name may change meanwhile, so
+ * it is asked again. */
+int dw_file_open_regular(const char *path, struct stat *status)
+{
+    if (stat(path, status))
+        return -1;
+    errno = S_ISDIR(status->st_mode) ? EISDIR : EINVAL;
+    int fd =
+        S_ISREG(status->st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    if (fd >= 0 && (fstat(fd, status) || !S_ISREG(status->st_mode))) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    return fd;
+}
+
 static int open_and_read(const char *path, bool may_stream, struct dw_file *file)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    int fd = may_stream ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+                        : dw_file_open_regular(path, &status);
     if (fd < 0)
         return DW_ERR_IO;
     int error = read_descriptor(fd, may_stream, file);
     int saved = errno;
     close(fd);
     errno = saved;
+    return error;
+}
+
+int dw_file_read_head(int fd, size_t most, struct dw_file *file)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return DW_ERR_IO;
+    errno = EINVAL;
+    if (!S_ISREG(status.st_mode))
+        return DW_ERR_IO;
+    return read_all(fd, (uint64_t)status.st_size < most ? (size_t)status.st_size : most, file);
+}
+
+int dw_file_open_head(const char *path, size_t most, struct dw_file *file)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return DW_ERR_IO;
+    errno = EINVAL;
+    int fd = S_ISREG(status.st_mode) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (fd < 0)
+        return DW_ERR_IO;
+    int error = dw_file_read_head(fd, most, file);
+    close(fd);
     return error;
 }
 
@@ -98,4 +144,18 @@ void dw_file_close(struct dw_file *file)
 {
     free((void *)file->data);
     *file = (struct dw_file){0};
+}
+
+bool dw_fd_move(int *fd)
+{
+    struct rlimit limit;
+    rlim_t most = getrlimit(RLIMIT_NOFILE, &limit) ? 2 * FIRST_FD : limit.rlim_cur;
+    rlim_t first = most / 2 < FIRST_FD ? most / 2 : FIRST_FD;
+    int moved = fcntl(*fd, F_DUPFD_CLOEXEC, (int)first);
+    if (moved < 0)
+        return false;
+    bool is_too_far = (rlim_t)moved > first + most / 4; /* the rest is the program's */
+    close(is_too_far ? moved : *fd);
+    *fd = is_too_far ? *fd : moved;
+    return !is_too_far;
 }

@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+uint64_t dw_hash_seed;
 
 void dw_map_release(struct dw_map *map)
 {
@@ -66,17 +69,33 @@ int dw_map_add(struct dw_map *map, uint64_t hash, uint32_t id, dw_map_hash *reha
     return 0;
 }
 
-uint64_t dw_hash_bytes(const void *bytes, size_t size)
+void dw_hash_choose_seed(void)
+{
+    if (getrandom(&dw_hash_seed, sizeof dw_hash_seed, GRND_NONBLOCK) != sizeof dw_hash_seed)
+        dw_hash_seed = (uint64_t)(uintptr_t)&dw_hash_seed;
+}
+
+static uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size)
 {
     const uint8_t *at = bytes;
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ size;
+    uint64_t hash = 0x9e3779b97f4a7c15u ^ size ^ seed;
     for (; size >= 8; at += 8, size -= 8) {
         uint64_t word;
         memcpy(&word, at, 8);
-        hash = dw_hash_mix(hash ^ word);
+        hash = dw_hash_scramble(hash ^ word);
     }
     uint64_t tail = 0;
     if (size)
         memcpy(&tail, at, size);
-    return dw_hash_mix(hash ^ tail);
+    return dw_hash_scramble(hash ^ tail);
+}
+
+uint64_t dw_hash_bytes(const void *bytes, size_t size)
+{
+    return hash_bytes(dw_hash_seed, bytes, size);
+}
+
+uint64_t dw_hash_name(const void *bytes, size_t size)
+{
+    return hash_bytes(0, bytes, size);
 }

@@ -31,14 +31,25 @@ uint32_t dw_map_find(const struct dw_map *map, uint64_t hash, dw_map_equal *equa
 int dw_map_add(struct dw_map *map, uint64_t hash, uint32_t id, dw_map_hash *rehash,
                const void *entries);
 
+/* Part of every hash below. A program that reads files of strangers sets it by chance before its
+ * first map, so that nobody can choose keys that all fall on one slot. */
+extern uint64_t dw_hash_seed;
+void dw_hash_choose_seed(void);
+
 uint64_t dw_hash_bytes(const void *bytes, size_t size);
-static inline uint64_t dw_hash_mix(uint64_t value)
+/* The same number on every day and machine. */
+uint64_t dw_hash_name(const void *bytes, size_t size);
+static inline uint64_t dw_hash_scramble(uint64_t value)
 {
     value ^= value >> 32;
     value *= 0xd6e8feb86659fd93u;
     value ^= value >> 32;
     value *= 0xd6e8feb86659fd93u;
     return value ^ (value >> 32);
+}
+static inline uint64_t dw_hash_mix(uint64_t value)
+{
+    return dw_hash_scramble(value ^ dw_hash_seed);
 }
 
 #endif

@@ -126,35 +126,52 @@ size_t dw_utf8_length(const uint8_t *at, const uint8_t *end)
     return overlong || surrogate || too_high ? 0 : length;
 }
 
-/* Calls for a control character, quote or backslash; everything else is copied in runs. */
-typedef void escape(struct dw_out *out, uint8_t byte);
+static uint32_t decode(const uint8_t *at, size_t length)
+{
+    uint32_t code = length == 1 ? *at : *at & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | (at[i] & 0x3fu);
+    return code;
+}
+
+/* Characters that are not seen but change what is: controls of terminals, line ends, and those
+ * that turn the direction of text, by which a name can look like another. */
+static bool is_hidden(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
+           code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}
+
+/* Calls for a hidden character, quote or backslash; everything else is copied in runs. */
+typedef void escape(struct dw_out *out, uint32_t code);
 
 static void write_escaped(struct dw_out *out, const void *bytes, size_t size, const char *special,
-                          escape *escape_byte)
+                          escape *escape_code)
 {
     const uint8_t *at = bytes, *end = at + size, *run = at;
     while (at < end) {
         size_t length = dw_utf8_length(at, end);
-        bool plain = length && *at >= 0x20 && *at != 0x7f && !(length == 1 && strchr(special, *at));
-        if (plain) {
+        uint32_t code = length ? decode(at, length) : 0;
+        if (length && !is_hidden(code) && !(length == 1 && strchr(special, *at))) {
             at += length;
             continue;
         }
         dw_out_write(out, run, (size_t)(at - run));
         if (length)
-            escape_byte(out, *at);
+            escape_code(out, code);
         else
             dw_out_text(out, "\xef\xbf\xbd");
-        run = ++at;
+        run = at += length ? length : 1;
     }
     dw_out_write(out, run, (size_t)(at - run));
 }
 
-static bool escape_common(struct dw_out *out, uint8_t byte)
+static bool escape_common(struct dw_out *out, uint32_t code)
 {
     static const char letters[][2] = {{'\n', 'n'}, {'\t', 't'}, {'\r', 'r'}};
     for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
-        if (byte == letters[i][0]) {
+        if (code == (uint8_t)letters[i][0]) {
             dw_out_char(out, '\\');
             dw_out_char(out, letters[i][1]);
             return true;
@@ -163,20 +180,20 @@ static bool escape_common(struct dw_out *out, uint8_t byte)
     return false;
 }
 
-static void escape_json(struct dw_out *out, uint8_t byte)
+static void escape_json(struct dw_out *out, uint32_t code)
 {
-    if (byte == '"' || byte == '\\') {
+    if (code == '"' || code == '\\') {
         dw_out_char(out, '\\');
-        dw_out_char(out, (char)byte);
-    } else if (!escape_common(out, byte)) {
-        dw_out_printf(out, "\\u%04x", byte);
+        dw_out_char(out, (char)code);
+    } else if (!escape_common(out, code)) {
+        dw_out_printf(out, "\\u%04x", code);
     }
 }
 
-static void escape_printable(struct dw_out *out, uint8_t byte)
+static void escape_printable(struct dw_out *out, uint32_t code)
 {
-    if (!escape_common(out, byte))
-        dw_out_printf(out, "\\x%02x", byte);
+    if (!escape_common(out, code))
+        dw_out_printf(out, code < 0x80 ? "\\x%02x" : "\\u%04x", code);
 }
 
 void dw_out_json_string(struct dw_out *out, const void *bytes, size_t size)
@@ -191,14 +208,14 @@ void dw_out_printable(struct dw_out *out, const void *bytes, size_t size)
     write_escaped(out, bytes, size, "", escape_printable);
 }
 
-static void escape_xml(struct dw_out *out, uint8_t byte)
+static void escape_xml(struct dw_out *out, uint32_t code)
 {
-    switch (byte) {
+    switch (code) {
     case '&': dw_out_text(out, "&amp;"); break;
     case '<': dw_out_text(out, "&lt;"); break;
     case '>': dw_out_text(out, "&gt;"); break;
     case '"': dw_out_text(out, "&quot;"); break;
-    default: escape_printable(out, byte);
+    default: escape_printable(out, code);
     }
 }
 
@@ -217,19 +234,47 @@ void dw_out_xml(struct dw_out *out, const void *bytes, size_t size)
     write_escaped(out, run, (size_t)(end - run), "&<>\"", escape_xml);
 }
 
-static void escape_csv(struct dw_out *out, uint8_t byte)
+static void escape_csv(struct dw_out *out, uint32_t code)
 {
-    if (byte == '"')
-        dw_out_char(out, '"');
-    dw_out_char(out, (char)byte);
+    if (code == '"')
+        dw_out_text(out, "\"\"");
+    else if (code == '\t' || code == '\n')
+        dw_out_char(out, (char)code);
+    else
+        escape_printable(out, code);
+}
+
+static bool is_number(const char *text, size_t size)
+{
+    bool has_digit = false;
+    for (size_t i = 1; i < size; i++) {
+        has_digit |= text[i] >= '0' && text[i] <= '9';
+        if (!memchr("0123456789.", text[i], 11))
+            return false;
+    }
+    return has_digit;
+}
+
+/* What a spreadsheet would take for a formula, and run. */
+static bool is_formula(const char *text, size_t size)
+{
+    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d",
+                                       "\xef\xbc\xa0"}; /* the same four, of East Asia */
+    for (; size && (*text == '\t' || *text == '\n'); size--)
+        text++;
+    for (size_t i = 0; i < sizeof wide / sizeof *wide && size >= 3; i++)
+        if (!memcmp(text, wide[i], 3))
+            return true;
+    return size && memchr("=+-@", *text, 4) && !(*text < '=' && is_number(text, size));
 }
 
 void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size)
 {
-    bool quote = memchr(bytes, '"', size) || memchr(bytes, ',', size) ||
-                 memchr(bytes, '\n', size) || memchr(bytes, '\r', size);
+    bool quote = memchr(bytes, '"', size) || memchr(bytes, ',', size) || memchr(bytes, '\n', size);
     if (quote)
         dw_out_char(out, '"');
+    if (is_formula(bytes, size))
+        dw_out_char(out, '\'');
     write_escaped(out, bytes, size, "\"", escape_csv);
     if (quote)
         dw_out_char(out, '"');
@@ -241,10 +286,11 @@ size_t dw_text_width(const void *bytes, size_t size)
     size_t width = 0;
     while (at < end) {
         size_t length = dw_utf8_length(at, end);
-        if (*at < 0x20 || *at == 0x7f)
-            width += *at == '\n' || *at == '\t' || *at == '\r' ? 2 : 4;
-        else
+        uint32_t code = length ? decode(at, length) : 0xfffd;
+        if (!is_hidden(code))
             width++;
+        else
+            width += code == '\n' || code == '\t' || code == '\r' ? 2 : code < 0x80 ? 4 : 6;
         at += length ? length : 1;
     }
     return width;

@@ -38,9 +38,12 @@ void dw_out_printf(struct dw_out *out, const char *format, ...)
 
 /* A quoted JSON string of any bytes: invalid UTF-8 becomes U+FFFD. */
 void dw_out_json_string(struct dw_out *out, const void *bytes, size_t size);
-/* An RFC 4180 field, quoted only where it must be. */
+/* An RFC 4180 field, quoted only where it must be. It holds no control characters but tabs and
+ * quoted line ends, and what a spreadsheet would run as a formula has a ' before it; numbers stay
+ * numbers. */
 void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size);
-/* One printable line of valid UTF-8: control characters become \xNN, \n and so on. */
+/* One printable line of valid UTF-8: control characters become \xNN, \n and so on, those that turn
+ * the direction of text \uNNNN. */
 void dw_out_printable(struct dw_out *out, const void *bytes, size_t size);
 /* The same as text or attribute of XML. */
 void dw_out_xml(struct dw_out *out, const void *bytes, size_t size);

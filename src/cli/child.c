@@ -51,6 +51,8 @@ static void run_child(const char *program, char *const *arguments, pid_t parent,
         argv[0] = (char *)program;
         for (size_t i = 0; i < count; i++)
             argv[i + 1] = arguments[i];
+        signal(SIGXFSZ,
+               SIG_DFL); /* which is as we found it, unless somebody ignored it on purpose */
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* killing us outright kills the program, as it should */
         if (getppid() == parent)
             execvp(program, argv);

@@ -157,10 +157,14 @@ struct dw_output {
 int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
-/* Writes the profile as a recording; 0, or the status after saying what is wrong. */
-int dw_cli_save(const struct dw_profile *profile, const char *path);
+/* Writes the profile as a recording, frees it, and reads the file again to see that it can be; 0,
+ * or the status after saying what is wrong. */
+int dw_cli_save(struct dw_profile *profile, const char *path);
 
 bool dw_cli_is_same_file(const char *a, const char *b);
+/* What --redact says is left out of what is recorded from now on; NULL: nothing. 0, or the status
+ * after saying what is wrong. */
+int dw_cli_redact(const char *words);
 /* Whether a recording may have this name; else the status after saying what it is the name of. */
 int dw_cli_check_recording(const char *path);
 /* Writes what `write` gives to the path. Says what went wrong, of trouble that is not the

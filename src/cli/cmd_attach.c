@@ -37,6 +37,8 @@ static const char help[] =
     "  --native        native frames between the Python ones; stops each thread that runs, for\n"
     "                  some hundred-thousandths of a second a sample\n"
     "  --timeline      keep every sample, not only sums\n"
+    "  --redact WHAT   leave out argv, sources or both (argv,sources): the command line, the text\n"
+    "                  of source files\n"
     "  -q, --quiet     no report at the end\n"
     "\n"
     "examples:\n"
@@ -74,6 +76,7 @@ static void make_path(struct attach *attach, const char *word)
         snprintf(attach->path, sizeof attach->path, "%s", word);
         return;
     }
+    attach->options.is_path_ours = true;
     dw_out_init_memory(&name);
     dw_target_put_program(&target, &name);
     size_t size = name.buffer.size;
@@ -154,6 +157,8 @@ static int run(struct attach *attach)
                                         &dw_recording_sampler(&attach->recording)->python, error);
     } else {
         error = record(attach);
+        if (!error && access(attach->path, F_OK))
+            error = DW_ERR_REMOVED;
         if (error)
             status = dw_cli_error(attach->path, error);
         else
@@ -166,7 +171,7 @@ static int run(struct attach *attach)
 int dw_cmd_attach(int argc, char **argv)
 {
     struct attach attach = {.duration_ns = UINT64_MAX, .options.mode = DW_SAMPLE_WALL};
-    const char *out = NULL, *duration = NULL, *rate = "100", *mode = "wall";
+    const char *out = NULL, *duration = NULL, *rate = "100", *mode = "wall", *redact = NULL;
     const struct dw_option options[] = {
         {.name = "output", .letter = 'o', .value = &out},
         {.name = "duration", .letter = 'd', .value = &duration},
@@ -175,6 +180,7 @@ int dw_cmd_attach(int argc, char **argv)
         {.name = "subprocesses", .letter = 's', .flag = &attach.options.subprocesses},
         {.name = "native", .letter = 'n', .flag = &attach.options.native},
         {.name = "timeline", .flag = &attach.options.timeline},
+        {.name = "redact", .value = &redact},
         {.name = "quiet", .letter = 'q', .flag = &attach.quiet},
         {.name = NULL},
     };
@@ -183,7 +189,7 @@ int dw_cmd_attach(int argc, char **argv)
     if (dw_cli_parse_process(options, argc, argv, &attach.options.pid) ||
         dw_cli_parse_rate(rate, &attach.options.period_ns) ||
         dw_cli_parse_mode(mode, &attach.options.mode) ||
-        (duration && parse_duration(duration, &attach.duration_ns)) ||
+        (duration && parse_duration(duration, &attach.duration_ns)) || dw_cli_redact(redact) ||
         (out && dw_cli_check_recording(out)))
         return DW_EXIT_USAGE;
     make_path(&attach, out);

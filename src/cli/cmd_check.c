@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/memory_limit.h"
 #include "lens/column.h"
 #include "lens/notes.h"
 #include "lens/roster.h"
@@ -55,7 +56,8 @@ static void put_damage(struct dw_out *out, uint64_t from, uint64_t to)
 
 static void survey_chunks(struct dw_out *out, const struct dw_file *file, struct survey *survey)
 {
-    size_t start = file->size < DW_LOG_HEADER_SIZE ? file->size : DW_LOG_HEADER_SIZE;
+    size_t start = 0;
+    (void)dw_log_header_check(file->data, file->size, &start);
     struct dw_chunk_walk walk = {.bytes = file->data, .size = file->size, .at = start};
     struct dw_chunk chunk;
     uint64_t at = start, expected[DW_LOG_STREAMS_MAX] = {0};
@@ -189,6 +191,7 @@ static int check_bytes(struct dw_out *out, const struct dw_file *file, int *stat
     int error = dw_profile_new(&profile);
     if (error)
         return error;
+    dw_memory_allow(file->size);
     error = dw_log_read(file->data, file->size, DW_READ_EVENTS, profile);
     if (!error)
         error = count_events(profile, &events);

@@ -44,8 +44,8 @@ static void identify(struct input *input)
     uint32_t *order = NULL;
     if (dw_profile_new(&profile))
         return;
-    bool known = !dw_log_read_file(input->file, 0, profile) && profile->process_count &&
-                 !dw_roster_processes(profile, &order);
+    bool known = !dw_log_read_file(input->file, DW_READ_PROCESSES, profile) &&
+                 profile->process_count && !dw_roster_processes(profile, &order);
     if (known) {
         const struct dw_process *first = &profile->processes[order[0]];
         input->start_ns = first->first_clock.wall_ns;
@@ -101,6 +101,5 @@ int dw_cmd_merge(int argc, char **argv)
         return status;
     say_losses(profile);
     int saved = dw_cli_save(profile, path);
-    dw_profile_free(profile);
     return saved ? saved : status;
 }

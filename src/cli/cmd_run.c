@@ -11,10 +11,13 @@
 #include "cli/recordings.h"
 #include "lens/function_list.h"
 #include "lens/lens.h"
+#include "log/reader.h"
+#include "log/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +28,11 @@
 
 #define REPORT_ROWS 25
 #define RATE_MAX 100000
+#define LONGEST_PERIOD_NS 1e18
 
 static const char help[] =
-    "usage: dwell run [options] [--] script.py | -m module | -c code  [arguments...]\n"
+    "usage: dwell run [options] [--] [options of Python]\n"
+    "                 script.py | -m module | -c code | -  [arguments...]\n"
     "\n"
     "Runs a Python program and records it: samples of all its threads and the regions that it\n"
     "marks (dwell.region, dwell.func, dwell.iter_proxy), or its calls or its lines. It runs as it\n"
@@ -52,11 +57,21 @@ static const char help[] =
     "  -o FILE        the recording (default: NAME.PID.dwell in this directory)\n"
     "  --timeline     keep every event, for 'dwell export --to chrome'\n"
     "  --cpu          measure CPU time beside wall time\n"
+    "  --redact WHAT  leave out argv, sources or both (argv,sources): the command line, the text "
+    "of\n"
+    "                 source files\n"
     "  --python PATH  the interpreter (default: the one beside this dwell)\n"
     "  -q, --quiet    no report at the end\n"
     "\n"
+    "Options of Python, as -I, -O, -u, -W error or -X dev, are passed on to it; behind -- also "
+    "those\n"
+    "that are called like one of these. -S is not possible: it does without the module that "
+    "starts\n"
+    "the recording. With - the program is read from standard input.\n"
+    "\n"
     "examples:\n"
     "  dwell run train.py --epochs 3\n"
+    "  dwell run -X dev -W error -m mypackage\n"
     "  dwell run --rate 5000 --mode wall -m mypackage\n"
     "  dwell run --regions --timeline -o trace.dwell -m mypackage\n"
     "  dwell run --lines -f json.decoder -f Model.fit train.py\n"
@@ -69,28 +84,15 @@ struct run {
     bool sample, wall, no_native, subprocesses;
     double rate_hz;
     struct dw_out functions; /* of -f, one a line */
-    char **program;          /* NULL-terminated: script, -m module or -c code, and arguments */
+    char **words;            /* NULL-terminated: options of Python, then the program. Owned */
+    int word_count;
+    char **program; /* in them: script, -m module, -c code or -, and arguments */
 };
-
-/* "dir/name.py" is "name"; "-m pkg.mod" is "pkg.mod"; "-c ..." is "python". */
-static void program_name(char *const *program, char *name, size_t size)
-{
-    const char *from = program[0];
-    if (!strcmp(from, "-m") && program[1])
-        from = program[1];
-    else if (from[0] == '-')
-        from = "python";
-    const char *slash = strrchr(from, '/');
-    snprintf(name, size, "%s", slash ? slash + 1 : from);
-    char *dot = strrchr(name, '.');
-    if (dot && dot != name && !strcmp(dot, ".py"))
-        *dot = 0;
-}
 
 static int absolute_out(const struct run *run, char *path, size_t size)
 {
     char directory[PATH_MAX] = "", name[NAME_MAX];
-    program_name(run->program, name, sizeof name);
+    dw_python_program_name(run->program, name, sizeof name);
     if ((!run->out || run->out[0] != '/') && !getcwd(directory, sizeof directory))
         return -1;
     int written = run->out
@@ -197,7 +199,8 @@ static bool is_in_vain(const struct dw_profile *profile, bool failed)
 
 static void report(const struct run *run, const char *out_file, time_t since, bool failed)
 {
-    struct dw_recordings recordings = {.out_file = out_file, .since = since};
+    struct dw_recordings recordings = {
+        .out_file = out_file, .since = since, .flags = run->lines ? 0 : DW_READ_NO_SOURCES};
     struct dw_profile *profile;
     if (run->quiet)
         return;
@@ -205,7 +208,10 @@ static void report(const struct run *run, const char *out_file, time_t since, bo
     bool in_vain = !error && is_in_vain(profile, failed);
     if (!error)
         error = dw_cli_make_showable(profile, DW_PART_SAMPLES, &(struct dw_native_words){0});
-    if (error)
+    if (error == DW_ERR_IO && errno == ENOENT)
+        dw_cli_usage("%s: is not there: it was removed, or the program never began to record",
+                     out_file);
+    else if (error)
         dw_cli_error(out_file, error);
     else if (!in_vain)
         print_report(run, &recordings, profile);
@@ -235,6 +241,12 @@ static bool can_write(const char *path)
     return true;
 }
 
+static bool has_bytes(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && (status.st_size || !S_ISREG(status.st_mode));
+}
+
 static const char *probes_of(const struct run *run)
 {
     return run->lines     ? run->sample ? "lines,sample" : "lines"
@@ -252,32 +264,55 @@ static void set_functions(const struct run *run)
     free(text);
 }
 
+static int run_program(const struct run *run, const char *python, int *status)
+{
+    *status = dw_child_run(python, run->words);
+    if (*status >= 0)
+        return 0;
+    dw_cli_error(python, DW_ERR_IO);
+    return 127;
+}
+
+/* Where there is no place for the recording, as in a directory that was deleted. */
+static int run_unrecorded(const struct run *run, const char *python, const char *place)
+{
+    int status;
+    fprintf(stderr, "dwell: %s: %s; nothing is recorded\n", place, strerror(errno));
+    return run_program(run, python, &status) ? 127 : dw_child_exit(status);
+}
+
 static int start(const struct run *run)
 {
     char out_file[PATH_MAX], found[PATH_MAX], *wanted;
+    const char *redactions =
+        dw_redacts(DW_REDACT_ARGV)
+            ? dw_redacts(DW_REDACT_SOURCES) ? ",no-argv,no-sources" : ",no-argv"
+        : dw_redacts(DW_REDACT_SOURCES) ? ",no-sources"
+                                        : "";
     const char *python = run->python ? run->python : dw_python_find(found, sizeof found);
-    if (absolute_out(run, out_file, sizeof out_file)) {
-        dw_cli_error(run->out ? run->out : ".", DW_ERR_IO);
-        return 1;
-    }
-    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s,period=%.0f %s", probes_of(run),
+    if (absolute_out(run, out_file, sizeof out_file))
+        return run_unrecorded(run, python, run->out ? run->out : "the working directory");
+    remove_old(out_file);
+    if (!run->out && dw_log_claim(out_file)) /* before anybody else takes the name */
+        return run_unrecorded(run, python, out_file);
+    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s%s,period=%.0f,by=%d %s", probes_of(run),
                  run->signatures ? ",signatures" : "", run->callees ? ",callees" : "",
                  run->timeline ? ",timeline" : "", run->cpu ? ",cpu" : "", run->wall ? ",wall" : "",
                  run->no_native ? "" : ",native", run->subprocesses ? ",subprocesses" : "",
-                 1e9 / run->rate_hz, out_file) < 0)
+                 redactions, fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), (int)getpid(),
+                 out_file) < 0)
         return 1;
     setenv("DWELL_RUN", wanted, 1);
     set_functions(run);
     free(wanted);
-    remove_old(out_file);
     bool is_writable = can_write(out_file); /* if not, the interpreter says so */
     time_t since = time(NULL);
-    int status = dw_child_run(python, run->program);
-    if (status < 0) {
-        dw_cli_error(python, DW_ERR_IO);
+    int status;
+    if (run_program(run, python, &status))
         return 127;
-    }
-    if (is_writable && access(out_file, F_OK)) {
+    if (is_writable && !has_bytes(out_file)) {
+        if (!run->out)
+            unlink(out_file);
         if (!WIFSIGNALED(status)) /* else it was killed before it had begun */
             fprintf(stderr, "dwell: nothing was recorded: is dwell installed for %s?\n", python);
         is_writable = false;
@@ -322,6 +357,7 @@ static const char *value_of(const char *word)
     return !strcmp(word, "-f")         ? "a function"
            : !strcmp(word, "-o")       ? "a file"
            : !strcmp(word, "--python") ? "an interpreter"
+           : !strcmp(word, "--redact") ? "what to leave out"
            : !strcmp(word, "--rate")   ? "a number of samples for each second"
            : !strcmp(word, "--mode")   ? "'cpu' or 'wall'"
                                        : NULL;
@@ -353,6 +389,8 @@ static int take_value(struct run *run, const char *word, const char *value)
         return take_rate(run, value);
     if (!strcmp(word, "--mode"))
         return take_mode(run, value);
+    if (!strcmp(word, "--redact"))
+        return dw_cli_redact(value);
     if (!strcmp(word, "-o")) {
         run->out = value;
         return dw_cli_check_recording(value);
@@ -379,48 +417,81 @@ static const char *cut_value(char *word)
     return NULL;
 }
 
-/* Our options end at the first word that is not one of them: the rest is the program's. Returns
- * 0, or the status after saying what is wrong. */
+/* One of our options. Returns how many words it takes, 0 when it is none, or -1 after saying what
+ * is wrong. */
+static int take_own(struct run *run, int argc, char **argv, int at)
+{
+    const char *value = cut_value(argv[at]), *needed = value_of(argv[at]);
+    run->help = !strcmp(argv[at], "--help") || !strcmp(argv[at], "-h");
+    if (run->help || !needed)
+        return run->help || take_flag(run, argv[at]);
+    if (value)
+        return take_value(run, argv[at], value) ? -1 : 1;
+    if (at + 1 < argc)
+        return take_value(run, argv[at], argv[at + 1]) ? -1 : 2;
+    dw_cli_usage("%s needs %s; see 'dwell run --help'", argv[at], needed);
+    return -1;
+}
+
+/* The same for an option of Python, which gets it as it is; 0 where the program begins. */
+static int take_python(struct run *run, int argc, char **argv, int at)
+{
+    int count = dw_python_option(argv[at]);
+    if (count < 0)
+        dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
+    else if (dw_python_has_letter(argv[at], 'S')) {
+        dw_cli_usage("with -S Python does not load what starts the recording; leave it out, or "
+                     "use 'dwell attach'");
+        count = -1;
+    }
+    for (int i = 0; i < count && at + i < argc; i++)
+        run->words[run->word_count++] = argv[at + i];
+    return count;
+}
+
+/* Options end where the program begins, ours already at "--". Returns where, or -1. */
+static int take_options(struct run *run, int argc, char **argv)
+{
+    int at = 1, count = 1;
+    for (bool is_ours = true; count > 0 && at < argc && !run->help; at += count > 0 ? count : 0) {
+        count = is_ours ? take_own(run, argc, argv, at) : 0;
+        if (!count && is_ours && !strcmp(argv[at], "--"))
+            count = 1, is_ours = false;
+        else if (!count)
+            count = take_python(run, argc, argv, at);
+    }
+    return count < 0 ? -1 : at;
+}
+
+/* Returns 0, or the status after saying what is wrong. */
 static int parse(struct run *run, int argc, char **argv)
 {
-    int at = 1;
-    for (; at < argc; at++) {
-        const char *value = cut_value(argv[at]), *needed = value_of(argv[at]);
-        run->help = !strcmp(argv[at], "--help") || !strcmp(argv[at], "-h");
-        if (run->help)
-            return 0;
-        if (needed && !value && at + 1 == argc)
-            return dw_cli_usage("%s needs %s; see 'dwell run --help'", argv[at], needed);
-        if (!needed && !take_flag(run, argv[at]))
-            break;
-        int status = needed ? take_value(run, argv[at], value ? value : argv[at + 1]) : 0;
-        if (status)
-            return status;
-        at += needed && !value;
-    }
-    if (at < argc && !strcmp(argv[at], "--"))
-        at++;
-    run->program = argv + at;
-    if (at == argc)
+    int at = take_options(run, argc, argv);
+    if (at < 0)
+        return DW_EXIT_USAGE;
+    if (run->help)
+        return 0;
+    if (at >= argc)
         return dw_cli_usage("run needs a program: 'dwell run script.py'");
-    if (argv[at][0] == '-' && strcmp(argv[at], "-m") && strcmp(argv[at], "-c"))
-        return dw_cli_usage("run has no option '%s'; see 'dwell run --help'", argv[at]);
     if (run->lines && run->calls)
         return dw_cli_usage("--lines and --calls cannot be recorded in one run yet; run it twice");
     if (run->sample && run->calls)
         return dw_cli_usage("samples cannot be recorded together with --calls yet; run it twice");
+    run->program = run->words + run->word_count;
+    memcpy(run->program, argv + at, (size_t)(argc - at) * sizeof *argv);
     return 0;
 }
 
 int dw_cmd_run(int argc, char **argv)
 {
-    struct run run = {.rate_hz = 1000};
+    struct run run = {.rate_hz = 1000, .words = calloc((size_t)argc + 1, sizeof *argv)};
     dw_out_init_memory(&run.functions);
-    int status = parse(&run, argc, argv);
+    int status = run.words ? parse(&run, argc, argv) : dw_cli_error("run", DW_ERR_MEMORY);
     if (run.help)
         fputs(help, stdout);
     else if (!status)
         status = start(&run);
     dw_out_close(&run.functions);
+    free(run.words);
     return status;
 }

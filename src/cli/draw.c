@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "cli/memory_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,8 @@ struct painter {
 static void run_dot(int input, int output, int report)
 {
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    dw_memory_unlimit();
     if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0)
         execlp("dot", "dot", "-Tsvg", (char *)NULL);
     int error = errno;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/memory_limit.h"
 #include "import/import.h"
 #include "lens/column.h"
 #include "lens/timings.h"
@@ -25,7 +26,10 @@ int dw_cli_usage(const char *format, ...)
 
 int dw_cli_error(const char *file, int error)
 {
-    const char *reason = dw_error_text(error);
+    bool is_ours = error == DW_ERR_MEMORY && dw_memory_is_limited();
+    const char *reason =
+        is_ours ? "takes more memory than a file of its size may; DWELL_MEMORY_MB allows more"
+                : dw_error_text(error);
     fprintf(stderr, "dwell: %s: %s\n", file, reason);
     return DW_EXIT_TROUBLE;
 }
@@ -53,6 +57,7 @@ static int read_file(const char *path, unsigned flags, struct dw_profile *profil
     if (error)
         return error;
     const char *slash = strrchr(path, '/');
+    dw_memory_allow(file.size);
     error = dw_log_read(file.data, file.size, flags, profile);
     if (error == DW_ERR_NOT_DWELL)
         error =

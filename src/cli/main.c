@@ -2,6 +2,9 @@
  * The `dwell` program: one table of commands. */
 #include "cli/cli.h"
 
+#include "base/map.h"
+
+#include <signal.h>
 #include <stdio.h>
 
 struct command {
@@ -72,6 +75,8 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    dw_hash_choose_seed();
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error, not a crash */
     if (argc < 2)
         return print_help(stderr);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))

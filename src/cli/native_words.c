@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "cli/memory_limit.h"
 #include "model/plumbing.h"
 #include "model/sample_fold.h"
 
@@ -52,7 +53,10 @@ int dw_cli_make_showable(struct dw_profile *profile, enum dw_part part,
         .lines = words->lines, .complain = complain, .context = &complaints};
     parse_names(words->names, &options.names);
     dw_profile_keep(profile, part);
+    if (options.lines)
+        dw_memory_unlimit(); /* debug information is as large as it is */
     int error = dw_samples_are_in(profile) ? dw_annotate(profile, &options) : 0;
+    dw_memory_limit();
     if (complaints > MAX_COMPLAINTS)
         fprintf(stderr, "dwell: the same goes for %u more files\n", complaints - MAX_COMPLAINTS);
     if (!error && !words->internals)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "lens/notes.h"
+#include "log/reader.h"
 #include "log/save.h"
 #include "log/writer.h"
 
@@ -17,12 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The mode that creating the file in the ordinary way would give it. */
-static mode_t ordinary_mode(void)
+/* As recordings, what is made of them is for the one who made it. */
+static mode_t mode_of_new(void)
 {
     mode_t mask = umask(0);
     umask(mask);
-    return 0666 & ~mask;
+    return 0600 & ~mask;
 }
 
 static int open_temporary(struct dw_output *output, mode_t mode)
@@ -43,7 +44,7 @@ static int open_path(struct dw_output *output)
 {
     struct stat status;
     if (stat(output->path, &status))
-        return open_temporary(output, ordinary_mode());
+        return open_temporary(output, mode_of_new());
     if (S_ISREG(status.st_mode)) {
         char *real = realpath(output->path, NULL);
         if (!real)
@@ -52,8 +53,9 @@ static int open_path(struct dw_output *output)
         output->path = real;
         return open_temporary(output, status.st_mode & 0777);
     }
-    output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
-    return output->fd < 0 ? DW_ERR_IO : 0;
+    output->fd =
+        open(output->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe may have no reader */
+    return output->fd < 0 || fcntl(output->fd, F_SETFL, 0) ? DW_ERR_IO : 0;
 }
 
 static void release(struct dw_output *output)
@@ -81,8 +83,10 @@ int dw_output_close(struct dw_output *output, int error)
     int saved = errno;
     if (output->path && close(output->fd) && !error)
         error = DW_ERR_IO, saved = errno;
-    if (output->temporary && !error && rename(output->temporary, output->path))
-        error = DW_ERR_IO, saved = errno;
+    if (output->temporary && !error && rename(output->temporary, output->path)) {
+        error = access(output->temporary, F_OK) ? DW_ERR_REMOVED : DW_ERR_IO;
+        saved = errno;
+    }
     if (output->temporary && error)
         unlink(output->temporary);
     errno = saved;
@@ -161,20 +165,49 @@ int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
     return status;
 }
 
-int dw_cli_save(const struct dw_profile *profile, const char *path)
+/* Whether what was written can be read. */
+static int verify(const struct dw_output *output)
+{
+    struct dw_profile *profile;
+    if (!output->temporary)
+        return 0;
+    int error = dw_profile_new(&profile);
+    if (error)
+        return error;
+    error = dw_log_read_file(output->temporary, DW_READ_EVENTS, profile);
+    bool is_sound = !error && !profile->losses.damaged_chunks;
+    dw_profile_free(profile);
+    return is_sound || error == DW_ERR_MEMORY || error == DW_ERR_IO ? error : DW_ERR_UNSOUND;
+}
+
+int dw_cli_save(struct dw_profile *profile, const char *path)
 {
     struct dw_output output;
     struct dw_log_writer writer;
     int error = dw_output_open(&output, path);
-    if (error)
+    if (error) {
+        dw_profile_free(profile);
         return dw_cli_error(path, error);
+    }
     error = dw_log_writer_init(&writer, output.fd);
     if (!error)
         error = dw_log_save(profile, &writer);
     errno = writer.saved_errno;
     dw_log_writer_release(&writer);
+    dw_profile_free(profile);
+    if (!error)
+        error = verify(&output);
     error = dw_output_close(&output, error);
     return error ? dw_cli_error(path, error) : 0;
+}
+
+int dw_cli_redact(const char *words)
+{
+    unsigned redactions = 0;
+    if (words && !dw_redactions_parse(words, &redactions))
+        return dw_cli_usage("--redact is argv, sources or argv,sources, not '%s'", words);
+    dw_redact(redactions);
+    return 0;
 }
 
 int dw_cli_check_recording(const char *path)

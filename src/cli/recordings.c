@@ -37,7 +37,7 @@ static void read_children(struct dw_recordings *recordings, struct dw_profile *p
         if (status.st_mtime < recordings->since)
             recordings->strangers++;
         else
-            recordings->children += !dw_log_read_file(path, 0, profile);
+            recordings->children += !dw_log_read_file(path, recordings->flags, profile);
     }
     if (listing)
         closedir(listing);
@@ -49,7 +49,7 @@ int dw_recordings_load(struct dw_recordings *recordings, struct dw_profile **pro
     int error = dw_profile_new(profile);
     if (error)
         return error;
-    error = dw_log_read_file(recordings->out_file, 0, *profile);
+    error = dw_log_read_file(recordings->out_file, recordings->flags, *profile);
     if (!error)
         read_children(recordings, *profile);
     return error;

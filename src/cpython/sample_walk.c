@@ -7,6 +7,7 @@
 
 #include "cpython/task_name.h"
 
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -152,10 +153,12 @@ static uintptr_t leave_call(struct dw_py_walk *walk)
     return (uintptr_t)call;
 }
 
-void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread)
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread,
+                         struct dw_py_page *page)
 {
     _PyCFrame call;
-    *walk = (struct dw_py_walk){0};
+    *walk = (struct dw_py_walk){.page = page};
+    page->start = 0;
     if (!dw_py_read(&walk->call, &thread->cframe, sizeof walk->call) || !walk->call ||
         !dw_py_read(&call, walk->call, sizeof call))
         walk->broken = true;
@@ -175,9 +178,11 @@ static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
 
 #else
 
-void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread)
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread,
+                         struct dw_py_page *page)
 {
-    *walk = (struct dw_py_walk){0};
+    *walk = (struct dw_py_walk){.page = page};
+    page->start = 0;
     walk->broken = !dw_py_read(&walk->frame, &thread->current_frame, sizeof walk->frame);
 }
 
@@ -240,6 +245,20 @@ bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step)
     return true;
 }
 
+static bool read_frame(struct dw_py_page *page, const dw_py_frame *address, dw_py_frame *to)
+{
+    uintptr_t at = (uintptr_t)address % DW_PY_PAGE_BYTES, start = (uintptr_t)address - at;
+    if (at + sizeof *to > DW_PY_PAGE_BYTES)
+        return dw_py_read(to, address, sizeof *to);
+    if (page->start != start && !dw_py_read(page->bytes, (const void *)start, sizeof page->bytes)) {
+        page->start = 0;
+        return false;
+    }
+    page->start = start;
+    memcpy(to, page->bytes + at, sizeof *to);
+    return true;
+}
+
 bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step)
 {
     dw_py_frame copy;
@@ -251,7 +270,7 @@ bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step)
     }
     if (!address || walk->broken)
         return false;
-    if (!is_aligned(walk->frame) || !dw_py_read(&copy, walk->frame, sizeof copy)) {
+    if (!is_aligned(walk->frame) || !read_frame(walk->page, walk->frame, &copy)) {
         walk->broken = true;
         return false;
     }

@@ -20,11 +20,19 @@ struct dw_py_step {
     uint8_t owner;
 };
 
+/* Frames lie side by side, so a page of them is copied at once. */
+#define DW_PY_PAGE_BYTES 4096u
+struct dw_py_page {
+    uintptr_t start; /* 0: none is copied */
+    uint8_t bytes[DW_PY_PAGE_BYTES];
+};
+
 struct dw_py_walk {
     dw_py_frame *frame;
-    const void *call; /* 3.11 and 3.12: the cframe that the frame belongs to */
-    bool entered;     /* 3.11: the end of a call comes before the next frame */
-    bool broken;      /* something did not check out, so the outermost frames are missing */
+    const void *call;        /* 3.11 and 3.12: the cframe that the frame belongs to */
+    bool entered;            /* 3.11: the end of a call comes before the next frame */
+    struct dw_py_page *page; /* of another thread's frames */
+    bool broken;             /* something did not check out, so the outermost frames are missing */
 };
 
 /* The calling thread's state, also when it does not hold the GIL; NULL when it has none. */
@@ -38,8 +46,9 @@ bool dw_py_read(void *to, const void *address, size_t size);
 void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread);
 bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step);
 /* The same for another thread, by copies of memory that may not be there any more. What is
- * found is right when the thread did not run meanwhile. */
-void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread);
+ * found is right when the thread did not run meanwhile. The page is for the walk to use. */
+void dw_py_sleeper_begin(struct dw_py_walk *walk, const PyThreadState *thread,
+                         struct dw_py_page *page);
 bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step);
 
 #endif

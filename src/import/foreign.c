@@ -36,7 +36,7 @@ static struct dw_process process_of(const struct dw_foreign *foreign, uint64_t p
 {
     struct dw_process process = {
         .pid = pid, .ended = true, .is_sampled = true, .sampling = foreign->sampling};
-    uint64_t identity[] = {foreign->identity, dw_hash_mix(pid ^ foreign->identity)};
+    uint64_t identity[] = {foreign->identity, dw_hash_scramble(pid ^ foreign->identity)};
     process.first_clock.wall_ns = process.last_clock.wall_ns = foreign->written_ns;
     memcpy(process.uuid, identity, sizeof process.uuid);
     return process;

@@ -48,7 +48,7 @@ static int import(struct dw_string bytes, const char *name, uint64_t written_ns,
         .profile = profile,
         .name = name,
         .written_ns = written_ns,
-        .identity = dw_hash_bytes(bytes.bytes, bytes.size),
+        .identity = dw_hash_name(bytes.bytes, bytes.size),
         .first_process = profile->process_count,
     };
     const struct format *format = find_format(bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "import/object.h"
 
+#include "base/file.h"
 #include "native/elf_file.h"
 
 #include <fcntl.h>
@@ -48,23 +49,12 @@ static bool is_newer(const struct stat *status, uint64_t written_ns)
     return changed_ns > written_ns;
 }
 
-/* The path comes from a file: it may be a pipe or worse. */
-static int open_regular(const char *path, struct stat *status)
-{
-    int fd = *path == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (fd >= 0 && (fstat(fd, status) || !S_ISREG(status->st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 /* A build id is compared with that of the file by those who open the symbols. */
 void dw_object_open(struct dw_object *object, const char *path, const struct dw_module *module,
                     uint64_t written_ns)
 {
     struct stat status;
-    int fd = open_regular(path, &status);
+    int fd = *path == '/' ? dw_file_open_regular(path, &status) : -1;
     *object = (struct dw_object){.bias = module->start - module->file_offset};
     if (fd < 0)
         return;

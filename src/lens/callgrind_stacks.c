@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "lens/functions.h"
 #include "lens/line_stacks.h"
-#include "lens/outermost.h"
+#include "model/outermost.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -195,7 +195,7 @@ static int put_all(struct callgrind *callgrind)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 1; path < stacks->paths.count; path++)
         self[stacks->paths.paths[path].frame] += stacks->self[path].weight;
-    uint64_t total = stacks->total[DW_PATH_ROOT].weight - stacks->self[DW_PATH_ROOT].weight;
+    uint64_t total = stacks->total[DW_PATH_ROOT].weight;
     dw_callgrind_put_header(callgrind->out, callgrind->profile, event, total);
     put_functions(callgrind, self);
     dw_out_printf(callgrind->out, "\ntotals: %" PRIu64 "\n", total);

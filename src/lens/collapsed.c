@@ -40,10 +40,16 @@ static void put_stack(struct dw_out *out, const struct dw_rows *rows, const stru
     }
 }
 
-/* Numbers of samples stay what they are. */
-static uint64_t weight_of(bool is_count, uint64_t ns)
+/* Numbers of samples stay what they are. What a line lacks of a microsecond, or has beyond it, is
+ * left to the next one in *rest_ns, so that the lines add up to the whole. */
+static uint64_t weight_of(bool is_count, uint64_t ns, int64_t *rest_ns)
 {
-    return is_count ? ns : ns / 1000 + (ns % 1000 >= 500);
+    if (is_count)
+        return ns;
+    int64_t due_ns = (int64_t)ns + *rest_ns;
+    int64_t weight = due_ns < 500 ? 0 : (due_ns + 500) / 1000;
+    *rest_ns = due_ns - weight * 1000;
+    return (uint64_t)weight;
 }
 
 static void put_line(struct dw_out *out, const struct dw_profile *profile,
@@ -86,11 +92,12 @@ static int write_lines(const struct dw_profile *profile, struct dw_out *out)
     struct dw_line_stacks stacks = {0};
     struct dw_speller speller = {0};
     bool are_counts = dw_samples_are_counts(profile);
+    int64_t rest_ns = 0;
     int error = dw_line_stacks_make(profile, &stacks);
     if (!error)
         error = dw_speller_init(&speller, stacks.paths.paths, stacks.paths.count);
     for (dw_path_id path = 0; !error && path < stacks.paths.count && !out->error; path++) {
-        uint64_t weight = weight_of(are_counts, stacks.self[path].weight);
+        uint64_t weight = weight_of(are_counts, stacks.self[path].weight, &rest_ns);
         if (!weight)
             continue;
         put_line_stack(out, profile, &stacks, &speller, path);
@@ -115,9 +122,10 @@ static int write_collapsed(const struct dw_profile *profile, const struct dw_len
     if (error)
         return error;
     struct dw_string root = {"", 0};
+    int64_t rest_ns = 0;
     for (uint32_t i = 0; i < rows.count && !out->error; i++) {
         const struct dw_row *row = &rows.rows[i];
-        uint64_t weight = weight_of(rows.are_counts, row->self);
+        uint64_t weight = weight_of(rows.are_counts, row->self, &rest_ns);
         if (row->parent == DW_ROW_NONE)
             root = row->name;
         if (!weight)

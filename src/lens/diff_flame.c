@@ -107,7 +107,7 @@ static void put_place(struct dw_out *out, const struct dw_diff_place *place)
     dw_out_printable(out, place->name.bytes, place->name.size);
     if (place->kind != DW_FRAME_FUNCTION || !place->file.size)
         return;
-    struct dw_string file = dw_file_without_dirs(place->file);
+    struct dw_string file = place->shown;
     dw_out_text(out, "  ");
     dw_out_printable(out, file.bytes, file.size);
     dw_out_printf(out, ":%u", place->line);

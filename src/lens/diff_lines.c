@@ -142,7 +142,7 @@ static struct dw_string source_of(const struct dw_profile *profile, dw_string_id
  * is no line has an empty one. */
 static void find_texts(struct dw_diff_line *lines, uint32_t count, struct dw_string source)
 {
-    const char *at = source.bytes, *end = at + source.size;
+    const char *at = source.bytes, *end = at ? at + source.size : NULL;
     uint32_t number = 1;
     for (uint32_t i = 0; i < count && at; i++) {
         if (!lines[i].line) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "lens/diff_order.h"
+#include "lens/function_files.h"
 
 #include <stdlib.h>
 
@@ -270,6 +271,25 @@ static void describe(const struct matching *matching, struct dw_diff_place *plac
         place->moved = dw_profile_string(old, was);
 }
 
+static int shorten_files(struct dw_diff_places *places)
+{
+    struct dw_function *shown = calloc(places->count + 1u, sizeof *shown);
+    struct dw_function **order = malloc((places->count + 1u) * sizeof *order);
+    int error = shown && order ? 0 : DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < places->count && !error; i++) {
+        const struct dw_diff_place *place = &places->places[i];
+        shown[i] = (struct dw_function){place->file, place->line, place->name, {0}};
+        order[i] = &shown[i];
+    }
+    if (!error)
+        error = dw_functions_strip_dirs(order, places->count);
+    for (uint32_t i = 0; i < places->count && !error; i++)
+        places->places[i].shown = shown[i].file;
+    free(shown);
+    free(order);
+    return error;
+}
+
 static int match(struct matching *matching)
 {
     uint32_t root = new_place(matching, DW_FRAME_ROOT);
@@ -285,7 +305,7 @@ static int match(struct matching *matching)
             put(matching, &matching->entries[i], new_place(matching, matching->entries[i].kind));
     for (uint32_t i = 0; i < matching->places->count; i++)
         describe(matching, &matching->places->places[i]);
-    return error;
+    return error ? error : shorten_files(matching->places);
 }
 
 static int init(struct dw_diff_places *places, const struct dw_profile *const profiles[DW_SIDES],

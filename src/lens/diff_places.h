@@ -13,6 +13,7 @@ struct dw_diff_place {
     bool is_in[DW_SIDES];               /* whether there is one */
     struct dw_string name, file, moved; /* of the new side where it has one; moved: the file it
                                            was in, when that was another */
+    struct dw_string shown;             /* the file, as short as tells the place from others */
     uint32_t line;
 };
 

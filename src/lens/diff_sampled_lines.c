@@ -3,9 +3,9 @@
  * that called it. */
 #include "base/error.h"
 #include "lens/diff_lines.h"
-#include "lens/outermost.h"
 #include "lens/place_spots.h"
 #include "lens/stack_tree.h"
+#include "model/outermost.h"
 
 #include <stdlib.h>
 

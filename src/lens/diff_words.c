@@ -48,9 +48,9 @@ void dw_diff_put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t 
     }
     struct dw_out label;
     dw_out_init_memory(&label);
-    dw_function_put_label(&label, &(struct dw_function){.file = dw_file_without_dirs(place->file),
-                                                        .line = place->line,
-                                                        .name = place->name});
+    dw_function_put_label(
+        &label,
+        &(struct dw_function){.file = place->shown, .line = place->line, .name = place->name});
     dw_out_printable(out, label.buffer.data, label.buffer.size);
     if (dw_out_close(&label) && !out->error)
         out->error = DW_ERR_MEMORY;
@@ -87,10 +87,9 @@ static void put_line(struct dw_out *out, const struct dw_diff *diff, const struc
 {
     enum dw_side side = row->is_in[DW_NEW] ? DW_NEW : DW_OLD;
     const struct dw_diff_place *place = &diff->places.places[row->place];
-    struct dw_string file = dw_file_without_dirs(place->file);
     if (!row->lines[side])
         return dw_diff_put_place(out, diff, row->place);
-    dw_out_printable(out, file.bytes, file.size);
+    dw_out_printable(out, place->shown.bytes, place->shown.size);
     dw_out_printf(out, ":%u ", row->lines[side]);
     if (row->texts[side].size) {
         dw_diff_put_short(out, row->texts[side]);

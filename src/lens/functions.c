@@ -5,6 +5,7 @@
 #include "lens/functions.h"
 
 #include "base/error.h"
+#include "lens/function_files.h"
 #include "lens/path_sums.h"
 
 #include <stdlib.h>
@@ -114,8 +115,7 @@ struct dw_string dw_file_short(struct dw_string file)
     return (struct dw_string){package.bytes, package.size + 1 + base.size};
 }
 
-static struct dw_function function_of(const struct dw_profile *profile, dw_frame_id id,
-                                      bool strip_dirs)
+static struct dw_function function_of(const struct dw_profile *profile, dw_frame_id id)
 {
     const struct dw_frame *frame = &profile->frames.frames[id];
     struct dw_function function = {.file = {"~", 1},
@@ -124,8 +124,6 @@ static struct dw_function function_of(const struct dw_profile *profile, dw_frame
         return function;
     function.file = dw_profile_string(profile, frame->file);
     function.line = frame->line;
-    if (strip_dirs)
-        function.file = dw_file_without_dirs(function.file);
     return function;
 }
 
@@ -154,6 +152,16 @@ static void add_sums(struct dw_call_sums *into, const struct dw_call_sums *from)
     into->primitive += from->primitive;
     into->total += from->total;
     into->self += from->self;
+}
+
+static int strip_places(struct place *places, uint32_t count)
+{
+    struct dw_function **functions = malloc((count + 1u) * sizeof *functions);
+    for (uint32_t i = 0; functions && i < count; i++)
+        functions[i] = &places[i].function;
+    int error = functions ? dw_functions_strip_dirs(functions, count) : DW_ERR_MEMORY;
+    free(functions);
+    return error;
 }
 
 /* Puts the places into order, and those of one name together. */
@@ -186,12 +194,14 @@ static int list_functions(struct dw_functions *functions, const struct gathering
     for (dw_frame_id frame = 0; frame < frames; frame++) {
         if (!gathering->called[frame])
             continue;
-        places[count] = (struct place){function_of(gathering->profile, frame, strip_dirs), frame};
+        places[count] = (struct place){function_of(gathering->profile, frame), frame};
         places[count++].function.sums = graph->functions[frame];
     }
-    merge_places(functions, places, count, index_of);
+    int error = strip_dirs ? strip_places(places, count) : 0;
+    if (!error)
+        merge_places(functions, places, count, index_of);
     free(places);
-    return 0;
+    return error;
 }
 
 static uint64_t by_caller(const struct dw_call_edge *edge)

@@ -31,7 +31,7 @@ struct dw_functions {
     struct dw_call_sums all; /* of all functions; total is the sum of self */
 };
 
-/* Without directories, functions that differ only in these are added up, as pstats does. */
+/* Without directories, files are as short as tells the functions apart. */
 int dw_functions_make(const struct dw_profile *profile, bool strip_dirs,
                       struct dw_functions *functions);
 void dw_functions_release(struct dw_functions *functions);

@@ -39,7 +39,7 @@ struct page {
     struct dw_out scratch; /* one string, before '<' is taken out of it */
     uint32_t *string_of;   /* of the profile's strings: the page's number, or UINT32_MAX */
     uint32_t string_count;
-    bool first_view;
+    bool are_samples, first_view;
 };
 
 static void put_text(struct page *page, const void *bytes, size_t size)
@@ -122,16 +122,14 @@ static void put_lines(struct page *page, const char *key, put_notes *put)
 /* Samples have no entries, whose number and times could be told. */
 static bool is_told(const struct page *page, size_t metric)
 {
-    return metric < SAMPLES ||
-           (dw_samples_are_in(page->profile) ? metric == SAMPLES : metric > SAMPLES);
+    return metric < SAMPLES || (page->are_samples ? metric == SAMPLES : metric > SAMPLES);
 }
 
 static const char *about(const struct page *page, size_t metric)
 {
     static const char *const of_samples[] = {"time of the samples with it on the stack",
                                              "time of those in which it was the innermost"};
-    return metric < SAMPLES && dw_samples_are_in(page->profile) ? of_samples[metric]
-                                                                : metrics[metric].about;
+    return metric < SAMPLES && page->are_samples ? of_samples[metric] : metrics[metric].about;
 }
 
 static void put_metrics(struct page *page)
@@ -329,7 +327,10 @@ static int write_html(const struct dw_profile *profile, const struct dw_lens_opt
                       struct dw_out *out)
 {
     (void)options;
-    struct page page = {.out = out, .profile = profile, .first_view = true};
+    struct page page = {.out = out,
+                        .profile = profile,
+                        .are_samples = dw_samples_are_in(profile),
+                        .first_view = true};
     size_t size = (profile->strings.count + 1u) * sizeof *page.string_of;
     page.string_of = malloc(size);
     if (!page.string_of)

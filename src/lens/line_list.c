@@ -260,22 +260,25 @@ static int add_entries(struct dw_line_list *list, struct dw_line_listing *functi
     return error;
 }
 
-/* The first source of that name; whether another one differs goes to *ambiguous. */
-static const struct dw_source *find_source(const struct dw_profile *profile, dw_string_id file,
-                                           bool *ambiguous)
+/* Of each string the first source of that name, and whether another one differs. */
+struct sources {
+    const struct dw_source **first;
+    bool *are_ambiguous;
+};
+
+static int find_sources(const struct dw_profile *profile, struct sources *sources)
 {
-    const struct dw_source *found = NULL;
-    *ambiguous = false;
-    for (uint32_t i = 0; file && i < profile->source_count; i++) {
-        const struct dw_source *source = &profile->sources[i];
-        if (source->file != file)
-            continue;
-        *ambiguous = found && found->text != source->text;
-        found = found ? found : source;
-        if (*ambiguous)
-            break;
+    sources->first = calloc(profile->strings.count, sizeof *sources->first);
+    sources->are_ambiguous = calloc(profile->strings.count, sizeof *sources->are_ambiguous);
+    if (!sources->first || !sources->are_ambiguous)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < profile->source_count; i++) {
+        const struct dw_source *source = &profile->sources[i],
+                               **first = &sources->first[source->file];
+        *first = *first || !source->file ? *first : source;
+        sources->are_ambiguous[source->file] |= *first && (*first)->text != source->text;
     }
-    return found;
+    return 0;
 }
 
 static enum dw_line_source judge(const struct dw_line_listing *function,
@@ -291,13 +294,13 @@ static enum dw_line_source judge(const struct dw_line_listing *function,
 }
 
 /* The functions of one file, from index `first` up to the one returned through `next`. */
-static int add_file(struct dw_line_list *list, uint32_t first, uint32_t *next)
+static int add_file(struct dw_line_list *list, const struct sources *sources, uint32_t first,
+                    uint32_t *next)
 {
     const struct dw_frame_table *frames = &list->profile->frames;
     dw_string_id file = frames->frames[list->functions[first].frame].file;
     struct dw_source_lines source = {0};
-    bool ambiguous;
-    const struct dw_source *found = find_source(list->profile, file, &ambiguous);
+    const struct dw_source *found = sources->first[file];
     int error = 0;
     if (found)
         error = dw_source_lines_init(&source, dw_profile_string(list->profile, found->text));
@@ -306,7 +309,7 @@ static int add_file(struct dw_line_list *list, uint32_t first, uint32_t *next)
         struct dw_line_listing *function = &list->functions[i];
         if (frames->frames[function->frame].file != file)
             break;
-        function->source = judge(function, found, ambiguous, &source);
+        function->source = judge(function, found, sources->are_ambiguous[file], &source);
         error = add_entries(list, function, &source);
     }
     dw_source_lines_release(&source);
@@ -321,8 +324,13 @@ static int fill(struct dw_line_list *list, const struct dw_line_options *options
         error = sort_rows(list, place);
     if (!error)
         error = filter(list, options);
+    struct sources sources = {0};
+    if (!error)
+        error = find_sources(list->profile, &sources);
     for (uint32_t i = 0; !error && i < list->count;)
-        error = add_file(list, i, &i);
+        error = add_file(list, &sources, i, &i);
+    free(sources.first);
+    free(sources.are_ambiguous);
     if (!error && options->sort && list->count)
         qsort(list->functions, list->count, sizeof *list->functions, compare_totals);
     return error;

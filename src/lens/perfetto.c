@@ -43,9 +43,9 @@ struct perfetto {
     struct dw_track_numbers numbers;
     uint32_t *order;                        /* of the threads */
     bool *named;                            /* of each frame: it was interned */
-    bool *counted;                          /* of each frame: it has a counter in this thread */
+    uint32_t *counted;                      /* of each frame: 1 + the thread it has a counter in */
     struct dw_buffer packet, message, part; /* being built */
-    struct dw_out text;
+    struct dw_out text, notes;
     bool started;
     uint32_t thread;
     uint64_t slices; /* the track of its slices */
@@ -84,14 +84,12 @@ static void put_text(struct perfetto *perfetto, struct dw_buffer *message, uint3
     dw_buffer_clear(text);
 }
 
-/* The lines that were built, each as a string of the message. */
-static void put_lines(struct perfetto *perfetto, struct dw_buffer *message, uint32_t field)
+/* The lines of a text, each as a string of the message. */
+static void put_lines(const struct dw_buffer *text, struct dw_buffer *message, uint32_t field)
 {
-    struct dw_buffer *text = &perfetto->text.buffer;
-    const uint8_t *at = text->data, *end = at + text->size, *newline;
+    const uint8_t *at = text->data, *end = text->size ? at + text->size : at, *newline;
     for (; at < end && (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1)
         dw_protobuf_put_bytes(message, field, at, (size_t)(newline - at));
-    dw_buffer_clear(text);
 }
 
 static uint64_t process_track(uint32_t process)
@@ -126,8 +124,7 @@ static void put_process(struct perfetto *perfetto, uint32_t process)
     dw_protobuf_put_number(&perfetto->part, PROCESS_PID, perfetto->numbers.pids[process]);
     dw_roster_put_process(&perfetto->text, perfetto->profile, process);
     put_text(perfetto, &perfetto->part, PROCESS_NAME);
-    dw_notes_put_sampling(&perfetto->text, perfetto->profile, "");
-    put_lines(perfetto, &perfetto->part, PROCESS_LABEL);
+    put_lines(&perfetto->notes.buffer, &perfetto->part, PROCESS_LABEL);
     put_part(perfetto, TRACK_PROCESS);
     put_message(perfetto, PACKET_TRACK);
     put_packet(perfetto);
@@ -167,9 +164,9 @@ static void spell_name(struct perfetto *perfetto, dw_frame_id frame)
 
 static void put_counter_track(struct perfetto *perfetto, dw_frame_id frame)
 {
-    if (perfetto->counted[frame])
+    if (perfetto->counted[frame] == perfetto->thread + 1)
         return;
-    perfetto->counted[frame] = true;
+    perfetto->counted[frame] = perfetto->thread + 1;
     dw_protobuf_put_number(&perfetto->message, TRACK_ID, counter_track(perfetto, frame));
     dw_protobuf_put_number(&perfetto->message, TRACK_PARENT,
                            thread_track(perfetto, perfetto->thread));
@@ -245,7 +242,6 @@ static void put_tracks(struct perfetto *perfetto)
 static int put_thread(struct perfetto *perfetto, uint32_t thread)
 {
     perfetto->thread = thread;
-    memset(perfetto->counted, 0, perfetto->profile->frames.count * sizeof *perfetto->counted);
     perfetto->slices = sample_track(perfetto, thread);
     dw_slice_walk_thread(&perfetto->samples, thread, put_slice, perfetto);
     perfetto->slices = thread_track(perfetto, thread);
@@ -268,6 +264,8 @@ static int perfetto_init(struct perfetto *perfetto)
     perfetto->named = calloc(profile->frames.count, sizeof *perfetto->named);
     perfetto->counted = calloc(profile->frames.count, sizeof *perfetto->counted);
     dw_out_init_memory(&perfetto->text);
+    dw_out_init_memory(&perfetto->notes);
+    dw_notes_put_sampling(&perfetto->notes, profile, "");
     int error = dw_event_walk_init(&perfetto->walk, profile);
     if (!error && !(perfetto->named && perfetto->counted))
         error = DW_ERR_MEMORY;
@@ -282,6 +280,7 @@ static int perfetto_release(struct perfetto *perfetto)
 {
     bool failed = perfetto->packet.failed || perfetto->message.failed || perfetto->part.failed;
     int error = dw_out_close(&perfetto->text);
+    error = dw_out_close(&perfetto->notes) ? DW_ERR_MEMORY : error;
     dw_event_walk_release(&perfetto->walk);
     dw_slice_walk_release(&perfetto->samples);
     dw_track_numbers_release(&perfetto->numbers);

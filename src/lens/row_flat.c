@@ -4,7 +4,7 @@
 
 #include "base/grow.h"
 #include "lens/column.h"
-#include "lens/outermost.h"
+#include "model/outermost.h"
 
 /* Keeps the rows that pass, as a flat list in the same order. */
 static void keep_measured_paths(struct dw_rows *rows)

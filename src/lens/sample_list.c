@@ -5,8 +5,9 @@
 #include "lens/sample_list.h"
 
 #include "base/error.h"
+#include "lens/function_files.h"
 #include "lens/functions.h"
-#include "lens/outermost.h"
+#include "model/outermost.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,17 +50,14 @@ static void add(struct dw_stack_sums *into, const struct dw_stack_sums *from)
     into->weight += from->weight;
 }
 
-/* The root stands for the samples without frames, which are nobody's but its own. */
 static void add_paths(struct grouping *grouping)
 {
     struct dw_sample_list *list = grouping->list;
     const struct dw_stack_tree *tree = &list->tree;
-    for (dw_path_id path = 0; path < tree->count; path++) {
+    for (dw_path_id path = 1; path < tree->count; path++) {
         struct dw_sample_row *row = &list->rows[grouping->keys[path]];
         add(&row->self, &tree->self[path]);
-        if (path == DW_PATH_ROOT)
-            add(&row->total, &tree->self[path]);
-        else if (grouping->outermost[path])
+        if (grouping->outermost[path])
             add(&row->total, &tree->total[path]);
     }
     list->all = tree->total[DW_PATH_ROOT];
@@ -127,79 +125,116 @@ static void put_string(struct dw_out *out, struct dw_string string)
 }
 
 /* "x.py:12" or "libm.so.6"; nothing when neither is known. */
-static bool put_where(struct dw_out *out, const struct dw_profile *profile,
-                      const struct dw_place *place, uint32_t line, bool full_paths)
+static void put_where(struct dw_out *out, const struct dw_function *shown)
 {
-    struct dw_string file = dw_place_source(profile, place);
-    if (!file.size) {
-        file = dw_place_module(profile, place);
-        line = 0;
-    }
-    put_string(out, full_paths ? file : dw_file_short(file));
-    if (file.size && line)
-        dw_out_printf(out, ":%" PRIu32, line);
-    return file.size > 0;
+    put_string(out, shown->file);
+    if (shown->file.size && shown->line)
+        dw_out_printf(out, ":%" PRIu32, shown->line);
 }
 
-static void put_function(struct dw_out *out, const struct dw_profile *profile,
-                         const struct dw_place *place, bool full_paths)
+static void put_function(struct dw_out *out, const struct dw_frame *frame,
+                         const struct dw_function *shown, bool full_paths)
 {
-    const struct dw_frame *frame = dw_place_frame(profile, place);
-    struct dw_string name = dw_profile_string(profile, frame->name);
-    put_string(out, name);
-    bool is_object = frame->kind == DW_FRAME_NATIVE && *name.bytes == '['; /* "[libz.so.1]" */
+    put_string(out, shown->name);
+    bool is_object = frame->kind == DW_FRAME_NATIVE && *shown->name.bytes == '['; /* "[libz.so]" */
     if (!frame->file || (is_object && !full_paths))
         return;
     dw_out_text(out, " (");
-    put_where(out, profile, place, frame->line, full_paths);
+    put_where(out, shown);
     dw_out_char(out, ')');
 }
 
-static void put_line(struct dw_out *out, const struct dw_profile *profile,
-                     const struct dw_place *place, bool full_paths)
+static void put_line(struct dw_out *out, const struct dw_function *shown)
 {
-    const struct dw_frame *frame = dw_place_frame(profile, place);
-    bool is_known = put_where(out, profile, place, place->line, full_paths);
-    dw_out_text(out, is_known ? " (" : "");
-    put_string(out, dw_profile_string(profile, frame->name));
-    dw_out_text(out, is_known ? ")" : "");
+    put_where(out, shown);
+    dw_out_text(out, shown->file.size ? " (" : "");
+    put_string(out, shown->name);
+    dw_out_text(out, shown->file.size ? ")" : "");
 }
 
 static void put_label(struct dw_out *out, const struct dw_sample_list *list,
-                      const struct dw_place *place, bool full_paths)
+                      const struct dw_place *place, const struct dw_function *shown,
+                      bool full_paths)
 {
-    const struct dw_profile *profile = list->tree.profile;
-    if (!place) {
-        dw_out_text(out, "[no frames]");
-    } else if (list->by == DW_SPOT_FUNCTION) {
-        put_function(out, profile, place, full_paths);
-    } else if (list->by == DW_SPOT_LINE) {
-        put_line(out, profile, place, full_paths);
-    } else {
-        struct dw_string file = dw_profile_string(profile, dw_place_module_name(profile, place));
-        put_string(out, full_paths ? file : dw_file_short(file));
-    }
+    if (list->by == DW_SPOT_FUNCTION)
+        put_function(out, dw_place_frame(list->tree.profile, place), shown, full_paths);
+    else if (list->by == DW_SPOT_LINE)
+        put_line(out, shown);
+    else
+        put_string(out, shown->file);
     dw_out_char(out, '\0');
 }
 
-/* Leaves out rows without samples, which are of places that nothing was found on. */
-static int label_rows(struct grouping *grouping, bool full_paths)
+/* Leaves out rows without samples, which are of places that nothing was found on, and the first,
+ * which is of none. */
+static void drop_empty(struct grouping *grouping)
 {
     struct dw_sample_list *list = grouping->list;
-    size_t *starts = calloc(grouping->spots.count + 1u, sizeof *starts);
-    if (!starts)
-        return DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < grouping->spots.count; i++) {
-        if (!list->rows[i].total.count && !list->rows[i].total.weight)
-            continue;
-        starts[list->count] = list->labels.buffer.size;
-        put_label(&list->labels, list, list->rows[i].place, full_paths);
-        list->rows[list->count++] = list->rows[i];
+    for (uint32_t i = 1; i < grouping->spots.count; i++)
+        if (list->rows[i].total.count || list->rows[i].total.weight)
+            list->rows[list->count++] = list->rows[i];
+}
+
+static struct dw_function shown_of(const struct dw_sample_list *list, const struct dw_place *place)
+{
+    const struct dw_profile *profile = list->tree.profile;
+    if (!place)
+        return (struct dw_function){.file = {"", 0}, .name = {"", 0}};
+    const struct dw_frame *frame = dw_place_frame(profile, place);
+    struct dw_function shown = {.file = dw_place_source(profile, place),
+                                .name = dw_profile_string(profile, frame->name)};
+    if (list->by == DW_SPOT_MODULE)
+        return (struct dw_function){
+            .file = dw_profile_string(profile, dw_place_module_name(profile, place))};
+    if (shown.file.size)
+        shown.line = list->by == DW_SPOT_LINE ? place->line : frame->line;
+    else
+        shown.file = dw_place_module(profile, place);
+    return shown;
+}
+
+/* There are many __init__.py, so these always have their package. */
+static struct dw_string longer(struct dw_string a, struct dw_string b)
+{
+    return a.size > b.size ? a : b;
+}
+
+/* What the labels of the rows are made of; NULL when out of memory. */
+static struct dw_function *make_shown(const struct dw_sample_list *list, bool full_paths)
+{
+    struct dw_function *shown = calloc(list->count + 1u, sizeof *shown);
+    struct dw_function **order = malloc((list->count + 1u) * sizeof *order);
+    bool failed = !shown || !order;
+    for (uint32_t i = 0; !failed && i < list->count; i++) {
+        shown[i] = shown_of(list, list->rows[i].place);
+        order[i] = &shown[i];
     }
-    bool failed = list->labels.error || list->labels.buffer.failed;
+    if (!failed && !full_paths)
+        failed = dw_functions_strip_dirs(order, list->count) != 0;
+    for (uint32_t i = 0; !failed && !full_paths && i < list->count; i++)
+        shown[i].file =
+            longer(shown[i].file, dw_file_short(shown_of(list, list->rows[i].place).file));
+    free(order);
+    if (!failed)
+        return shown;
+    free(shown);
+    return NULL;
+}
+
+static int label_rows(struct dw_sample_list *list, bool full_paths)
+{
+    struct dw_function *shown = make_shown(list, full_paths);
+    size_t *starts = calloc(list->count + 1u, sizeof *starts);
+    bool failed = !shown || !starts;
+    for (uint32_t i = 0; !failed && i < list->count; i++) {
+        starts[i] = list->labels.buffer.size;
+        put_label(&list->labels, list, list->rows[i].place, &shown[i], full_paths);
+    }
+    failed = failed || list->labels.error || list->labels.buffer.failed;
     for (uint32_t i = 0; !failed && i < list->count; i++)
         list->rows[i].label = (const char *)list->labels.buffer.data + starts[i];
     free(starts);
+    free(shown);
     return failed ? DW_ERR_MEMORY : 0;
 }
 
@@ -247,8 +282,9 @@ static int make(struct grouping *grouping, const struct dw_sample_options *optio
         return error;
     add_paths(grouping);
     error = split(grouping);
+    drop_empty(grouping);
     if (!error)
-        error = label_rows(grouping, options->full_paths);
+        error = label_rows(grouping->list, options->full_paths);
     if (!error)
         choose_rows(grouping->list, options);
     return error;

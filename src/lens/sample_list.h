@@ -25,7 +25,7 @@ struct dw_sample_options {
 };
 
 struct dw_sample_row {
-    const struct dw_place *place; /* one of those added up; NULL: samples without any */
+    const struct dw_place *place; /* one of those added up */
     struct dw_stack_sums self, total;
     /* Weight of samples of which this is the innermost Python code or, of native code, the
      * innermost of all: how it was spent. */

@@ -104,8 +104,6 @@ static struct where where_of(const struct dw_sample_list *list, const struct dw_
 {
     const struct dw_profile *profile = list->tree.profile;
     struct where where = {{"", 0}, {"", 0}, {"", 0}, 0};
-    if (!row->place)
-        return where;
     const struct dw_frame *frame = dw_place_frame(profile, row->place);
     where.module = dw_place_module(profile, row->place);
     where.name = dw_profile_string(profile, frame->name);

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct summary {
     uint32_t processes;
@@ -74,24 +75,52 @@ static void put_asked(struct dw_out *out, const struct summary *summary)
     dw_out_text(out, " asked");
 }
 
+#define TROUBLES 4
+
+struct trouble {
+    uint64_t count;
+    const char *what, *meaning;
+};
+
+static void list_troubles(const struct dw_sampling *sums, struct trouble list[TROUBLES])
+{
+    const struct trouble troubles[TROUBLES] = {
+        {sums->missed, "missed", "were due and not taken"},
+        {sums->guessed, "guessed", "have native callers that are likely, not certain"},
+        {sums->cut, "cut", "lack their outermost functions"},
+        {sums->retried, "retried", "were read more than once"}};
+    memcpy(list, troubles, sizeof troubles);
+}
+
 /* What went wrong, as far as something did. */
 static void put_trouble(struct dw_out *out, const struct dw_sampling *sums)
 {
-    const struct {
-        uint64_t count;
-        const char *what;
-    } parts[] = {{sums->missed, "missed"},
-                 {sums->guessed, "guessed"},
-                 {sums->cut, "cut"},
-                 {sums->retried, "retried"}};
+    struct trouble parts[TROUBLES];
     const char *before = "; ";
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    list_troubles(sums, parts);
+    for (size_t i = 0; i < TROUBLES; i++) {
         if (!parts[i].count)
             continue;
         dw_out_printf(out, "%s%" PRIu64 " %s", before, parts[i].count, parts[i].what);
         before = ", ";
     }
     dw_out_char(out, '\n');
+}
+
+/* A line of its own, and only of what there is. */
+static void explain_trouble(struct dw_out *out, const struct dw_sampling *sums, const char *prefix)
+{
+    struct trouble parts[TROUBLES];
+    const char *before = prefix;
+    list_troubles(sums, parts);
+    for (size_t i = 0; i < TROUBLES; i++) {
+        if (!parts[i].count)
+            continue;
+        dw_out_printf(out, "%s%s samples %s", before, parts[i].what, parts[i].meaning);
+        before = "; ";
+    }
+    if (before != prefix)
+        dw_out_char(out, '\n');
 }
 
 static void put_summary(struct dw_out *out, const struct summary *summary, enum dw_sample_mode mode)
@@ -166,6 +195,8 @@ void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
             continue;
         dw_out_text(out, prefix);
         put_summary(out, &summary, mode);
+        if (mode != DW_SAMPLE_COUNTS) /* which say nothing of it */
+            explain_trouble(out, &summary.sums, prefix);
     }
     put_gil(out, profile, prefix);
 }

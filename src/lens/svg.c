@@ -55,8 +55,8 @@ static const char *look_of(const struct dw_profile *profile, const struct dw_fra
     static const char *const native_looks[SHADES] = {"native", "native pale", "native paler"};
     struct dw_string name = dw_profile_string(profile, frame->name);
     struct dw_string file = last_two_parts(dw_profile_string(profile, frame->file));
-    uint64_t shade = dw_hash_bytes(name.bytes, name.size);
-    uint64_t hue = file.size ? dw_hash_bytes(file.bytes, file.size) : shade >> 32;
+    uint64_t shade = dw_hash_name(name.bytes, name.size);
+    uint64_t hue = file.size ? dw_hash_name(file.bytes, file.size) : shade >> 32;
     if (frame->kind == DW_FRAME_ROOT)
         return "other";
     if (frame->kind == DW_FRAME_MARK || frame->kind == DW_FRAME_NATIVE)

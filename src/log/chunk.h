@@ -18,6 +18,8 @@
 #define DW_CHUNK_MARKER 0x4b435744u /* "DWCK" */
 #define DW_CHUNK_HEADER_SIZE 24
 #define DW_CHUNK_RAW_MAX (4u << 20) /* a larger payload is refused unread */
+#define DW_CHUNK_STORED_MAX                                                                        \
+    (DW_CHUNK_RAW_MAX + (1u << 16)) /* what does not compress, and a prefix */
 #define DW_LOG_STREAMS_MAX 64       /* chunks of streams beyond are skipped */
 
 enum dw_chunk_type {
@@ -51,19 +53,22 @@ struct dw_chunk {
 };
 
 void dw_log_header_put(uint8_t bytes[DW_LOG_HEADER_SIZE]);
-/* 0, DW_ERR_NOT_DWELL, or DW_ERR_VERSION. */
-int dw_log_header_check(const uint8_t *bytes, size_t size);
+/* 0, DW_ERR_NOT_DWELL, or DW_ERR_VERSION. *start becomes where chunks may begin: behind the
+ * header, or where a file begins that has lost it but holds an intact chunk. */
+int dw_log_header_check(const uint8_t *bytes, size_t size, size_t *start);
 
 /* Fills in the header of a chunk whose payload follows. */
 void dw_chunk_put(uint8_t header[DW_CHUNK_HEADER_SIZE], const struct dw_chunk *chunk);
 /* True when an intact chunk starts at `bytes`. */
 bool dw_chunk_get(const uint8_t *bytes, size_t size, struct dw_chunk *chunk);
 
-/* Walks over the intact chunks of a log and counts what lies between them. */
+/* Walks over the intact chunks of a log and counts what lies between them. Bytes that look like
+ * chunks again and again, and are none, end the walk: what is behind them counts as damage. */
 struct dw_chunk_walk {
     const uint8_t *bytes;
     size_t size;
     size_t at;
+    uint64_t wasted; /* bytes of which the checksum was computed in vain */
     uint64_t damaged_runs;
     uint64_t damaged_bytes;
 };

@@ -8,12 +8,18 @@
 
 #include <string.h>
 
-#define ID_MAX (1u << 24) /* ids beyond this are nonsense */
+#define ID_MAX (1u << 24)  /* ids beyond this are nonsense */
+#define PROPERTIES_MAX 256 /* of one process or timing */
 
-int dw_id_map_set(struct dw_id_map *map, uint32_t id, uint32_t value, uint32_t filler)
+int dw_id_map_set(struct dw_reading *reading, struct dw_id_map *map, uint32_t id, uint32_t value,
+                  uint32_t filler)
 {
+    uint32_t gap = id > map->count ? id - map->count : 0;
     if (id >= ID_MAX)
         return DW_ERR_TOO_LARGE;
+    if (gap > reading->limits->gap_ids)
+        return DW_ERR_DAMAGED;
+    reading->limits->gap_ids -= gap;
     while (map->count <= id) {
         int error = DW_GROW(map->ids, map->count, map->capacity);
         if (error)
@@ -55,6 +61,8 @@ int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
                           uint32_t *capacity)
 {
     uint64_t count = dw_cursor_get(cursor);
+    if (count > PROPERTIES_MAX)
+        return DW_ERR_DAMAGED;
     for (uint64_t i = 0; i < count && !cursor->bad; i++) {
         struct dw_property property;
         int error = dw_reading_string(reading, cursor, &property.key);
@@ -71,17 +79,11 @@ int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
 
 /* A process whose description was lost has a uuid of zeros and is nobody's double. One that
  * another stream of this log describes too is no double either. */
-static bool is_known(const struct dw_reading *reading, const uint8_t uuid[16])
+static bool is_known(const struct dw_reading *reading, const struct dw_process *process)
 {
-    static const uint8_t unknown[16];
-    const struct dw_profile *profile = reading->profile;
-    if (!memcmp(uuid, unknown, 16))
-        return false;
-    for (uint32_t i = 0; i < profile->process_count; i++)
-        if ((i < reading->log_process || i >= reading->first_process) &&
-            !memcmp(profile->processes[i].uuid, uuid, 16))
-            return true;
-    return false;
+    return dw_process_find(reading->profile, &reading->profile->uuids, process->uuid) !=
+               DW_MAP_NONE ||
+           dw_process_find(reading->profile, &reading->uuids, process->uuid) != DW_MAP_NONE;
 }
 
 static int add_process(struct dw_reading *reading, uint32_t id, const struct dw_process *process)
@@ -89,9 +91,13 @@ static int add_process(struct dw_reading *reading, uint32_t id, const struct dw_
     struct dw_profile *profile = reading->profile;
     int error = DW_GROW(profile->processes, profile->process_count, profile->process_capacity);
     if (!error)
-        error = dw_id_map_set(&reading->processes, id, profile->process_count, DW_MAP_NONE);
-    if (!error)
-        profile->processes[profile->process_count++] = *process;
+        error =
+            dw_id_map_set(reading, &reading->processes, id, profile->process_count, DW_MAP_NONE);
+    if (error)
+        return error;
+    profile->processes[profile->process_count] = *process;
+    error = dw_process_index(profile, &reading->uuids, profile->process_count);
+    profile->process_count += !error;
     return error;
 }
 
@@ -107,7 +113,7 @@ int dw_read_process(struct dw_reading *reading, struct dw_cursor *cursor)
     process.first_clock = process.last_clock = get_clock(cursor);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    if (is_known(reading, process.uuid))
+    if (is_known(reading, &process))
         return DW_ERR_DUPLICATE;
     int error = dw_reading_properties(reading, cursor, &process.properties, &process.property_count,
                                       &process.property_capacity);
@@ -165,7 +171,7 @@ int dw_read_strings(struct dw_reading *reading, struct dw_cursor *cursor)
         dw_string_id string;
         int error = dw_reading_string(reading, cursor, &string);
         if (!error)
-            error = dw_id_map_set(&reading->strings, id++, string, reading->lost_string);
+            error = dw_id_map_set(reading, &reading->strings, id++, string, reading->lost_string);
         if (error)
             return error;
     }
@@ -188,7 +194,7 @@ int dw_read_frames(struct dw_reading *reading, struct dw_cursor *cursor)
                         ? 0
                         : dw_frame_intern(&reading->profile->frames, &frame, &mapped);
         if (!error)
-            error = dw_id_map_set(&reading->frames, id++, mapped, reading->lost_frame);
+            error = dw_id_map_set(reading, &reading->frames, id++, mapped, reading->lost_frame);
         if (error)
             return error;
     }
@@ -211,7 +217,7 @@ int dw_read_paths(struct dw_reading *reading, struct dw_cursor *cursor)
         if (id)
             error = dw_path_intern(&reading->profile->paths, parent, frame, &path);
         if (!error)
-            error = dw_id_map_set(&ids, id++, path, reading->lost_path);
+            error = dw_id_map_set(reading, &ids, id++, path, reading->lost_path);
     }
     *map = (struct dw_path_map){ids.ids, ids.count, ids.capacity, map->lost};
     return error;
@@ -222,7 +228,7 @@ static int add_thread(struct dw_reading *reading, uint32_t id, const struct dw_t
     struct dw_profile *profile = reading->profile;
     int error = DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity);
     if (!error)
-        error = dw_id_map_set(&reading->threads, id, profile->thread_count, DW_MAP_NONE);
+        error = dw_id_map_set(reading, &reading->threads, id, profile->thread_count, DW_MAP_NONE);
     if (!error)
         profile->threads[profile->thread_count++] = *thread;
     return error;

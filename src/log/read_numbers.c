@@ -4,8 +4,6 @@
 
 #include "base/grow.h"
 
-#define LINES_MAX (1u << 22) /* rows of line tables that we accept */
-
 static int read_histogram(struct dw_cursor *cursor, struct dw_histogram *histogram)
 {
     uint64_t count = dw_cursor_get(cursor), bucket = 0;
@@ -73,11 +71,13 @@ int dw_read_lines(struct dw_reading *reading, struct dw_cursor *cursor)
         read_line_values(cursor, values);
         if (cursor->bad)
             break;
-        if (reading->lines.count >= LINES_MAX)
+        if (!reading->limits->lines)
             return DW_ERR_TOO_LARGE;
         if (callee && !(callee = dw_id_map_get(&reading->frames, callee, 0)))
             callee = reading->lost_frame;
+        uint32_t before = reading->lines.count;
         struct dw_line *line = dw_line_get(&reading->lines, function, number, callee);
+        reading->limits->lines -= reading->lines.count - before;
         if (!line)
             return DW_ERR_MEMORY;
         memcpy(line->values, values, sizeof values);

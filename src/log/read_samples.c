@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-#define SAMPLES_MAX (1u << 23) /* rows that we accept */
-#define TIMED_MAX (1u << 26)   /* single samples of a thread */
-
 static int read_module(struct dw_reading *reading, struct dw_cursor *cursor,
                        struct dw_module *module)
 {
@@ -39,7 +36,7 @@ int dw_read_modules(struct dw_reading *reading, struct dw_cursor *cursor)
         if (!error)
             error = DW_GROW(profile->modules, profile->module_count, profile->module_capacity);
         if (!error)
-            error = dw_id_map_set(&reading->modules, id, profile->module_count + 1, 0);
+            error = dw_id_map_set(reading, &reading->modules, id, profile->module_count + 1, 0);
         if (error)
             return error;
         profile->modules[profile->module_count++] = module;
@@ -72,7 +69,7 @@ int dw_read_places(struct dw_reading *reading, struct dw_cursor *cursor)
         dw_place_id mapped = 0;
         int error = id ? dw_place_intern(&reading->profile->places, &place, &mapped) : 0;
         if (!error)
-            error = dw_id_map_set(&reading->places, id++, mapped, reading->lost_place);
+            error = dw_id_map_set(reading, &reading->places, id++, mapped, reading->lost_place);
         if (error)
             return error;
     }
@@ -92,7 +89,7 @@ int dw_read_stacks(struct dw_reading *reading, struct dw_cursor *cursor)
             break;
         int error = id ? dw_path_intern(&reading->profile->stacks, parent, place, &stack) : 0;
         if (!error)
-            error = dw_id_map_set(&reading->stacks, id++, stack, reading->lost_stack);
+            error = dw_id_map_set(reading, &reading->stacks, id++, stack, reading->lost_stack);
         if (error)
             return error;
     }
@@ -119,13 +116,13 @@ int dw_read_samples(struct dw_reading *reading, struct dw_cursor *cursor)
         if (cursor->bad)
             break;
         uint32_t before = table->count;
+        if (!reading->limits->samples)
+            return DW_ERR_TOO_LARGE;
         struct dw_sample *sample = dw_sample_get(table, read.stack, read.state);
         if (!sample)
             return DW_ERR_MEMORY;
         *sample = read;
-        reading->sample_count += table->count - before;
-        if (reading->sample_count > SAMPLES_MAX)
-            return DW_ERR_TOO_LARGE;
+        reading->limits->samples -= table->count - before;
     }
     return 0;
 }
@@ -167,8 +164,9 @@ int dw_read_timed_samples(struct dw_reading *reading, struct dw_cursor *cursor)
         sample.weight_ns = dw_cursor_get(cursor);
         if (cursor->bad)
             break;
-        if (thread->timed_count >= TIMED_MAX)
+        if (!reading->limits->timed_samples)
             return DW_ERR_TOO_LARGE;
+        reading->limits->timed_samples--;
         error = DW_GROW(thread->timed, thread->timed_count, thread->timed_capacity);
         if (error)
             return error;

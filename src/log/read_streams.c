@@ -8,31 +8,33 @@
 
 #include <string.h>
 
+#define NAMESAKES_MAX 16 /* threads of one number that another may be joined to */
+
 struct joining {
     struct dw_profile *profile;
     const struct dw_reading *reading;
     uint32_t *process_of, *thread_of; /* by index, from the stream's first one on */
+    bool *has_events;                 /* by process */
+    struct dw_map processes;          /* of earlier streams, by uuid */
     struct dw_map threads;            /* of earlier streams, by process and tid */
 };
 
-static bool has_events(const struct dw_profile *profile, uint32_t process)
-{
-    for (uint32_t i = 0; i < profile->block_count; i++)
-        if (profile->threads[profile->blocks[i].thread].process == process)
-            return true;
-    return false;
-}
+struct candidate {
+    const struct joining *joining;
+    uint32_t process;
+};
 
 /* Two ways to sample, or two timelines, are of no one process. */
-static bool can_join(const struct dw_profile *profile, uint32_t a, uint32_t b)
+static bool can_join(const void *processes, uint32_t id, const void *key)
 {
-    static const uint8_t unknown[16];
-    const struct dw_process *left = &profile->processes[a], *right = &profile->processes[b];
+    const struct candidate *candidate = key;
+    const bool *has_events = candidate->joining->has_events;
+    const struct dw_process *left = (const struct dw_process *)processes + id;
+    const struct dw_process *right = (const struct dw_process *)processes + candidate->process;
     return !memcmp(left->uuid, right->uuid, sizeof left->uuid) &&
-           memcmp(left->uuid, unknown, sizeof unknown) != 0 &&
            (!left->is_sampled || !right->is_sampled ||
             left->sampling.mode == right->sampling.mode) &&
-           (!has_events(profile, a) || !has_events(profile, b));
+           (!has_events[id] || !has_events[candidate->process]);
 }
 
 static uint64_t ticks_of(struct dw_clock_rate rate, uint64_t ns)
@@ -59,10 +61,11 @@ static void cover(struct dw_process *process, const struct dw_process *other)
     }
 }
 
-static void join_clocks(struct dw_profile *profile, uint32_t into, uint32_t from)
+static void join_clocks(const struct joining *joining, uint32_t into, uint32_t from)
 {
+    struct dw_profile *profile = joining->profile;
     struct dw_process *kept = &profile->processes[into], other = profile->processes[from];
-    if (has_events(profile, from)) {
+    if (joining->has_events[from]) {
         struct dw_process before = *kept;
         kept->first_clock = other.first_clock;
         kept->last_clock = other.last_clock;
@@ -111,10 +114,11 @@ static int join_properties(struct dw_process *into, const struct dw_process *fro
     return error;
 }
 
-static int join_process(struct dw_profile *profile, uint32_t into, uint32_t from)
+static int join_process(const struct joining *joining, uint32_t into, uint32_t from)
 {
+    struct dw_profile *profile = joining->profile;
     struct dw_process *kept = &profile->processes[into], *other = &profile->processes[from];
-    join_clocks(profile, into, from);
+    join_clocks(joining, into, from);
     join_sampling(kept, other);
     kept->ended &= other->ended;
     kept->dropped += other->dropped;
@@ -132,15 +136,16 @@ static int join_processes(struct joining *joining)
     uint32_t first = joining->reading->first_process, kept = first;
     int error = 0;
     for (uint32_t i = first; i < profile->process_count; i++) {
-        uint32_t partner = joining->reading->log_process;
-        while (partner < first && !can_join(profile, partner, i))
-            partner++;
-        joining->process_of[i - first] = partner < first ? partner : kept++;
+        struct candidate candidate = {joining, i};
+        uint64_t hash = dw_hash_bytes(profile->processes[i].uuid, 16);
+        uint32_t partner =
+            dw_map_find(&joining->processes, hash, can_join, profile->processes, &candidate);
+        joining->process_of[i - first] = partner != DW_MAP_NONE ? partner : kept++;
     }
     for (uint32_t i = first; i < profile->process_count; i++) {
         uint32_t to = joining->process_of[i - first];
         if (to < first && !error)
-            error = join_process(profile, to, i);
+            error = join_process(joining, to, i);
         else if (to >= first)
             profile->processes[to] = profile->processes[i];
     }
@@ -232,14 +237,52 @@ static void take_thread(struct dw_thread *into, struct dw_thread *from)
     dw_thread_release(from);
 }
 
+struct namesakes {
+    const struct dw_thread *thread;
+    uint32_t count;
+};
+
+/* Finds none: counts those of the same number. */
+static bool count_namesake(const void *threads, uint32_t id, const void *key)
+{
+    struct namesakes *namesakes = (struct namesakes *)key;
+    const struct dw_thread *thread = (const struct dw_thread *)threads + id;
+    namesakes->count +=
+        thread->process == namesakes->thread->process && thread->tid == namesakes->thread->tid;
+    return false;
+}
+
+/* Of those with one number only the first: looking for a partner among any number of them would
+ * take as long for each thread. */
+static int list_thread(struct joining *joining, uint32_t index)
+{
+    const struct dw_thread *threads = joining->profile->threads;
+    struct namesakes namesakes = {.thread = &threads[index]};
+    uint64_t hash = hash_thread(&threads[index]);
+    dw_map_find(&joining->threads, hash, count_namesake, threads, &namesakes);
+    return namesakes.count < NAMESAKES_MAX
+               ? dw_map_add(&joining->threads, hash, index, hash_of, threads)
+               : 0;
+}
+
 static int list_threads(struct joining *joining)
 {
-    struct dw_profile *profile = joining->profile;
     int error = 0;
     for (uint32_t i = joining->reading->log_thread; i < joining->reading->first_thread && !error;
          i++)
-        error = dw_map_add(&joining->threads, hash_thread(&profile->threads[i]), i, hash_of,
-                           profile->threads);
+        error = list_thread(joining, i);
+    return error;
+}
+
+static int list_processes(struct joining *joining)
+{
+    struct dw_profile *profile = joining->profile;
+    int error = 0;
+    for (uint32_t i = 0; i < profile->block_count; i++)
+        joining->has_events[profile->threads[profile->blocks[i].thread].process] = true;
+    for (uint32_t i = joining->reading->log_process; i < joining->reading->first_process && !error;
+         i++)
+        error = dw_process_index(profile, &joining->processes, i);
     return error;
 }
 
@@ -270,7 +313,9 @@ int dw_reading_join(struct dw_reading *reading)
     uint32_t threads = profile->thread_count - reading->first_thread;
     joining.process_of = malloc((processes + 1u) * sizeof *joining.process_of);
     joining.thread_of = malloc((threads + 1u) * sizeof *joining.thread_of);
-    int error = joining.process_of && joining.thread_of ? 0 : DW_ERR_MEMORY;
+    joining.has_events = calloc(profile->process_count + 1u, sizeof *joining.has_events);
+    bool has_room = joining.process_of && joining.thread_of && joining.has_events;
+    int error = has_room ? list_processes(&joining) : DW_ERR_MEMORY;
     if (!error) {
         error = join_processes(&joining);
         renumber_processes(&joining);
@@ -281,6 +326,8 @@ int dw_reading_join(struct dw_reading *reading)
         join_threads(&joining);
     free(joining.process_of);
     free(joining.thread_of);
+    free(joining.has_events);
+    dw_map_release(&joining.processes);
     dw_map_release(&joining.threads);
     return error;
 }

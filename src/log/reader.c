@@ -9,7 +9,13 @@
 #include <string.h>
 #include <zstd.h>
 
-#define DEFINITIONS_MAX (1ull << 30) /* bytes of decoded definitions that we accept */
+/* What is unpacked, beside how much it is packed: clocks and stacks of programs pack to a tenth,
+ * never to a hundredth. */
+#define UNPACKED_MAX(size) ((UINT64_C(16) << 20) + 256 * (uint64_t)(size))
+#define GAP_IDS_MAX (DW_CHUNK_RAW_MAX / 2) /* as many as one lost chunk can have defined */
+#define LINES_MAX (1u << 22)
+#define SAMPLES_MAX (1u << 23)
+#define TIMED_MAX (1u << 26)
 #define LOST_NAME "<lost>"
 
 /* A block may come twice: first as far as it was filled, then whole. The last one counts. */
@@ -74,32 +80,30 @@ static dw_read_chunk *const readers[] = {
     [DW_CHUNK_TIMED_SAMPLES] = dw_read_timed_samples,
 };
 
-/* Values and clocks replace what is known; a long recording has any number of them. */
-static bool is_definition(uint32_t type)
+/* Chunk types that we do not know are skipped: a later minor version may add some. */
+static bool is_wanted(const struct dw_reading *reading, uint16_t type)
 {
-    return type != DW_CHUNK_VALUES && type != DW_CHUNK_CLOCK && type != DW_CHUNK_LINES &&
-           type != DW_CHUNK_SAMPLES && type != DW_CHUNK_SAMPLING;
+    if (reading->flags & DW_READ_PROCESSES)
+        return type == DW_CHUNK_PROCESS;
+    if (type == DW_CHUNK_SOURCE && reading->flags & DW_READ_NO_SOURCES)
+        return false;
+    bool is_timeline = type == DW_CHUNK_EVENTS || type == DW_CHUNK_TIMED_SAMPLES;
+    reading->profile->event_chunks += is_timeline;
+    return is_timeline ? reading->flags & DW_READ_EVENTS
+                       : type < sizeof readers / sizeof *readers && readers[type];
 }
 
-/* Chunk types that we do not know are skipped: a later minor version may add some. */
 static int read_one(struct dw_reading *reading, const struct dw_chunk *chunk)
 {
-    if (chunk->type == DW_CHUNK_EVENTS) {
-        reading->profile->event_chunks++;
-        return reading->flags & DW_READ_EVENTS ? keep_events(reading, chunk) : 0;
-    }
-    if (chunk->type == DW_CHUNK_TIMED_SAMPLES)
-        reading->profile->event_chunks++;
-    if (chunk->type == DW_CHUNK_TIMED_SAMPLES && !(reading->flags & DW_READ_EVENTS))
+    if (!is_wanted(reading, chunk->type))
         return 0;
-    if (chunk->type >= sizeof readers / sizeof *readers || !readers[chunk->type])
-        return 0;
-    if (is_definition(chunk->type))
-        reading->decoded_bytes += chunk->raw_size;
-    if (reading->decoded_bytes > DEFINITIONS_MAX)
+    if (chunk->raw_size > reading->limits->unpacked_bytes)
         return DW_ERR_TOO_LARGE;
-    size_t size =
-        ZSTD_decompress(reading->raw, DW_CHUNK_RAW_MAX, chunk->stored, chunk->stored_size);
+    reading->limits->unpacked_bytes -= chunk->raw_size;
+    if (chunk->type == DW_CHUNK_EVENTS)
+        return keep_events(reading, chunk);
+    size_t size = ZSTD_decompressDCtx(reading->decompressor, reading->raw, chunk->raw_size,
+                                      chunk->stored, chunk->stored_size);
     if (ZSTD_isError(size))
         return DW_ERR_DAMAGED;
     struct dw_cursor cursor = {reading->raw, reading->raw + size, false};
@@ -152,6 +156,7 @@ static int add_lines(struct dw_reading *reading)
 static void release_reading(struct dw_reading *reading)
 {
     dw_line_table_release(&reading->lines);
+    dw_map_release(&reading->uuids);
     free(reading->strings.ids);
     free(reading->frames.ids);
     free(reading->processes.ids);
@@ -215,20 +220,26 @@ static int read_stream(struct dw_reading *reading, const struct chunk_list *list
 
 static int read_streams(const struct chunk_list *list, unsigned flags, struct dw_profile *profile)
 {
-    uint64_t decoded_bytes = 0;
+    struct dw_read_limits limits = {.unpacked_bytes = UNPACKED_MAX(list->walk.size),
+                                    .gap_ids = GAP_IDS_MAX,
+                                    .lines = LINES_MAX,
+                                    .samples = SAMPLES_MAX,
+                                    .timed_samples = TIMED_MAX};
     uint32_t process = profile->process_count, thread = profile->thread_count;
     uint8_t *raw = malloc(DW_CHUNK_RAW_MAX);
-    int error = raw ? 0 : DW_ERR_MEMORY;
+    ZSTD_DCtx *decompressor = ZSTD_createDCtx();
+    int error = raw && decompressor ? dw_profile_index_processes(profile) : DW_ERR_MEMORY;
     for (uint16_t stream = 0; stream <= list->last_stream && !error; stream++) {
         struct dw_reading reading = {.profile = profile,
                                      .flags = flags,
+                                     .limits = &limits,
+                                     .decompressor = decompressor,
                                      .raw = raw,
                                      .log_process = process,
-                                     .log_thread = thread,
-                                     .decoded_bytes = decoded_bytes};
+                                     .log_thread = thread};
         error = read_stream(&reading, list, stream);
-        decoded_bytes = reading.decoded_bytes;
     }
+    ZSTD_freeDCtx(decompressor);
     free(raw);
     for (uint32_t i = process; i < profile->process_count; i++)
         profile->losses.cut_files += !profile->processes[i].ended;
@@ -239,10 +250,10 @@ int dw_log_read(const uint8_t *bytes, size_t size, unsigned flags, struct dw_pro
 {
     if (!size)
         return DW_ERR_EMPTY;
-    int error = dw_log_header_check(bytes, size);
+    size_t start;
+    int error = dw_log_header_check(bytes, size, &start);
     if (error)
         return error;
-    size_t start = size < DW_LOG_HEADER_SIZE ? size : DW_LOG_HEADER_SIZE;
     struct chunk_list list = {.walk = {.bytes = bytes, .size = size, .at = start}};
     error = list_chunks(&list);
     profile->losses.damaged_chunks += list.walk.damaged_runs;

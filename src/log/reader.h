@@ -7,7 +7,9 @@
 #include "model/profile.h"
 
 enum dw_read_flags {
-    DW_READ_EVENTS = 1, /* keep the timeline too */
+    DW_READ_EVENTS = 1,     /* keep the timeline too */
+    DW_READ_PROCESSES = 2,  /* nothing but processes, for who wants to know whose log it is */
+    DW_READ_NO_SOURCES = 4, /* the text of source files is most of a short recording */
 };
 
 /* Adds the log to the profile: reading several logs merges them. On failure the

@@ -12,6 +12,13 @@ struct dw_id_map {
     uint32_t count, capacity;
 };
 
+/* What the file may still hold, all its streams together. */
+struct dw_read_limits {
+    uint64_t unpacked_bytes;
+    uint32_t gap_ids; /* ids without a definition, between others */
+    uint32_t lines, samples, timed_samples;
+};
+
 struct dw_reading {
     struct dw_profile *profile;
     unsigned flags;
@@ -24,14 +31,17 @@ struct dw_reading {
     dw_path_id lost_stack;
     uint32_t first_process, first_thread; /* of the stream, and of the log */
     uint32_t log_process, log_thread;
+    struct dw_map uuids;        /* of the stream's processes */
     struct dw_line_table lines; /* as the log has them last */
-    uint32_t sample_count;      /* rows in all threads */
-    uint64_t decoded_bytes;
+    struct dw_read_limits *limits;
+    struct ZSTD_DCtx_s *decompressor;
     uint8_t *raw;
 };
 
-/* Sets map[id], filling a gap with `filler`. */
-int dw_id_map_set(struct dw_id_map *map, uint32_t id, uint32_t value, uint32_t filler);
+/* Sets map[id], filling a gap with `filler`. A log has gaps where chunks were lost; one that is
+ * larger than those is DW_ERR_DAMAGED. */
+int dw_id_map_set(struct dw_reading *reading, struct dw_id_map *map, uint32_t id, uint32_t value,
+                  uint32_t filler);
 
 static inline uint32_t dw_id_map_get(const struct dw_id_map *map, uint32_t id, uint32_t fallback)
 {

@@ -5,6 +5,8 @@
 
 #include "base/grow.h"
 
+#include <string.h>
+
 #define BLOCK_TARGET (1u << 20)
 
 /* In a saved log a tick is a nanosecond. */
@@ -15,10 +17,14 @@ static struct dw_clock_pair last_clock_of(const struct dw_process *process)
     return last;
 }
 
+/* Streams that could not be joined describe one process twice; in a log of one stream the second
+ * must be nobody's double. */
 static void write_process(struct dw_log_writer *writer, const struct dw_profile *profile,
-                          uint32_t index)
+                          uint32_t index, const struct dw_map *uuids)
 {
     struct dw_process process = profile->processes[index];
+    if (dw_process_find(profile, uuids, process.uuid) != DW_MAP_NONE)
+        memset(process.uuid, 0, sizeof process.uuid);
     struct dw_clock_pair last = last_clock_of(&process);
     process.first_clock.tick = process.first_clock.wall_ns;
     dw_log_write_process(writer, index, &process, &profile->strings);
@@ -194,10 +200,17 @@ static void save_modules(const struct dw_profile *profile, struct dw_log_writer 
     }
 }
 
-static void save_definitions(const struct dw_profile *profile, struct dw_log_writer *writer)
+static int save_definitions(const struct dw_profile *profile, struct dw_log_writer *writer)
 {
-    for (uint32_t i = 0; i < profile->process_count; i++)
-        write_process(writer, profile, i);
+    struct dw_map uuids = {0};
+    int error = 0;
+    for (uint32_t i = 0; i < profile->process_count && !error; i++) {
+        write_process(writer, profile, i, &uuids);
+        error = dw_process_index(profile, &uuids, i);
+    }
+    dw_map_release(&uuids);
+    if (error)
+        return error;
     dw_log_write_strings(writer, &profile->strings, 0);
     dw_log_write_frames(writer, &profile->frames, 0);
     dw_log_write_paths(writer, &profile->paths, 0);
@@ -207,15 +220,17 @@ static void save_definitions(const struct dw_profile *profile, struct dw_log_wri
     for (uint32_t i = 0; i < profile->process_count; i++)
         if (profile->processes[i].is_sampled)
             dw_log_write_sampling(writer, i, &profile->processes[i].sampling);
+    return 0;
 }
 
 int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)
 {
-    save_definitions(profile, writer);
+    int error = save_definitions(profile, writer);
     for (uint32_t i = 0; i < profile->thread_count && !writer->error; i++)
         write_thread(writer, profile, i);
     dw_log_write_lines(writer, 0, &profile->lines, 0);
-    int error = save_events(profile, writer);
+    if (!error)
+        error = save_events(profile, writer);
     for (uint32_t i = 0; i < profile->source_count && !writer->error; i++)
         dw_log_write_source(writer, dw_profile_string(profile, profile->sources[i].file),
                             dw_profile_string(profile, profile->sources[i].text));

@@ -115,12 +115,21 @@ static bool is_new_file(struct dw_log_writer *writer, dw_string_id file)
     return is_new;
 }
 
+static int read_source(const struct dw_log_writer *writer, dw_string_id id, const char *name,
+                       struct dw_file *file)
+{
+    const struct dw_source_reader *reader = writer->source_reader;
+    return reader ? reader->read(reader->context, id, DW_STRING_MAX, file)
+                  : dw_file_open_head(name, DW_STRING_MAX, file);
+}
+
 void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
                               dw_string_id id)
 {
     struct dw_file file;
     struct dw_string name = strings->strings[id];
-    if (!is_new_file(writer, id) || dw_file_open(name.bytes, &file))
+    if (dw_redacts(DW_REDACT_SOURCES) || !is_new_file(writer, id) ||
+        read_source(writer, id, name.bytes, &file))
         return;
     dw_log_write_source(writer, name, (struct dw_string){(const char *)file.data, file.size});
     dw_file_close(&file);

@@ -3,6 +3,7 @@
 #include "log/writing.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "log/shared_file.h"
 
 #include <errno.h>
@@ -26,10 +27,37 @@ static void fail(struct dw_log_writer *writer, int error)
 }
 
 /* The number may be that of another file by now, which must not get our bytes. */
-static bool has_our_file(const struct dw_log_writer *writer)
+static bool has_our_file(const struct dw_log_writer *writer, struct stat *now)
+{
+    return !fstat(writer->fd, now) && now->st_dev == writer->device && now->st_ino == writer->inode;
+}
+
+static void write_all(struct dw_log_writer *writer, const uint8_t *bytes, size_t size)
+{
+    for (size_t done = 0; !writer->error && done < size;) {
+        ssize_t wrote = write(writer->fd, bytes + done, size - done);
+        if (wrote >= 0)
+            done += (size_t)wrote;
+        else if (errno != EINTR)
+            fail(writer, DW_ERR_IO);
+    }
+}
+
+/* A file that somebody cut to nothing begins again: what was in it is lost, but what follows is
+ * still known for a log. */
+static void append_to_file(struct dw_log_writer *writer, const uint8_t *bytes, size_t size)
 {
     struct stat now;
-    return !fstat(writer->fd, &now) && now.st_dev == writer->device && now.st_ino == writer->inode;
+    uint8_t header[DW_LOG_HEADER_SIZE];
+    if (!has_our_file(writer, &now)) {
+        errno = EBADF;
+        fail(writer, DW_ERR_IO);
+    } else if (writer->bytes && S_ISREG(now.st_mode) && !now.st_size) {
+        dw_log_header_put(header);
+        (void)lseek(writer->fd, 0, SEEK_SET);
+        write_all(writer, header, sizeof header);
+    }
+    write_all(writer, bytes, size);
 }
 
 static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t size)
@@ -38,16 +66,8 @@ static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t si
         dw_buffer_append(&writer->memory, bytes, size);
         if (writer->memory.failed)
             fail(writer, DW_ERR_MEMORY);
-    } else if (!writer->error && !has_our_file(writer)) {
-        errno = EBADF;
-        fail(writer, DW_ERR_IO);
-    }
-    for (size_t done = 0; writer->fd >= 0 && !writer->error && done < size;) {
-        ssize_t wrote = write(writer->fd, bytes + done, size - done);
-        if (wrote >= 0)
-            done += (size_t)wrote;
-        else if (errno != EINTR)
-            fail(writer, DW_ERR_IO);
+    } else if (!writer->error) {
+        append_to_file(writer, bytes, size);
     }
     writer->bytes += size;
 }
@@ -102,15 +122,66 @@ bool dw_log_may_replace(const char *path)
     return is_log;
 }
 
+/* A recording tells much of its program: it is for the one who made it, unless that one gives the
+ * file another mode. A pipe that nobody reads is refused rather than waited for. */
 static int open_file(const char *path)
 {
-    return dw_log_may_replace(path) ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
-                                    : -1;
+    if (!dw_log_may_replace(path))
+        return -1;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd >= 0)
+        (void)fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
+/* In a directory where others may write, one of them may have put something there that has our
+ * name: a link to a file of ours, or a file that is theirs. */
+static bool is_our_own(int fd)
+{
+    struct stat file;
+    return !fstat(fd, &file) && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
+           file.st_nlink == 1;
+}
+
+static int open_own_file(const char *path)
+{
+    int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0 || errno != EEXIST)
+        return fd;
+    fd = dw_log_may_replace(path) ? open(path, flags) : -1;
+    if (fd >= 0 && is_our_own(fd))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    errno = EEXIST;
+    return -1;
+}
+
+int dw_log_claim(const char *path)
+{
+    int fd = open_own_file(path);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? DW_ERR_IO : 0;
+}
+
+/* NAME.PID.dwell, and NAME.PID.NUMBER.dwell. */
+static bool is_made_up(const char *path)
+{
+    char id[16];
+    const char *slash = strrchr(path, '/');
+    snprintf(id, sizeof id, ".%d.", (int)getpid());
+    const char *at = strstr(slash ? slash : path, id);
+    at = at ? at + strlen(id) : NULL;
+    return at && !strcmp(at + strspn(at, "0123456789."), &EXTENSION[1]);
 }
 
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path)
 {
-    int fd = path ? open_file(path) : -1;
+    int fd = !path ? -1 : is_made_up(path) ? open_own_file(path) : open_file(path);
+    if (fd >= 0)
+        dw_fd_move(&fd);
     *writer = (struct dw_log_writer){.fd = -1};
     int error = path && fd < 0 ? DW_ERR_IO : open_writer(writer, fd);
     if (!error && fd >= 0)
@@ -149,7 +220,8 @@ void dw_log_writer_agree(const struct dw_log_writer *writer, uint8_t uuid[16])
 
 int dw_log_writer_close(struct dw_log_writer *writer)
 {
-    bool is_open = writer->fd >= 0 && has_our_file(writer);
+    struct stat now;
+    bool is_open = writer->fd >= 0 && has_our_file(writer, &now);
     if (writer->fd >= 0)
         dw_shared_file_leave(writer->device, writer->inode);
     int error = is_open && close(writer->fd) ? DW_ERR_IO : 0;

@@ -5,7 +5,17 @@
 #define DW_LOG_WRITER_H
 
 #include "log/chunk.h"
+#include "log/redaction.h"
 #include "model/profile.h"
+
+struct dw_file;
+
+/* How the text of a source is had when it is somebody else's: at most so many bytes of the file
+ * that the string names, or an error. */
+struct dw_source_reader {
+    int (*read)(void *context, dw_string_id name, size_t most, struct dw_file *file);
+    void *context;
+};
 
 struct dw_log_writer {
     int fd;                 /* -1: into `memory` */
@@ -22,7 +32,8 @@ struct dw_log_writer {
     uint32_t values_count;
     uint8_t *has_source; /* by string id of the file */
     uint32_t has_source_size;
-    uint64_t bytes; /* written so far */
+    const struct dw_source_reader *source_reader; /* borrowed; NULL: files of this process */
+    uint64_t bytes;                               /* written so far */
 };
 
 /* The fd is borrowed; -1 writes to memory. */
@@ -30,6 +41,10 @@ int dw_log_writer_init(struct dw_log_writer *writer, int fd);
 /* The same with a new file of that name; NULL: in memory. A file that another writer of this
  * process has open gets one more stream. */
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path);
+/* Makes a file of a name that nobody has given us. Follows no link; a file that is there already
+ * must be our own, and a log or empty. 0, or DW_ERR_IO. Writers do so themselves for names with the
+ * id of their process. */
+int dw_log_claim(const char *path);
 /* Whether a new log may have that name: files that hold something else are left alone. Else errno
  * says so. */
 bool dw_log_may_replace(const char *path);
@@ -62,7 +77,8 @@ void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t pro
                          struct dw_string name);
 void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
                          struct dw_string text);
-/* The same with the text of that file, unless the log has it or it cannot be read. */
+/* The same with the text of that file, unless the log has it, it cannot be read or it is to be
+ * left out. */
 void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
                               dw_string_id file);
 /* The rows from `first` to the end of the table; later ones replace earlier ones of the same key.

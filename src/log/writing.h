@@ -6,6 +6,7 @@
 #include "log/writer.h"
 
 #define DW_CHUNK_TARGET (1u << 20) /* definitions are cut into chunks of about this size */
+#define DW_STRING_MAX (2 * DW_CHUNK_TARGET)
 
 /* Writes the payload as a chunk. The prefix is stored as it is, before the compressed payload. */
 void dw_log_chunk_write(struct dw_log_writer *writer, enum dw_chunk_type type);
@@ -26,8 +27,8 @@ static inline void dw_put_string(struct dw_buffer *payload, struct dw_string str
 /* A string that no chunk could hold is cut; 2 MiB of name are enough. */
 static inline struct dw_string dw_string_bounded(struct dw_string string)
 {
-    if (string.size > 2 * DW_CHUNK_TARGET)
-        string.size = 2 * DW_CHUNK_TARGET;
+    if (string.size > DW_STRING_MAX)
+        string.size = DW_STRING_MAX;
     return string;
 }
 

@@ -27,7 +27,7 @@ int dw_metric_merge(struct dw_metric *into, const struct dw_metric *from)
 
 double dw_metric_stdev(const struct dw_metric *metric)
 {
-    if (!metric->count)
+    if (metric->count < 2) /* rounding would else make something of nothing */
         return 0;
     double count = (double)metric->count;
     double mean = (double)(metric->total - metric->open_total) / count;

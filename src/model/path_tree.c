@@ -37,6 +37,17 @@ void dw_path_tree_release(struct dw_path_tree *tree)
     *tree = (struct dw_path_tree){0};
 }
 
+int dw_path_append(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id)
+{
+    assert(parent < tree->count);
+    int error = DW_GROW(tree->paths, tree->count, tree->capacity);
+    if (error)
+        return error;
+    tree->paths[tree->count] = (struct dw_path){parent, frame};
+    *id = tree->count++;
+    return 0;
+}
+
 int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id)
 {
     assert(parent < tree->count);

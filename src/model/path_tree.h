@@ -26,5 +26,7 @@ int dw_path_tree_init(struct dw_path_tree *tree);
 void dw_path_tree_release(struct dw_path_tree *tree);
 /* The path of `frame` under `parent`, which must exist. */
 int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id);
+/* A path that no other has, without a search for it; dw_path_intern will not find it. */
+int dw_path_append(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id);
 
 #endif

@@ -6,8 +6,9 @@
 static uint64_t hash_place(const struct dw_place *place)
 {
     uint64_t lines = dw_hash_mix((uint64_t)place->line << 32 | place->column);
-    uint64_t code = dw_hash_mix(((uint64_t)place->frame << 32 | place->module) ^ lines);
-    return dw_hash_mix(code ^ place->address ^ (uint64_t)place->outer << 32);
+    uint64_t ends = dw_hash_mix(((uint64_t)place->end_line << 32 | place->end_column) ^ lines);
+    uint64_t code = dw_hash_mix(((uint64_t)place->frame << 32 | place->module) ^ ends);
+    return dw_hash_mix(dw_hash_mix(code ^ place->address) ^ place->outer);
 }
 
 static bool equal(const void *places, uint32_t id, const void *key)

@@ -68,26 +68,6 @@ static int rebuild(struct hiding *hiding, dw_path_id stack)
     return dw_path_intern(&hiding->stacks, parent, old->frame, &hiding->new_of[stack]);
 }
 
-static int move_samples(const struct hiding *hiding, struct dw_thread *thread)
-{
-    struct dw_sample_table moved = {0};
-    for (uint32_t i = 0; i < thread->samples.count; i++) {
-        const struct dw_sample *old = &thread->samples.samples[i];
-        struct dw_sample *sample = dw_sample_get(&moved, hiding->new_of[old->stack], old->state);
-        if (!sample) {
-            dw_sample_table_release(&moved);
-            return DW_ERR_MEMORY;
-        }
-        sample->count += old->count;
-        sample->weight_ns += old->weight_ns;
-    }
-    for (uint32_t i = 0; i < thread->timed_count; i++)
-        thread->timed[i].stack = hiding->new_of[thread->timed[i].stack];
-    dw_sample_table_release(&thread->samples);
-    thread->samples = moved;
-    return 0;
-}
-
 static int hide(struct hiding *hiding)
 {
     struct dw_profile *profile = hiding->profile;
@@ -100,7 +80,7 @@ static int hide(struct hiding *hiding)
     for (dw_path_id stack = 1; stack < profile->stacks.count && !error; stack++)
         error = rebuild(hiding, stack);
     for (uint32_t i = 0; i < profile->thread_count && !error; i++)
-        error = move_samples(hiding, &profile->threads[i]);
+        error = dw_thread_move_samples(&profile->threads[i], hiding->new_of);
     return error;
 }
 

@@ -30,6 +30,20 @@ int dw_profile_new(struct dw_profile **result)
     return error;
 }
 
+int dw_thread_reserve(struct dw_thread *thread, uint32_t count)
+{
+    size_t wanted = (size_t)thread->metric_count + count;
+    if (wanted <= thread->metric_capacity)
+        return 0;
+    void *grown =
+        wanted <= UINT32_MAX ? realloc(thread->metrics, wanted * sizeof *thread->metrics) : NULL;
+    if (!grown)
+        return DW_ERR_MEMORY;
+    thread->metrics = grown;
+    thread->metric_capacity = (uint32_t)wanted;
+    return 0;
+}
+
 void dw_thread_release(struct dw_thread *thread)
 {
     for (uint32_t i = 0; i < thread->metric_count; i++)
@@ -38,6 +52,26 @@ void dw_thread_release(struct dw_thread *thread)
     dw_map_release(&thread->index);
     dw_sample_table_release(&thread->samples);
     free(thread->timed);
+}
+
+int dw_thread_move_samples(struct dw_thread *thread, const dw_path_id *new_of)
+{
+    struct dw_sample_table moved = {0};
+    for (uint32_t i = 0; i < thread->samples.count; i++) {
+        const struct dw_sample *old = &thread->samples.samples[i];
+        struct dw_sample *sample = dw_sample_get(&moved, new_of[old->stack], old->state);
+        if (!sample) {
+            dw_sample_table_release(&moved);
+            return DW_ERR_MEMORY;
+        }
+        sample->count += old->count;
+        sample->weight_ns += old->weight_ns;
+    }
+    for (uint32_t i = 0; i < thread->timed_count; i++)
+        thread->timed[i].stack = new_of[thread->timed[i].stack];
+    dw_sample_table_release(&thread->samples);
+    thread->samples = moved;
+    return 0;
 }
 
 void dw_timing_release(struct dw_timing *timing)
@@ -60,6 +94,7 @@ void dw_profile_free(struct dw_profile *profile)
         free(profile->blocks[i].payload);
     for (uint32_t i = 0; i < profile->timing_count; i++)
         dw_timing_release(&profile->timings[i]);
+    dw_map_release(&profile->uuids);
     free(profile->timings);
     free(profile->threads);
     free(profile->processes);
@@ -76,24 +111,69 @@ void dw_profile_free(struct dw_profile *profile)
     free(profile);
 }
 
+static bool same_uuid(const void *processes, uint32_t id, const void *key)
+{
+    return !memcmp(((const struct dw_process *)processes)[id].uuid, key, 16);
+}
+
+static uint64_t hash_uuid(const void *processes, uint32_t id)
+{
+    return dw_hash_bytes(((const struct dw_process *)processes)[id].uuid, 16);
+}
+
+int dw_process_index(const struct dw_profile *profile, struct dw_map *uuids, uint32_t index)
+{
+    static const uint8_t unknown[16];
+    if (same_uuid(profile->processes, index, unknown))
+        return 0;
+    return dw_map_add(uuids, hash_uuid(profile->processes, index), index, hash_uuid,
+                      profile->processes);
+}
+
+uint32_t dw_process_find(const struct dw_profile *profile, const struct dw_map *uuids,
+                         const uint8_t uuid[16])
+{
+    return dw_map_find(uuids, dw_hash_bytes(uuid, 16), same_uuid, profile->processes, uuid);
+}
+
+int dw_profile_index_processes(struct dw_profile *profile)
+{
+    int error = 0;
+    for (; profile->indexed_processes < profile->process_count && !error;
+         profile->indexed_processes += !error)
+        error = dw_process_index(profile, &profile->uuids, profile->indexed_processes);
+    return error;
+}
+
 static bool same_path(const void *entries, uint32_t id, const void *key)
 {
     return ((const struct dw_thread_metric *)entries)[id].path == *(const dw_path_id *)key;
 }
 
+/* Paths tend to come in the order of their ids, so neighbours are neighbours in the index too. */
+static uint64_t hash_path(dw_path_id path)
+{
+    return dw_hash_mix(path / 8) << 3 | path % 8;
+}
+
 static uint64_t hash_of(const void *entries, uint32_t id)
 {
-    return dw_hash_mix(((const struct dw_thread_metric *)entries)[id].path);
+    return hash_path(((const struct dw_thread_metric *)entries)[id].path);
 }
 
 struct dw_metric *dw_profile_metric(struct dw_profile *profile, uint32_t thread_index,
                                     dw_path_id path)
 {
     struct dw_thread *thread = &profile->threads[thread_index];
-    uint64_t hash = dw_hash_mix(path);
+    uint64_t hash = hash_path(path);
+    if (thread->next_metric < thread->metric_count &&
+        thread->metrics[thread->next_metric].path == path)
+        return &thread->metrics[thread->next_metric++].metric;
     uint32_t found = dw_map_find(&thread->index, hash, same_path, thread->metrics, &path);
-    if (found != DW_MAP_NONE)
+    if (found != DW_MAP_NONE) {
+        thread->next_metric = found + 1;
         return &thread->metrics[found].metric;
+    }
     if (DW_GROW(thread->metrics, thread->metric_count, thread->metric_capacity))
         return NULL;
     thread->metrics[thread->metric_count] = (struct dw_thread_metric){.path = path};

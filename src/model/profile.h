@@ -50,6 +50,7 @@ struct dw_thread {
     struct dw_thread_metric *metrics;
     uint32_t metric_count, metric_capacity;
     struct dw_map index;
+    uint32_t next_metric; /* paths are asked for in the order that they came in, mostly */
     uint32_t block_count, last_block; /* its events: how many blocks, and the last one's index */
     struct dw_sample_table samples;
     struct dw_timed_sample *timed; /* each of them in order, when a timeline was kept and read */
@@ -77,7 +78,11 @@ struct dw_timing {
     uint32_t run_count, run_capacity;
 };
 
+/* Room for so many metrics more, and no more than that. */
+int dw_thread_reserve(struct dw_thread *thread, uint32_t count);
 void dw_thread_release(struct dw_thread *thread);
+/* Puts each sample onto another stack, new_of[its stack]. On failure nothing has changed. */
+int dw_thread_move_samples(struct dw_thread *thread, const dw_path_id *new_of);
 void dw_timing_release(struct dw_timing *timing);
 
 /* What could not be read. A lens that prints a report prints this too. */
@@ -93,6 +98,8 @@ struct dw_profile {
     struct dw_path_tree paths;
     struct dw_process *processes;
     uint32_t process_count, process_capacity;
+    struct dw_map uuids; /* of the processes below indexed_processes */
+    uint32_t indexed_processes;
     struct dw_thread *threads;
     uint32_t thread_count, thread_capacity;
     struct dw_line_table lines; /* of all processes together */
@@ -112,6 +119,14 @@ struct dw_profile {
     struct dw_losses losses;
     bool lacks_samples, lacks_entries; /* there were some: dw_profile_keep (parts.h) */
 };
+
+/* Adds the process at the index to a map by uuid; one of zeros, which is unknown, is left out. */
+int dw_process_index(const struct dw_profile *profile, struct dw_map *uuids, uint32_t index);
+/* A process of that uuid in the map, or DW_MAP_NONE. */
+uint32_t dw_process_find(const struct dw_profile *profile, const struct dw_map *uuids,
+                         const uint8_t uuid[16]);
+/* Adds all processes to the profile's own map. */
+int dw_profile_index_processes(struct dw_profile *profile);
 
 int dw_profile_new(struct dw_profile **profile);
 void dw_profile_free(struct dw_profile *profile);

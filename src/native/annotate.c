@@ -2,6 +2,7 @@
  * Places are taken file by file, so that only one has its debug information in memory. */
 #include "native/annotate.h"
 
+#include "base/file.h"
 #include "base/grow.h"
 #include "native/demangle.h"
 #include "native/dwarf_lines.h"
@@ -158,7 +159,8 @@ static int open_debug_information(const struct annotation *annotation,
                                   struct dw_dwarf **dwarf, const char **reason)
 {
     struct dw_elf elf;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    int fd = dw_file_open_regular(path, &status);
     int error = fd < 0 ? DW_ERR_IO : dw_elf_open(fd, &elf);
     if (error) {
         *reason = error == DW_ERR_IO ? dw_error_text(error) : "is no ELF file any more";

@@ -2,10 +2,13 @@
 #define _GNU_SOURCE
 #include "native/debug_file.h"
 
+#include "base/file.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -60,7 +63,8 @@ static bool belongs(const struct wanted *wanted, int fd)
 
 static int try_open(const struct wanted *wanted, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    int fd = dw_file_open_regular(path, &status);
     if (fd >= 0 && belongs(wanted, fd))
         return fd;
     if (fd >= 0)

@@ -137,8 +137,8 @@ bool dw_eh_search(const struct dw_cfi_source *source, const struct dw_unwind_mod
     return true;
 }
 
-bool dw_eh_read(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
-                uint64_t fde, uint64_t address, struct dw_eh_record *record)
+bool dw_eh_parse(const struct dw_cfi_source *source, uint64_t hdr, uint64_t fde,
+                 struct dw_eh_record *record)
 {
     struct dw_cfi_cursor *cursor = &record->fde;
     if (!open_record(source, fde, cursor))
@@ -146,9 +146,16 @@ bool dw_eh_read(const struct dw_cfi_source *source, const struct dw_unwind_modul
     uint64_t here = cursor->at, back = dw_cfi_fixed(cursor, 4);
     if (cursor->failed || !back || !read_cie(source, here - back, record))
         return false;
-    record->start = dw_cfi_pointer(cursor, record->encoding, module->hdr);
+    record->start = dw_cfi_pointer(cursor, record->encoding, hdr);
     record->end = record->start + dw_cfi_number(cursor, record->encoding);
     if (record->has_augmentation)
         dw_cfi_skip(cursor, dw_cfi_uleb(cursor));
-    return !cursor->failed && address >= record->start && address < record->end;
+    return !cursor->failed;
+}
+
+bool dw_eh_read(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
+                uint64_t fde, uint64_t address, struct dw_eh_record *record)
+{
+    return dw_eh_parse(source, module->hdr, fde, record) && address >= record->start &&
+           address < record->end;
 }

@@ -20,6 +20,9 @@ struct dw_eh_record {
 /* Where the FDE is that describes the address, if one does. */
 bool dw_eh_search(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
                   uint64_t address, uint64_t *fde);
+/* The FDE there, whatever it describes; false when there is none. */
+bool dw_eh_parse(const struct dw_cfi_source *source, uint64_t hdr, uint64_t fde,
+                 struct dw_eh_record *record);
 /* False when there is none, or it describes other addresses. */
 bool dw_eh_read(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
                 uint64_t fde, uint64_t address, struct dw_eh_record *record);

@@ -5,6 +5,7 @@
 #include "native/elf_image.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -51,6 +52,21 @@ bool dw_memory_read_paged(void *context, uint64_t address, void *to, size_t size
     bool done = read_own_checked(NULL, address, to, size);
     checked->number = done ? last : 0;
     return done;
+}
+
+bool dw_memory_read_copied(void *context, uint64_t address, void *to, size_t size)
+{
+    struct dw_copied_page *page = context;
+    uint64_t at = address % sizeof page->bytes, start = address - at;
+    if (size > sizeof page->bytes - at)
+        return read_own_checked(NULL, address, to, size);
+    if (page->start != start && !read_own_checked(NULL, start, page->bytes, sizeof page->bytes)) {
+        page->start = 0;
+        return false;
+    }
+    page->start = start;
+    memcpy(to, page->bytes + at, size);
+    return true;
 }
 
 const struct dw_memory dw_memory_own = {read_own, NULL};

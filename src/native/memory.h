@@ -17,4 +17,12 @@ struct dw_checked_page {
 /* Asks the kernel when a read is not in the page that `context`, a dw_checked_page, has. */
 bool dw_memory_read_paged(void *context, uint64_t address, void *to, size_t size);
 
+/* Own memory that may go at any time, another thread's stack, a page at a time: what is read is a
+ * copy of the page from when it was first asked for. */
+struct dw_copied_page {
+    uint64_t start; /* 0: none is copied */
+    uint8_t bytes[4096];
+};
+bool dw_memory_read_copied(void *context, uint64_t address, void *to, size_t size);
+
 #endif

@@ -5,18 +5,15 @@
 #include "base/grow.h"
 #include "native/elf_image.h"
 #include "native/memory.h"
+#include "native/proc_maps.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <link.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 #define VDSO_PATH "[vdso]"
-#define DELETED " (deleted)"
 
 struct range {
     uint64_t start, end, file_offset;
@@ -140,13 +137,6 @@ static int add_vdso(struct dw_native_modules *modules, uint64_t address)
     return count ? add_segments(modules, segments, count, bias, VDSO_PATH) : 0;
 }
 
-void dw_path_cut_deleted(char *path)
-{
-    size_t size = strlen(path), tail = strlen(DELETED);
-    if (size > tail && !strcmp(path + size - tail, DELETED))
-        path[size - tail] = 0;
-}
-
 static int replace_path(struct dw_native_module *module, const char *path)
 {
     char *copy = strdup(path);
@@ -208,87 +198,58 @@ int dw_native_modules_own(const struct dw_native_modules *before, struct dw_nati
     return hand_over(&made, list.error, modules);
 }
 
-/* A line of /proc/PID/maps; `path` points into it. */
-struct mapping {
-    struct range range;
-    bool is_executable;
-    char *path;
-};
-
-static bool parse_mapping(char *line, struct mapping *mapping)
-{
-    char flags[5];
-    int path_at = 0;
-    struct range *range = &mapping->range;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &range->start,
-               &range->end, flags, &range->file_offset, &path_at) < 4 ||
-        !path_at || range->start >= range->end)
-        return false;
-    mapping->is_executable = flags[2] == 'x';
-    mapping->path = line + path_at;
-    mapping->path[strcspn(mapping->path, "\n")] = 0;
-    dw_path_cut_deleted(mapping->path);
-    return true;
-}
-
 /* The object whose beginning was mapped last: what is executable of it comes after. */
 struct head {
     char path[PATH_MAX];
     uint64_t address;
 };
 
-static void set_head(struct head *head, const struct mapping *mapping)
+static void set_head(struct head *head, const struct dw_map_line *mapping)
 {
-    if (mapping->range.file_offset || strlen(mapping->path) >= sizeof head->path)
+    if (mapping->file_offset || strlen(mapping->path) >= sizeof head->path)
         return;
     memcpy(head->path, mapping->path, strlen(mapping->path) + 1);
-    head->address = mapping->range.start;
+    head->address = mapping->start;
 }
 
 static int add_mapping(struct dw_native_modules *modules, const struct dw_memory *memory,
-                       const struct mapping *mapping, const struct head *head)
+                       const struct dw_map_line *mapping, const struct head *head)
 {
     Elf64_Phdr segments[DW_ELF_MAX_SEGMENTS];
-    struct dw_elf_image image = {.bias = mapping->range.start - mapping->range.file_offset};
-    if (!strcmp(head->path, mapping->path)) {
-        uint32_t count = dw_elf_segments_read(memory, head->address, segments);
-        uint64_t bias = dw_elf_bias(segments, count, head->address);
-        if (count)
-            dw_elf_image_read(memory, segments, count, bias, &image);
-    }
-    return add_module(modules, &mapping->range, &image, mapping->path);
+    struct dw_elf_image image = {.bias = mapping->start - mapping->file_offset};
+    bool has_head = !strcmp(head->path, mapping->path);
+    uint32_t count = has_head ? dw_elf_segments_read(memory, head->address, segments) : 0;
+    if (!count && dw_map_line_is_made(mapping))
+        return 0;
+    if (count)
+        dw_elf_image_read(memory, segments, count, dw_elf_bias(segments, count, head->address),
+                          &image);
+    struct range range = {mapping->start, mapping->end, mapping->file_offset};
+    return add_module(modules, &range, &image, mapping->path);
 }
 
-static int read_maps(FILE *maps, const struct dw_memory *memory, struct dw_native_modules *modules)
+struct foreign_list {
+    struct dw_native_modules *modules;
+    const struct dw_memory *memory;
+    struct head head;
+};
+
+static int add_foreign(void *context, const struct dw_map_line *mapping)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    int error = 0;
-    struct mapping mapping;
-    struct head head = {.path = ""};
-    while (!error && getline(&line, &capacity, maps) > 0) {
-        if (!parse_mapping(line, &mapping))
-            continue;
-        bool is_object = *mapping.path == '/' || !strcmp(mapping.path, VDSO_PATH);
-        if (is_object)
-            set_head(&head, &mapping);
-        if (is_object && mapping.is_executable)
-            error = add_mapping(modules, memory, &mapping, &head);
-    }
-    free(line);
-    return error;
+    struct foreign_list *list = context;
+    bool is_object = *mapping->path == '/' || !strcmp(mapping->path, VDSO_PATH);
+    if (is_object)
+        set_head(&list->head, mapping);
+    return is_object && mapping->is_executable
+               ? add_mapping(list->modules, list->memory, mapping, &list->head)
+               : 0;
 }
 
 int dw_native_modules_of(int pid, const struct dw_memory *memory, struct dw_native_modules *modules)
 {
-    char path[32];
     struct dw_native_modules made = {0};
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *maps = fopen(path, "re");
-    if (!maps)
-        return errno == EACCES || errno == EPERM ? DW_ERR_PERMISSION : DW_ERR_ENDED;
-    int error = read_maps(maps, memory, &made);
-    fclose(maps);
+    struct foreign_list list = {.modules = &made, .memory = memory, .head = {.path = ""}};
+    int error = dw_maps_each(pid, add_foreign, &list);
     return hand_over(&made, error, modules);
 }
 

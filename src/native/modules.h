@@ -35,8 +35,6 @@ void dw_native_modules_release(struct dw_native_modules *modules);
 /* The module that holds the address, or NULL. */
 const struct dw_native_module *dw_native_modules_find(const struct dw_native_modules *modules,
                                                       uint64_t address);
-/* Takes off what the kernel puts behind the path of a file that is gone. */
-void dw_path_cut_deleted(char *path);
 /* What an unwinder needs of them, on the heap. */
 struct dw_unwind_module dw_unwind_module_of(const struct dw_native_module *module);
 int dw_unwind_modules_make(const struct dw_native_modules *modules,

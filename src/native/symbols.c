@@ -166,18 +166,39 @@ static uint64_t find_stubs(const struct dw_elf *elf, uint64_t count)
     return 0;
 }
 
-static int add_stub(struct dw_symbols *symbols, const struct dw_elf *elf, const Elf64_Shdr *dynamic,
-                    uint64_t address, const Elf64_Rela *relocation)
+/* The dynamic symbols that stubs are for, read in blocks: a system call for each would take
+ * longer than all else. */
+struct symbol_block {
+    const struct dw_elf *elf;
+    const Elf64_Shdr *section;
+    uint64_t first, count;
+    Elf64_Sym symbols[READ_AT_ONCE];
+};
+
+/* 0 or an error; `index` is in the section. */
+static int read_block(struct symbol_block *block, uint64_t index)
 {
-    Elf64_Sym symbol;
-    uint64_t index = ELF64_R_SYM(relocation->r_info);
-    if (!index || index >= dynamic->sh_size / sizeof symbol || address >> ADDRESS_BITS)
-        return 0;
+    uint64_t all = block->section->sh_size / sizeof *block->symbols;
+    block->first = index - index % READ_AT_ONCE;
+    block->count = all - block->first < READ_AT_ONCE ? all - block->first : READ_AT_ONCE;
     int error =
-        dw_elf_read(elf, dynamic->sh_offset + index * sizeof symbol, &symbol, sizeof symbol);
-    if (error || !symbol.st_name)
-        return error;
-    return add(symbols, address, PLT_STUB_BYTES, 0, TABLE_DYNAMIC | IS_PLT, symbol.st_name);
+        dw_elf_read(block->elf, block->section->sh_offset + block->first * sizeof *block->symbols,
+                    block->symbols, block->count * sizeof *block->symbols);
+    if (error)
+        block->count = 0;
+    return error;
+}
+
+static int add_stub(struct dw_symbols *symbols, struct symbol_block *block, uint64_t address,
+                    const Elf64_Rela *relocation)
+{
+    uint64_t index = ELF64_R_SYM(relocation->r_info);
+    if (!index || index >= block->section->sh_size / sizeof *block->symbols ||
+        address >> ADDRESS_BITS)
+        return 0;
+    int error = index - block->first < block->count ? 0 : read_block(block, index);
+    uint32_t name = error ? 0 : block->symbols[index - block->first].st_name;
+    return name ? add(symbols, address, PLT_STUB_BYTES, 0, TABLE_DYNAMIC | IS_PLT, name) : error;
 }
 
 static int load_stubs(struct dw_symbols *symbols, const struct dw_elf *elf)
@@ -185,6 +206,7 @@ static int load_stubs(struct dw_symbols *symbols, const struct dw_elf *elf)
     const Elf64_Shdr *dynamic = find_type(elf, SHT_DYNSYM);
     const Elf64_Shdr *section = dw_elf_section(elf, ".rela.plt");
     uint64_t stubs = section ? find_stubs(elf, section->sh_size / sizeof(Elf64_Rela)) : 0;
+    struct symbol_block block = {.elf = elf, .section = dynamic};
     Elf64_Rela *relocations;
     if (!dynamic || !stubs)
         return 0;
@@ -192,7 +214,7 @@ static int load_stubs(struct dw_symbols *symbols, const struct dw_elf *elf)
     if (error)
         return error;
     for (uint64_t i = 0; i < section->sh_size / sizeof *relocations && !error; i++)
-        error = add_stub(symbols, elf, dynamic, stubs + i * PLT_STUB_BYTES, &relocations[i]);
+        error = add_stub(symbols, &block, stubs + i * PLT_STUB_BYTES, &relocations[i]);
     free(relocations);
     return error;
 }

@@ -4,8 +4,6 @@
 #include "native/unwind_guess.h"
 #include "native/unwind_step.h"
 
-#define MAX_DOUBTS 512 /* some 0.5 ms */
-
 /* Whether there is a caller; *ended tells why not. */
 static bool step(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum dw_unwind_how *how,
                  bool *ended)
@@ -23,6 +21,14 @@ static bool step(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum dw_u
     return dw_unwind_guess(walk, at, how);
 }
 
+bool dw_unwind_has_rule(const struct dw_unwinder *unwinder, uint64_t address)
+{
+    struct dw_unwind_walk walk = {.with = unwinder, .effort_left = unwinder->effort};
+    struct dw_unwind_at at = {.pc = address};
+    struct dw_cfi_rule rule;
+    return dw_unwind_find_rule(&walk, &at, &rule);
+}
+
 uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers *start,
                    struct dw_native_frame *frames, uint32_t capacity, bool *complete)
 {
@@ -33,7 +39,7 @@ uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers
                               .others = start->others};
     enum dw_unwind_how how = DW_UNWIND_FIRST;
     uint32_t count = 0;
-    struct dw_unwind_walk walk = {.with = unwinder, .doubts_left = MAX_DOUBTS};
+    struct dw_unwind_walk walk = {.with = unwinder, .effort_left = unwinder->effort};
     bool ended = false;
     while (count < capacity) {
         frames[count++] = (struct dw_native_frame){at.pc, at.sp, how};

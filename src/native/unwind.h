@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Walks a native stack by the unwind information (.eh_frame) of the modules, which is looked
- * up as it is needed and remembered by address. It reads through a callback, so the stack may
+ * up as it is needed and remembered by address, and by the rules that were made for functions
+ * without any. It reads through a callback, so the stack may
  * be that of the thread itself in a signal handler, of another thread that sleeps, or a copy
  * from another process. [signal-safe] with a callback that is. */
 #ifndef DW_NATIVE_UNWIND_H
 #define DW_NATIVE_UNWIND_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "native/code_rules.h"
 
 /* All of it, or false. */
 typedef bool (*dw_memory_read)(void *context, uint64_t address, void *to, size_t size);
@@ -47,7 +46,7 @@ struct dw_registers {
 /* How the frame was found. A guess makes everything outside of it uncertain too. */
 enum dw_unwind_how {
     DW_UNWIND_FIRST,   /* where the thread stood */
-    DW_UNWIND_TABLE,   /* by unwind information */
+    DW_UNWIND_TABLE,   /* by unwind information, or rules made of the instructions */
     DW_UNWIND_POINTER, /* by a frame pointer that was checked */
     DW_UNWIND_SCAN,    /* the next word on the stack that looks like a return address */
 };
@@ -64,8 +63,12 @@ struct dw_unwind_cache;
 struct dw_unwind_cache *dw_unwind_cache_new(void);
 void dw_unwind_cache_free(struct dw_unwind_cache *cache);
 
+#define DW_EFFORT_IN_HANDLER 32 /* the program waits meanwhile: some 50 us */
+#define DW_EFFORT_OUTSIDE 512
+
 struct dw_unwinder {
     struct dw_unwind_modules modules;
+    struct dw_code_functions made; /* rules of functions that nothing describes */
     struct dw_unwind_cache *cache;
     uint64_t epoch;               /* another one for other modules: the cache keeps them apart */
     struct dw_memory stack;       /* reads of the stack, between sp and stack_end only */
@@ -73,11 +76,14 @@ struct dw_unwinder {
     struct dw_memory code;        /* reads of unwind information at places known to be mapped */
     struct dw_memory doubt;       /* the same after a guess, when an address may be anything */
     uint64_t stack_end;           /* first address above the stack */
+    uint32_t effort; /* for the guesses of a walk: reads that ask the kernel, roughly */
 };
 
 /* Fills frames innermost first; how many. `complete` tells whether the outermost one was reached.
  */
 uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers *start,
                    struct dw_native_frame *frames, uint32_t capacity, bool *complete);
+/* Whether unwind information, or a rule that was made, tells how to leave the code there. */
+bool dw_unwind_has_rule(const struct dw_unwinder *unwinder, uint64_t address);
 
 #endif

@@ -5,8 +5,8 @@
 #include "native/unwind_cache.h"
 
 #define SCAN_WORDS 2048 /* assembler of matrix products has buffers of up to 8 KiB on the stack */
-#define SCAN_COST 16    /* a scan takes as long as that many reads that ask the kernel */
 #define READ_WORDS 16
+#define WORDS_FOR_EFFORT 128 /* to look at so many takes as long as a read that asks the kernel */
 #define MAX_STEPS 16
 #define CALL_KEY (UINT64_C(1) << 63) /* apart from the keys of rules, which are addresses */
 #define MAX_TRIES 32
@@ -30,7 +30,7 @@ static bool is_after_call(struct dw_unwind_walk *walk, uint64_t address)
         return false;
     uint64_t key = dw_unwind_cache_key(walk->with, address | CALL_KEY), word;
     if (!dw_unwind_cache_get(walk->with->cache, key, &word)) {
-        if (!dw_unwind_may_doubt(walk, 1))
+        if (!dw_unwind_spend(walk, 1))
             return false;
         word = read_is_call(walk, module, address);
         dw_unwind_cache_put(walk->with->cache, key, word);
@@ -44,7 +44,7 @@ static bool calls_function_of(struct dw_unwind_walk *walk, uint64_t address, uin
 {
     uint8_t code[DW_DIRECT_CALL_BYTES];
     uint64_t target;
-    return dw_unwind_may_doubt(walk, 1) &&
+    return dw_unwind_spend(walk, 1) &&
            walk->with->doubt.read(walk->with->doubt.context, address - sizeof code, code,
                                   sizeof code) &&
            dw_call_target(code, address, &target) && target <= pc &&
@@ -178,7 +178,9 @@ static void scan(struct dw_unwind_walk *walk, const struct dw_unwind_at *at, str
     for (uint64_t place = at->sp; place < search->end; place += sizeof words) {
         uint64_t left = search->end - place;
         size_t size = left < sizeof words ? (size_t)left : sizeof words;
-        if (!dw_unwind_read_stack(walk, place, words, size))
+        bool is_free = (place - at->sp) % (WORDS_FOR_EFFORT * DW_WORD_BYTES);
+        if (!(is_free || dw_unwind_spend(walk, 1)) ||
+            !dw_unwind_read_stack(walk, place, words, size))
             return;
         for (size_t i = 0; i < size / DW_WORD_BYTES; i++) {
             try_word(walk, at, words[i], place + i * DW_WORD_BYTES, search);
@@ -211,8 +213,7 @@ bool dw_unwind_guess(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum 
 {
     struct search search = {0};
     walk->has_guessed = true;
-    if (at->sp % DW_WORD_BYTES || at->sp >= walk->with->stack_end ||
-        !dw_unwind_may_doubt(walk, SCAN_COST))
+    if (at->sp % DW_WORD_BYTES || at->sp >= walk->with->stack_end)
         return false;
     if (is_frame_pointer(walk, at->sp, at->fp))
         search.goal = at->fp + DW_WORD_BYTES;

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define NO_RULE 2 /* in the cache; rules have the lowest bit set */
-#define READS_FOR_RULE 16
+#define NO_RULE 2                     /* in the cache; rules have the lowest bit set */
+#define EFFORT_FOR_RULE 8             /* where unwind information is not copied */
 #define BLOCK_KEY (UINT64_C(1) << 62) /* apart from the keys of rules, which are addresses */
 #define BLOCK_BYTES 256
 
@@ -51,12 +51,11 @@ static bool read_copy(void *context, uint64_t address, void *to, size_t size)
     return true;
 }
 
-static bool look_up_rule(struct dw_unwind_walk *walk, uint64_t address, bool is_guessed,
-                         struct dw_cfi_rule *rule)
+static bool look_up_rule(struct dw_unwind_walk *walk, const struct dw_unwind_module *module,
+                         uint64_t address, bool is_guessed, struct dw_cfi_rule *rule)
 {
     struct dw_eh_record record;
     const struct dw_unwinder *with = walk->with;
-    const struct dw_unwind_module *module = dw_unwind_module_at(&with->modules, address);
     if (!module || !module->hdr)
         return false;
     struct dw_memory copy = {read_copy, (void *)(uintptr_t)module};
@@ -71,7 +70,8 @@ static bool look_up_rule(struct dw_unwind_walk *walk, uint64_t address, bool is_
 }
 
 /* The rule of a return address is that of its call: the call may be the last instruction of a
- * function, and then the address belongs to the next one. */
+ * function, and then the address belongs to the next one. Rules that are made come later than
+ * samples, so the cache has what modules say and no more. */
 bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at *at,
                          struct dw_cfi_rule *rule)
 {
@@ -79,15 +79,17 @@ bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at 
     uint64_t key = dw_unwind_cache_key(walk->with, address);
     if (dw_unwind_cache_get(walk->with->cache, key, &word)) {
         dw_cfi_unpack(word, rule);
-        return word != NO_RULE;
+        return word != NO_RULE || dw_code_rule_find(&walk->with->made, address, rule);
     }
-    if (at->is_guessed && !dw_unwind_may_doubt(walk, READS_FOR_RULE))
+    const struct dw_unwind_module *module = dw_unwind_module_at(&walk->with->modules, address);
+    uint32_t effort = module && module->hdr && !module->copy ? EFFORT_FOR_RULE : 1;
+    if (at->is_guessed && !dw_unwind_spend(walk, effort))
         return false;
-    bool found = look_up_rule(walk, address, at->is_guessed, rule);
+    bool found = look_up_rule(walk, module, address, at->is_guessed, rule);
     word = found ? dw_cfi_pack(rule) : NO_RULE;
     if (word)
         dw_unwind_cache_put(walk->with->cache, key, word);
-    return found;
+    return found || dw_code_rule_find(&walk->with->made, address, rule);
 }
 
 bool dw_unwind_read_stack(struct dw_unwind_walk *walk, uint64_t address, void *to, size_t size)

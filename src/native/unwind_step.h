@@ -8,15 +8,16 @@
 
 struct dw_unwind_walk {
     const struct dw_unwinder *with;
-    uint32_t doubts_left; /* reads after a guess, which ask the kernel each; roughly */
+    uint32_t effort_left; /* a read that asks the kernel is one of it */
     bool has_guessed;
 };
 
-/* Whether that many more may be done, and notes that they are. */
-static inline bool dw_unwind_may_doubt(struct dw_unwind_walk *walk, uint32_t reads)
+/* Whether that much more is left, and notes that it is spent. What did not fit ends the guesses of
+ * the walk: its stack is cut. */
+static inline bool dw_unwind_spend(struct dw_unwind_walk *walk, uint32_t effort)
 {
-    bool may = walk->doubts_left >= reads;
-    walk->doubts_left -= may ? reads : walk->doubts_left;
+    bool may = walk->effort_left >= effort;
+    walk->effort_left -= may ? effort : walk->effort_left;
     return may;
 }
 

@@ -15,37 +15,91 @@ int dw_call_log_open(struct dw_call_log *log, const char *path)
 void dw_call_log_release(struct dw_call_log *log)
 {
     for (uint32_t i = 0; i < log->track_count; i++)
-        free(log->tracks[i].path_of), free(log->tracks[i].written);
+        free(log->tracks[i].nodes), free(log->tracks[i].written);
     free(log->tracks);
-    free(log->frame_of);
+    free(log->functions);
+    free(log->first_of);
     dw_probe_log_release(&log->base);
 }
 
-static int add_function(struct dw_call_log *log, const struct dw_call_function *function)
+/* Grows an array of numbers, with 0 in what is new. */
+static int make_room_for(uint32_t **numbers, uint32_t *capacity, uint32_t index)
 {
-    int error = DW_GROW(log->frame_of, log->frame_count, log->frame_capacity);
-    if (!error)
-        error = dw_probe_log_frame(&log->base, function->name, (const PyCodeObject *)function->code,
-                                   &log->frame_of[log->frame_count]);
-    log->frame_count += !error;
-    return error;
+    while (*capacity <= index) {
+        uint32_t before = *capacity;
+        int error = dw_grow((void **)numbers, capacity, sizeof **numbers);
+        if (error)
+            return error;
+        memset(*numbers + before, 0, (*capacity - before) * sizeof **numbers);
+    }
+    return 0;
 }
 
-static int add_nodes(struct dw_call_log *log, const struct dw_call_track *track, uint32_t index)
+/* Code that was compiled twice is two functions here, and one to whoever reads the log. */
+static int add_function(struct dw_call_log *log, const struct dw_call_function *function)
+{
+    struct dw_call_log_function added = {0};
+    int error = DW_GROW(log->functions, log->function_count, log->function_capacity);
+    if (!error)
+        error = dw_probe_log_frame(&log->base, function->name, (const PyCodeObject *)function->code,
+                                   &added.frame);
+    if (!error)
+        error = make_room_for(&log->first_of, &log->first_capacity, added.frame);
+    if (error)
+        return error;
+    uint32_t *first = &log->first_of[added.frame];
+    if (!*first)
+        *first = log->function_count + 1;
+    added.same_as = *first - 1;
+    log->functions[log->function_count++] = added;
+    return 0;
+}
+
+/* The one node of all that share a path; made when there are only others yet. NULL when out of
+ * memory. */
+static struct dw_call_node *shared_node(struct dw_call_track *track, struct dw_call_node *parent,
+                                        uint32_t function)
+{
+    const void *key = track->profile->functions[function].key;
+    struct dw_call_node *found = dw_call_child_find(track, parent, key);
+    return found ? found : dw_call_child_add(track, parent, key, function);
+}
+
+/* All nodes of the first thread, of which there may be a million, have paths of their own. Other
+ * threads tend to be alike and share theirs. */
+static int add_path(struct dw_call_log *log, bool is_first, dw_path_id parent, dw_frame_id frame,
+                    dw_path_id *path)
+{
+    return is_first ? dw_path_append(&log->base.paths, parent, frame, path)
+                    : dw_path_intern(&log->base.paths, parent, frame, path);
+}
+
+static int add_node(struct dw_call_log *log, struct dw_call_track *track, uint32_t index,
+                    const struct dw_call_node *node, struct dw_call_log_node *added)
+{
+    const struct dw_call_log_track *known = &log->tracks[index];
+    uint32_t parent = known->nodes[node->parent->index].same_as;
+    const struct dw_call_log_function *function = &log->functions[node->function];
+    added->same_as = node->index;
+    if (parent == node->parent->index && function->same_as == node->function)
+        return add_path(log, !index, known->nodes[parent].path, function->frame, &added->path);
+    const struct dw_call_node *shared =
+        shared_node(track, dw_call_track_node(track, parent), function->same_as);
+    added->same_as = shared ? shared->index : 0;
+    return shared ? 0 : DW_ERR_MEMORY;
+}
+
+static int add_nodes(struct dw_call_log *log, struct dw_call_track *track, uint32_t index)
 {
     struct dw_call_log_track *known = &log->tracks[index];
     for (uint32_t i = known->count; i < track->node_count; i++) {
-        const struct dw_call_node *node = dw_call_track_node(track, i);
-        int error = DW_GROW(known->path_of, known->count, known->capacity);
+        struct dw_call_log_node added = {DW_PATH_ROOT, 0};
+        int error = DW_GROW(known->nodes, known->count, known->capacity);
+        if (!error && i)
+            error = add_node(log, track, index, dw_call_track_node(track, i), &added);
         if (error)
             return error;
-        known->path_of[i] = DW_PATH_ROOT;
-        if (i)
-            error = dw_path_intern(&log->base.paths, known->path_of[node->parent->index],
-                                   log->frame_of[node->function], &known->path_of[i]);
-        if (error)
-            return error;
-        known->count++;
+        known->nodes[known->count++] = added;
     }
     return 0;
 }
@@ -53,8 +107,8 @@ static int add_nodes(struct dw_call_log *log, const struct dw_call_track *track,
 static int add_definitions(struct dw_call_log *log, const struct dw_call_profile *profile)
 {
     int error = 0;
-    while (!error && log->frame_count < profile->function_count)
-        error = add_function(log, &profile->functions[log->frame_count]);
+    while (!error && log->function_count < profile->function_count)
+        error = add_function(log, &profile->functions[log->function_count]);
     while (!error && log->track_count < profile->track_count) {
         error = DW_GROW(log->tracks, log->track_count, log->track_capacity);
         if (!error)
@@ -98,6 +152,19 @@ static struct dw_call_times *times_of(const struct dw_call_track *track, uint64_
     return times;
 }
 
+/* What nodes that share a path took goes to one of them. */
+static void add_shared(const struct dw_call_log_track *known, struct dw_call_times *times)
+{
+    for (uint32_t i = 1; i < known->count; i++) {
+        struct dw_call_times *all = &times[known->nodes[i].same_as];
+        if (known->nodes[i].same_as == i)
+            continue;
+        all->count += times[i].count;
+        all->total += times[i].total;
+        all->self += times[i].self;
+    }
+}
+
 /* Whether the log's idea of the node is out of date; remembers the new one. */
 static bool is_news(struct dw_call_log_track *known, uint32_t node,
                     const struct dw_call_times *times)
@@ -123,7 +190,7 @@ static int make_room(struct dw_call_log_track *known, uint32_t count)
 }
 
 static int write_values(struct dw_call_log *log, const struct dw_call_profile *profile,
-                        uint32_t index, bool all)
+                        uint32_t index)
 {
     const struct dw_call_track *track = profile->tracks[index];
     struct dw_call_log_track *known = &log->tracks[index];
@@ -131,8 +198,12 @@ static int write_values(struct dw_call_log *log, const struct dw_call_profile *p
     struct dw_metric root = {.count = 1};
     struct dw_call_times *times = times_of(track, dw_calls_now(profile));
     int error = times ? make_room(known, track->node_count) : DW_ERR_MEMORY;
+    if (!error)
+        add_shared(known, times);
     dw_log_values_begin(&log->base.writer, index);
     for (uint32_t i = 1; i < track->node_count && !error; i++) {
+        if (known->nodes[i].same_as != i)
+            continue;
         struct dw_metric metric = {
             .count = times[i].count,
             .total = (uint64_t)((double)times[i].total * tick_ns + 0.5),
@@ -140,8 +211,8 @@ static int write_values(struct dw_call_log *log, const struct dw_call_profile *p
         };
         if (!dw_call_track_node(track, i)->parent->index)
             root.total += metric.total;
-        if (is_news(known, i, &times[i]) || all)
-            dw_log_values_add(&log->base.writer, known->path_of[i], &metric, 0);
+        if (is_news(known, i, &times[i]))
+            dw_log_values_add(&log->base.writer, known->nodes[i].path, &metric, 0);
     }
     root.children = root.total;
     dw_log_values_add(&log->base.writer, DW_PATH_ROOT, &root, 0);
@@ -157,7 +228,7 @@ int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *pro
         return error;
     write_definitions(log, profile);
     for (uint32_t i = 0; i < profile->track_count && !error; i++)
-        error = write_values(log, profile, i, last);
+        error = write_values(log, profile, i);
     if (error)
         return error;
     return dw_probe_log_end(&log->base, last);

@@ -14,10 +14,18 @@ struct dw_call_times {
 
 struct dw_call_log {
     struct dw_probe_log base;
-    dw_frame_id *frame_of; /* by function */
-    uint32_t frame_count, frame_capacity;
+    struct dw_call_log_function {
+        dw_frame_id frame;
+        uint32_t same_as; /* the first one that has this frame */
+    } * functions;
+    uint32_t function_count, function_capacity;
+    uint32_t *first_of; /* by frame: 1 + the first function that has it, or 0 */
+    uint32_t first_capacity;
     struct dw_call_log_track {
-        dw_path_id *path_of; /* by node */
+        struct dw_call_log_node {
+            dw_path_id path;
+            uint32_t same_as; /* the node that has the path, and gets what this one took */
+        } * nodes;
         uint32_t count, capacity;
         struct dw_call_times *written; /* what the log has, by node */
         uint32_t written_capacity;

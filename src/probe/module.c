@@ -7,6 +7,7 @@
 #include "cpython/exec_hook.h"
 #include "probe/call_profiler.h"
 #include "probe/iter_proxy.h"
+#include "probe/last_words.h"
 #include "probe/line_rows.h"
 #include "probe/line_tracer.h"
 #include "probe/probe_sampler.h"
@@ -51,16 +52,21 @@ static PyObject *core_stop(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     int error;
+    sigset_t before;
+    dw_last_words_hold(&before);
     Py_BEGIN_ALLOW_THREADS error = dw_recorder_stop();
-    Py_END_ALLOW_THREADS return error ? dw_raise_error(error, dw_recorder_log_file())
-                                      : Py_NewRef(Py_None);
+    Py_END_ALLOW_THREADS dw_last_words_let_go(&before);
+    return error ? dw_raise_error(error, dw_recorder_log_file()) : Py_NewRef(Py_None);
 }
 
 static PyObject *core_flush_last(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
+    sigset_t before;
+    dw_last_words_hold(&before);
     Py_BEGIN_ALLOW_THREADS dw_recorder_flush_last();
-    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS dw_last_words_let_go(&before);
+    Py_RETURN_NONE;
 }
 
 static PyObject *core_is_active(PyObject *module, PyObject *unused)
@@ -87,6 +93,21 @@ static PyObject *core_describe(PyObject *module, PyObject *arguments)
         return NULL;
     dw_recorder_describe(key, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     Py_DECREF(bytes);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_redact(PyObject *module, PyObject *arguments)
+{
+    const char *words;
+    unsigned redactions = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "s", &words))
+        return NULL;
+    if (*words && !dw_redactions_parse(words, &redactions)) {
+        PyErr_Format(PyExc_ValueError, "redact is 'argv', 'sources' or both, not '%s'", words);
+        return NULL;
+    }
+    dw_redact(redactions);
     Py_RETURN_NONE;
 }
 
@@ -214,6 +235,7 @@ static PyMethodDef methods[] = {
     {"is_active", core_is_active, METH_NOARGS, NULL},
     {"log_file", core_log_file, METH_NOARGS, NULL},
     {"describe", core_describe, METH_VARARGS, NULL},
+    {"redact", core_redact, METH_VARARGS, NULL},
     {"snapshot", core_snapshot, METH_NOARGS, NULL},
     {"render", dw_render, METH_VARARGS, NULL},
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
@@ -221,12 +243,17 @@ static PyMethodDef methods[] = {
     {"on_exec", core_on_exec, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
+    {"sampler_own_work", dw_probe_sampler_py_own_work, METH_O, NULL},
     {"sampler_stop", dw_probe_sampler_py_stop, METH_NOARGS, NULL},
+    {"sampler_finish", dw_probe_sampler_py_finish, METH_NOARGS, NULL},
     {"sampler_is_on", dw_probe_sampler_py_is_on, METH_NOARGS, NULL},
     {"sampler_flush_last", dw_probe_sampler_py_flush_last, METH_NOARGS, NULL},
     {"sampler_continue", dw_probe_sampler_py_continue, METH_NOARGS, NULL},
     {"sampler_knows_tasks", dw_probe_sampler_py_knows_tasks, METH_NOARGS, NULL},
     {"sampler_learn_tasks", dw_probe_sampler_py_learn_tasks, METH_VARARGS, NULL},
+    {"last_words_start", dw_last_words_py_start, METH_O, NULL},
+    {"last_words_stop", dw_last_words_py_stop, METH_NOARGS, NULL},
+    {"last_words_continue", dw_last_words_py_continue, METH_NOARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
     {"line_rows", dw_line_rows_of_log, METH_O, NULL},
     {0},

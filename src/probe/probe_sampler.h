@@ -28,8 +28,10 @@ void dw_probe_sampler_continue(void);
 
 /* The functions of the module. */
 PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments);
+PyObject *dw_probe_sampler_py_own_work(PyObject *module, PyObject *begins);
 PyObject *dw_probe_sampler_py_stop(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_is_on(PyObject *module, PyObject *unused);
+PyObject *dw_probe_sampler_py_finish(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_flush_last(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_continue(PyObject *module, PyObject *unused);
 PyObject *dw_probe_sampler_py_knows_tasks(PyObject *module, PyObject *unused);

@@ -6,8 +6,23 @@
 #include "base/error.h"
 #include "cpython/task_name.h"
 #include "cpython/thread_births.h"
+#include "probe/last_words.h"
 #include "probe/render.h"
 #include "probe/sample_recording.h"
+#include "probe/sample_slot.h"
+
+/* own_work(begins): of dwell for itself, in this thread */
+PyObject *dw_probe_sampler_py_own_work(PyObject *module, PyObject *begins)
+{
+    (void)module;
+    if (begins == Py_True)
+        dw_own_work_begin();
+    else
+        dw_own_work_end();
+    Py_RETURN_NONE;
+}
+
+#define LONGEST_PERIOD_NS UINT64_C(1000000000000000000)
 
 /* start(log_file, period_ns, native, wall, timeline) */
 PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
@@ -18,6 +33,10 @@ PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
     (void)module;
     if (!PyArg_ParseTuple(arguments, "OKppp", &file, &period_ns, &native, &wall, &timeline))
         return NULL;
+    if (!period_ns || period_ns > LONGEST_PERIOD_NS) {
+        PyErr_SetString(PyExc_ValueError, "a period is from a nanosecond to some years");
+        return NULL;
+    }
     if (file != Py_None && !PyUnicode_FSConverter(file, &path))
         return NULL;
     struct dw_sampler_options options = {
@@ -40,13 +59,27 @@ PyObject *dw_probe_sampler_py_stop(PyObject *module, PyObject *unused)
     struct dw_buffer memory = {0};
     int error;
     (void)module, (void)unused;
+    dw_own_work_begin();
     dw_py_births_unwatch();
     Py_BEGIN_ALLOW_THREADS error = dw_probe_sampler_stop(&memory);
-    Py_END_ALLOW_THREADS PyObject *result =
+    Py_END_ALLOW_THREADS dw_own_work_end();
+    PyObject *result =
         error ? dw_raise_error(error, NULL)
               : PyBytes_FromStringAndSize((const char *)memory.data, (Py_ssize_t)memory.size);
     dw_buffer_release(&memory);
     return result;
+}
+
+/* finish(): at the end of a program. Trouble with the file was told when it was met. */
+PyObject *dw_probe_sampler_py_finish(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    sigset_t before;
+    dw_py_births_unwatch();
+    dw_last_words_hold(&before);
+    Py_BEGIN_ALLOW_THREADS dw_probe_sampler_stop(NULL);
+    Py_END_ALLOW_THREADS dw_last_words_let_go(&before);
+    Py_RETURN_NONE;
 }
 
 PyObject *dw_probe_sampler_py_is_on(PyObject *module, PyObject *unused)
@@ -58,8 +91,11 @@ PyObject *dw_probe_sampler_py_is_on(PyObject *module, PyObject *unused)
 PyObject *dw_probe_sampler_py_flush_last(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
+    sigset_t before;
+    dw_last_words_hold(&before);
     Py_BEGIN_ALLOW_THREADS dw_probe_sampler_flush_last();
-    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS dw_last_words_let_go(&before);
+    Py_RETURN_NONE;
 }
 
 PyObject *dw_probe_sampler_py_continue(PyObject *module, PyObject *unused)

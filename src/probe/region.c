@@ -128,7 +128,7 @@ void dw_region_enter_now(struct dw_region *self)
     if (__builtin_expect(track->top && track->top->owner, 0))
         suspend_those_asleep(track);
     struct dw_node *parent = self->is_global ? track->root : dw_track_node(track);
-    struct dw_span *span = dw_span_open(track, parent, self->frame, self);
+    struct dw_span *span = dw_span_open(track, parent, self->frame, self, self->is_iterator);
     if (span && self->is_global)
         span->repeated = is_open_already(span);
     if (span && holder)

@@ -187,7 +187,7 @@ PyObject *dw_export(PyObject *module, PyObject *arguments)
     const struct dw_lens *lens = dw_lens_find(name);
     const char *out = PyBytes_AS_STRING(to);
     int error = lens ? DW_ERR_IO : DW_ERR_ARGUMENT;
-    int fd = lens ? open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    int fd = lens ? open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
     if (fd >= 0) {
         Py_BEGIN_ALLOW_THREADS error = export_file(PyBytes_AS_STRING(from), lens, fd);
         Py_END_ALLOW_THREADS int saved = errno;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static struct dw_birth *_Atomic newest;
+static _Atomic bool has_any;
 
 static void find_stack(struct dw_birth *birth)
 {
@@ -32,6 +33,7 @@ void dw_births_announce(const char *name, size_t name_size)
     *birth = (struct dw_birth){.tid = gettid(), .name_size = name_size};
     memcpy(birth->name, name, name_size);
     find_stack(birth);
+    atomic_store(&has_any, true);
     birth->next = atomic_load(&newest);
     while (!atomic_compare_exchange_weak(&newest, &birth->next, birth))
         ;
@@ -40,6 +42,11 @@ void dw_births_announce(const char *name, size_t name_size)
 struct dw_birth *dw_births_take(void)
 {
     return atomic_exchange(&newest, NULL);
+}
+
+bool dw_births_come(void)
+{
+    return atomic_load(&has_any);
 }
 
 void dw_births_discard(void)

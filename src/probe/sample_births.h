@@ -4,6 +4,7 @@
 #ifndef DW_PROBE_SAMPLE_BIRTHS_H
 #define DW_PROBE_SAMPLE_BIRTHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,5 +22,7 @@ void dw_births_announce(const char *name, size_t name_size);
 /* All so far, in any order; to be freed one by one. */
 struct dw_birth *dw_births_take(void);
 void dw_births_discard(void);
+/* Whether threads announce themselves: some did. */
+bool dw_births_come(void);
 
 #endif

@@ -7,12 +7,12 @@
 static int push_path(struct dw_sample_places *places, struct dw_slot *slot, dw_path_id *path,
                      uint64_t token)
 {
-    dw_place_id place = dw_sample_places_of(places, token);
+    dw_place_id place = dw_sample_places_of(places, *path, token);
     int error = DW_GROW(slot->paths, slot->path_count, slot->path_capacity);
     if (!error && place)
         error = dw_sample_log_stack(places->log, *path, place, path);
     if (!error)
-        slot->paths[slot->path_count++] = *path;
+        slot->paths[slot->path_count++] = (struct dw_slot_path){*path, token};
     return error;
 }
 
@@ -24,10 +24,20 @@ static int path_of(struct dw_sample_places *places, struct dw_slot *slot,
     if (record->kept > slot->path_count)
         return DW_ERR_DAMAGED;
     slot->path_count = record->kept;
-    *path = record->kept ? slot->paths[record->kept - 1] : DW_PATH_ROOT;
+    *path = record->kept ? slot->paths[record->kept - 1].path : DW_PATH_ROOT;
     for (uint32_t i = record->count; i-- > 0 && !error;)
         error = push_path(places, slot, path, record->tokens[i]);
     return error;
+}
+
+void dw_sample_drain_rename(struct dw_sample_places *places, struct dw_slot *slot)
+{
+    dw_path_id path = DW_PATH_ROOT;
+    uint32_t count = slot->path_count;
+    int error = 0;
+    slot->path_count = 0;
+    while (slot->path_count < count && !error)
+        error = push_path(places, slot, &path, slot->paths[slot->path_count].token);
 }
 
 /* The timer ticks by CPU time but is silent while the kernel works for the thread. What a
@@ -109,7 +119,7 @@ void dw_sample_drain_rest(struct dw_sample_places *places, struct dw_slot *slot,
 {
     uint64_t done_ns = atomic_load(&slot->cpu_done_ns);
     uint32_t state = slot->path_count ? slot->last_state : DW_SAMPLE_RUNNING;
-    dw_path_id path = slot->path_count ? slot->paths[slot->path_count - 1] : DW_PATH_ROOT;
+    dw_path_id path = slot->path_count ? slot->paths[slot->path_count - 1].path : DW_PATH_ROOT;
     if (slot->cpu_end_ns <= done_ns || dw_sample_enter_thread(places, slot))
         return;
     atomic_store(&slot->cpu_done_ns, slot->cpu_end_ns);

@@ -12,6 +12,7 @@
 #include "native/memory.h"
 #include "native/registers.h"
 #include "probe/sample_code.h"
+#include "probe/sample_entry.h"
 #include "probe/sample_merge.h"
 #include "probe/sample_slot.h"
 #include "probe/sample_task.h"
@@ -27,11 +28,13 @@
 #define UNKNOWN_STACK_BYTES (8u << 20)
 #define LONG_WALK_NS 50000u /* the thread may have lost the CPU in a walk that seems this long */
 #define FRAME_NS 5000u      /* no frame takes longer: what is beyond it is the machine's */
+#define STATE_BYTES_AT 468  /* in the registers that the kernel saves: how many bytes these are */
+#define FRAME_MORE_BYTES (8 + 64 + 128) /* return address, alignment, red zone */
+#define PROGRAMS_HANDLER_BYTES 512      /* the least that is left to a handler of the program */
 
 static const struct dw_native_view *_Atomic view;
 static _Atomic bool is_enabled;
 static int our_signal;
-static struct sigaction before_us; /* what the program had there */
 
 struct sample {
     struct dw_slot *slot;
@@ -147,6 +150,7 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
         atomic_store(&slot->stack_wanted, (uintptr_t)start.sp);
     struct dw_unwinder unwinder = {
         .modules = sample->view->modules,
+        .made = sample->view->made,
         .cache = sample->view->cache,
         .epoch = sample->view->epoch,
         .stack = is_known ? dw_memory_own : dw_memory_own_checked,
@@ -154,6 +158,7 @@ static void walk_native(struct sample *sample, const ucontext_t *context)
         .code = dw_memory_own_checked,
         .doubt = dw_memory_own_checked,
         .stack_end = is_known ? stack_end : start.sp + UNKNOWN_STACK_BYTES,
+        .effort = DW_EFFORT_IN_HANDLER,
     };
     sample->native_count =
         dw_unwind(&unwinder, &start, sample->memory->native, DW_NATIVE_MAX, &complete);
@@ -285,6 +290,11 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
     sample->holds_gil = thread && dw_py_holds_gil(thread);
     sample->in_kernel = was_sent && is_behind_syscall(pc);
     sample->collects = sample->holds_gil && dw_py_collects_garbage(thread);
+    if (dw_own_work_is_in(atomic_load_explicit(&sample->slot->tid, memory_order_relaxed))) {
+        sample->tokens[sample->count++] = DW_TOKEN(DW_TOKEN_MARK, (uint64_t)DW_MARK_OWN);
+        sample->state = DW_SAMPLE_NATIVE | (sample->holds_gil ? DW_SAMPLE_HOLDS_GIL : 0);
+        return;
+    }
     if (thread)
         walk_python(sample, thread);
     if (sample->view && sample->view->cache)
@@ -367,36 +377,34 @@ void *dw_handler_cookie(void)
     return &is_enabled;
 }
 
-/* A signal of the program itself goes to the handler that the program had. */
-static void pass_on(int signal, siginfo_t *info, void *context)
+/* Neither the frame of one more signal nor a handler in between may get past the end of a stack for
+ * signals: the kernel kills a program then. What it takes is what it took for this one, and what it
+ * leaves free below the stack pointer. */
+static bool is_tight(const ucontext_t *context)
 {
-    if (before_us.sa_flags & SA_SIGINFO)
-        before_us.sa_sigaction(signal, info, context);
-    else if (before_us.sa_handler != SIG_DFL && before_us.sa_handler != SIG_IGN)
-        before_us.sa_handler(signal);
+    const stack_t *stack = &context->uc_stack;
+    const uint8_t *state = (const uint8_t *)context->uc_mcontext.fpregs;
+    uint32_t state_bytes;
+    if (!stack->ss_size || stack->ss_flags & SS_DISABLE || !state)
+        return false;
+    memcpy(&state_bytes, state + STATE_BYTES_AT, sizeof state_bytes);
+    size_t frame = (size_t)(state + state_bytes - (const uint8_t *)context) + FRAME_MORE_BYTES;
+    return stack->ss_size < 2 * frame + PROGRAMS_HANDLER_BYTES;
 }
 
-static void on_signal(int signal, siginfo_t *info, void *context)
+void dw_handler_run(int signal, siginfo_t *info, void *context, struct dw_slot *slot)
 {
     int saved_errno = errno;
     bool is_sent = info->si_code == SI_QUEUE || info->si_code == SI_TIMER;
     bool is_silent_in_kernel = info->si_code == POLL_IN || info->si_code == POLL_HUP;
-    if (!is_silent_in_kernel && !(is_sent && info->si_value.sival_ptr == &is_enabled)) {
-        pass_on(signal, info, context);
-        errno = saved_errno;
-        return;
-    }
-    pid_t tid = gettid();
-    struct dw_slot *slot = dw_slot_find(tid);
-    if (slot) {
-        atomic_fetch_add(&slot->handlers, 1);
-        bool is_still_ours = atomic_load(&slot->tid) == tid;
-        if (is_still_ours && atomic_load(&is_enabled))
-            take_sample(slot, context, is_sent);
-        if (is_still_ours && is_silent_in_kernel)
-            dw_timer_vary(slot);
-        atomic_fetch_sub(&slot->handlers, 1);
-    }
+    bool is_ours = is_silent_in_kernel || (is_sent && info->si_value.sival_ptr == &is_enabled);
+    (void)signal;
+    if (is_ours && is_tight(context))
+        dw_timer_step_aside(slot, ((ucontext_t *)context)->uc_stack.ss_size);
+    if (is_ours && atomic_load(&is_enabled) && !atomic_load(&slot->tight_stack))
+        take_sample(slot, context, is_sent);
+    if (is_silent_in_kernel && !atomic_load(&slot->tight_stack))
+        dw_timer_vary(slot);
     errno = saved_errno;
 }
 
@@ -404,7 +412,7 @@ bool dw_handler_is_ours(void)
 {
     struct sigaction now;
     return !sigaction(our_signal, NULL, &now) && now.sa_flags & SA_SIGINFO &&
-           now.sa_sigaction == on_signal;
+           now.sa_sigaction == dw_handler_entry;
 }
 
 int dw_handler_signal(void)
@@ -412,17 +420,33 @@ int dw_handler_signal(void)
     return our_signal;
 }
 
+/* The runtime of Go has stacks with little room, and a stack for signals in each of its threads;
+ * its own handler of this signal says so. Elsewhere a stack for signals may be too small for any.
+ */
+static int stack_flag(void)
+{
+    struct sigaction now;
+    bool is_small = !sigaction(SIGURG, NULL, &now) && now.sa_flags & SA_ONSTACK &&
+                    now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
+    return is_small ? SA_ONSTACK : 0;
+}
+
+/* False when it is the program's. */
 static bool install(int signal)
 {
-    struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    ours.sa_sigaction = on_signal;
+    struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_RESTART | stack_flag()};
+    ours.sa_sigaction = dw_handler_entry;
     /* sigfillset leaves out what the C library cancels threads with: one that ended in here would
      * seem to be busy for ever. */
     memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
     sigdelset(&ours.sa_mask, SIGSEGV);
     if (sigaction(signal, NULL, &now) || now.sa_handler != SIG_DFL ||
-        sigaction(signal, &ours, &before_us))
+        sigaction(signal, &ours, &now))
         return false;
+    if (now.sa_handler != SIG_DFL) { /* it came in between */
+        sigaction(signal, &now, NULL);
+        return false;
+    }
     our_signal = signal;
     return true;
 }

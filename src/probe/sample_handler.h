@@ -17,6 +17,7 @@ struct dw_code_range {
 /* What handlers need to know of native code; published as a whole, then never changed. */
 struct dw_native_view {
     struct dw_unwind_modules modules;
+    struct dw_code_functions made; /* rules that were made */
     struct dw_unwind_cache *cache; /* NULL: native frames are not wanted */
     uint64_t epoch;                /* in the cache */
     struct dw_code_range python;   /* the code of the interpreter */

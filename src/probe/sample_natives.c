@@ -5,12 +5,11 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "native/memory.h"
-#include "native/symbols.h"
+#include "native/unwind_learn.h"
 
 #include <Python.h>
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,21 +19,16 @@
 #define MAX_AHEAD_BYTES (4u << 20)   /* of a module that no sample has been in */
 #define AHEAD_NS 4000000u            /* for modules that no sample has been in */
 
-struct dw_native_file {
-    char *path; /* owned */
-    uint64_t start, bias;
-    uint8_t build_id[DW_BUILD_ID_MAX];
-    uint32_t build_id_size;
-    uint32_t module;            /* in the log; 0: not there yet */
-    struct dw_symbols *symbols; /* NULL: none, or not opened yet */
-    bool is_opened;
-    uint8_t *unwind_info; /* a copy, or NULL */
-    bool is_copied;       /* or cannot be */
-};
+static int open_file(void *unused, const struct dw_native_file *file)
+{
+    (void)unused;
+    return open(file->path, O_RDONLY | O_CLOEXEC);
+}
 
 int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames)
 {
-    *natives = (struct dw_sample_natives){.with_frames = with_frames};
+    *natives = (struct dw_sample_natives){.with_frames = with_frames,
+                                          .names = {.open = open_file, .left_out = EVAL_LOOP}};
     if (with_frames && !(natives->cache = dw_unwind_cache_new()))
         return DW_ERR_MEMORY;
     return dw_sample_natives_refresh(natives);
@@ -43,6 +37,7 @@ int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames)
 static void free_view(struct dw_native_view *view)
 {
     free((void *)(uintptr_t)view->modules.modules);
+    free((void *)(uintptr_t)view->made.functions);
     free(view);
 }
 
@@ -51,16 +46,11 @@ void dw_sample_natives_release(struct dw_sample_natives *natives)
     dw_handler_publish(NULL);
     for (uint32_t i = 0; i < natives->view_count; i++)
         free_view(natives->views[i]);
-    for (uint32_t i = 0; i < natives->file_count; i++) {
-        if (natives->files[i].symbols)
-            dw_symbols_close(natives->files[i].symbols);
-        free(natives->files[i].path);
-        free(natives->files[i].unwind_info);
-    }
     free(natives->views);
-    free(natives->files);
+    dw_native_names_release(&natives->names);
     dw_native_modules_release(&natives->modules);
     dw_native_modules_release(&natives->former);
+    dw_code_book_release(&natives->book);
     if (natives->cache)
         dw_unwind_cache_free(natives->cache);
     *natives = (struct dw_sample_natives){0};
@@ -83,50 +73,55 @@ static bool is_system(const struct dw_native_module *module)
     return false;
 }
 
-static bool is_same(const struct dw_native_file *file, const struct dw_native_module *module)
+/* All code, on the heap. */
+static int list_modules(const struct dw_sample_natives *natives, struct dw_unwind_module **result,
+                        uint32_t *count)
 {
-    return file->start == module->start && file->bias == module->bias &&
-           file->build_id_size == module->build_id_size &&
-           !memcmp(file->build_id, module->build_id, module->build_id_size) &&
-           !strcmp(file->path, module->path);
+    *count = natives->modules.count;
+    struct dw_unwind_module *list = *result = calloc(*count + 1, sizeof *list);
+    if (!list)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < *count; i++) {
+        const struct dw_native_module *module = &natives->modules.modules[i];
+        const struct dw_native_file *file = dw_native_names_find_file(&natives->names, module);
+        list[i] = dw_unwind_module_of(module);
+        list[i].copy = file ? file->unwind_info : NULL;
+    }
+    return natives->names.has_jit ? dw_jit_merge_modules(&natives->names.jit, result, count) : 0;
 }
 
-static struct dw_native_file *find_file(const struct dw_sample_natives *natives,
-                                        const struct dw_native_module *module)
+static void find_system(const struct dw_sample_natives *natives, struct dw_native_view *view)
 {
-    for (uint32_t i = natives->file_count; i-- > 0;)
-        if (is_same(&natives->files[i], module))
-            return &natives->files[i];
-    return NULL;
+    for (uint32_t i = 0; i < natives->modules.count; i++) {
+        const struct dw_native_module *module = &natives->modules.modules[i];
+        if (view->system_count < DW_VIEW_SYSTEM_MAX && is_system(module))
+            view->system[view->system_count++] = (struct dw_code_range){module->start, module->end};
+    }
 }
 
 static int make_view(const struct dw_sample_natives *natives, struct dw_native_view **made)
 {
-    uint32_t count = natives->modules.count;
+    uint32_t count;
     struct dw_native_view *view = calloc(1, sizeof *view);
-    struct dw_unwind_module *list = calloc(count + 1, sizeof *list);
-    if (!view || !list) {
+    struct dw_unwind_module *list = NULL;
+    int error = view ? list_modules(natives, &list, &count) : DW_ERR_MEMORY;
+    if (!error)
+        error = dw_code_book_copy(&natives->book, &view->made);
+    if (error) {
         free(view);
         free(list);
-        return DW_ERR_MEMORY;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const struct dw_native_module *module = &natives->modules.modules[i];
-        const struct dw_native_file *file = find_file(natives, module);
-        list[i] = dw_unwind_module_of(module);
-        list[i].copy = file ? file->unwind_info : NULL;
+        return error;
     }
     const struct dw_native_module *python =
         dw_native_modules_find(&natives->modules, (uint64_t)(uintptr_t)&PyEval_EvalCode);
     *view = (struct dw_native_view){
         .modules = {list, count},
+        .made = view->made,
         .cache = natives->cache,
-        .epoch = natives->generation,
+        .epoch = natives->epoch,
         .python = {python ? python->start : 0, python ? python->end : 0},
     };
-    for (uint32_t i = 0; i < count && view->system_count < DW_VIEW_SYSTEM_MAX; i++)
-        if (is_system(&natives->modules.modules[i]))
-            view->system[view->system_count++] = (struct dw_code_range){list[i].start, list[i].end};
+    find_system(natives, view);
     *made = view;
     return 0;
 }
@@ -142,24 +137,6 @@ static int publish(struct dw_sample_natives *natives)
     natives->views[natives->view_count++] = view;
     dw_handler_publish(view);
     return 0;
-}
-
-static struct dw_native_file *file_of(struct dw_sample_natives *natives,
-                                      const struct dw_native_module *module)
-{
-    struct dw_native_file *known = find_file(natives, module);
-    if (known)
-        return known;
-    char *path = strdup(module->path);
-    if (!path || DW_GROW(natives->files, natives->file_count, natives->file_capacity)) {
-        free(path);
-        return NULL;
-    }
-    struct dw_native_file *file = &natives->files[natives->file_count++];
-    *file = (struct dw_native_file){.path = path, .start = module->start, .bias = module->bias};
-    file->build_id_size = module->build_id_size;
-    memcpy(file->build_id, module->build_id, sizeof file->build_id);
-    return file;
 }
 
 /* Handlers read the copy without asking the kernel, since it never goes. False when there is no
@@ -203,7 +180,7 @@ static void copy_ahead(struct dw_sample_natives *natives)
                 continue;
             if (others && dw_clock_ns(CLOCK_MONOTONIC) >= until_ns)
                 return;
-            struct dw_native_file *file = file_of(natives, module);
+            struct dw_native_file *file = dw_native_names_file(&natives->names, module);
             if (file)
                 copy_unwind_info(natives, module, file);
         }
@@ -218,9 +195,12 @@ int dw_sample_natives_refresh(struct dw_sample_natives *natives)
     if (error)
         return error;
     dw_sample_natives_forget_former(natives);
+    if (modules.unloads != natives->modules.unloads)
+        dw_code_book_forget(&natives->book);
     natives->former = natives->modules;
     natives->modules = modules;
     natives->generation = generation;
+    natives->epoch++;
     copy_ahead(natives);
     return publish(natives);
 }
@@ -238,64 +218,26 @@ void dw_sample_natives_reap(struct dw_sample_natives *natives)
         natives->views[0] = natives->views[natives->view_count - 1];
         natives->view_count = 1;
     }
+    if (natives->names.has_jit)
+        dw_jit_reap(&natives->names.jit);
 }
 
-static int define_module(struct dw_sample_log *log, const struct dw_native_module *module,
-                         struct dw_native_file *file)
+bool dw_sample_natives_made_changed(const struct dw_sample_natives *natives)
 {
-    struct dw_module defined = {
-        .start = module->start,
-        .end = module->end,
-        .file_offset = module->file_offset,
-        .bias = module->bias,
-        .build_id_size = module->build_id_size,
-    };
-    memcpy(defined.build_id, module->build_id, sizeof defined.build_id);
-    int error = dw_sample_log_string(log, module->path, strlen(module->path), &defined.path);
-    return error ? error : dw_sample_log_module(log, &defined, &file->module);
+    return natives->is_renamed || (natives->names.has_jit && dw_jit_has_news(&natives->names.jit));
 }
 
-static bool find_symbol(struct dw_native_file *file, uint64_t address, struct dw_symbol *symbol)
+int dw_sample_natives_look_at_made(struct dw_sample_natives *natives)
 {
-    if (!file->is_opened) {
-        int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 &&
-            dw_symbols_open(fd, file->path, file->build_id, file->build_id_size, &file->symbols))
-            file->symbols = NULL;
-        if (fd >= 0)
-            close(fd);
-        file->is_opened = true;
-    }
-    return file->symbols && dw_symbols_find(file->symbols, address, symbol);
-}
-
-static int define_frame(struct dw_sample_log *log, const struct dw_native_file *file,
-                        const char *symbol, dw_frame_id *id)
-{
-    char object[256];
-    struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
-    const char *slash = strrchr(file->path, '/');
-    if (!symbol) {
-        const char *base = slash ? slash + 1 : file->path;
-        snprintf(object, sizeof object, *base == '[' ? "%s" : "[%s]", base);
-        symbol = object;
-    }
-    int error = dw_sample_log_string(log, symbol, strlen(symbol), &frame.name);
-    if (!error)
-        error = dw_sample_log_string(log, file->path, strlen(file->path), &frame.file);
-    return error ? error : dw_sample_log_frame(log, &frame, id);
-}
-
-/* Code that no file stands behind: made at run time. */
-static dw_place_id anonymous_place(struct dw_sample_log *log)
-{
-    struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
-    struct dw_place place = {0};
-    dw_place_id id = 0;
-    if (dw_sample_log_string(log, "[anonymous]", 11, &frame.name) ||
-        dw_sample_log_frame(log, &frame, &place.frame))
-        return 0;
-    return dw_sample_log_place(log, &place, &id) ? 0 : id;
+    bool changed = false;
+    int error = dw_native_names_look(&natives->names, getpid(), &dw_memory_own_checked,
+                                     &natives->modules, &changed);
+    if (error || !changed)
+        return error;
+    natives->is_renamed = true;
+    natives->epoch++;
+    dw_code_book_forget(&natives->book);
+    return publish(natives);
 }
 
 /* A sample from before the last refresh may be of code that has gone since, or that had just come.
@@ -307,25 +249,62 @@ static const struct dw_native_module *find_module(const struct dw_sample_natives
     return module ? module : dw_native_modules_find(&natives->modules, address);
 }
 
+/* Rules for a function that a sample was in, if nothing describes it: handlers only guess there.
+ * Not while samples of former modules are read: other code may be there now. */
+static void learn_rules(struct dw_sample_natives *natives, const struct dw_native_module *module,
+                        uint64_t address)
+{
+    uint64_t start, size;
+    if (!natives->cache || !natives->view_count || natives->former.count)
+        return;
+    const struct dw_native_view *view = natives->views[natives->view_count - 1];
+    struct dw_unwinder unwinder = {.modules = view->modules,
+                                   .made = view->made,
+                                   .cache = view->cache,
+                                   .epoch = view->epoch,
+                                   .code = dw_memory_own_checked,
+                                   .doubt = dw_memory_own_checked};
+    if (!dw_unwind_has_rule(&unwinder, address) &&
+        dw_native_names_function(&natives->names, module, address, &start, &size) &&
+        dw_unwind_learn(&unwinder, &natives->book, start, size, address))
+        publish(natives);
+}
+
+static dw_place_id file_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
+                              const struct dw_native_module *module, uint64_t address)
+{
+    struct dw_native_file *file = dw_native_names_file(&natives->names, module);
+    dw_place_id id = 0;
+    if (file && copy_unwind_info(natives, module, file))
+        publish(natives);
+    learn_rules(natives, module, address);
+    return dw_native_names_place(&natives->names, log, module, address, &id) ? 0 : id;
+}
+
+/* What is not announced yet may be by now. */
+static int made_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
+                      uint64_t address, dw_place_id *id)
+{
+    struct dw_native_names *names = &natives->names;
+    int error = dw_native_names_made(names, log, address, id);
+    if (error != DW_ERR_EMPTY || (names->has_jit && !dw_jit_may_tell(&names->jit, address)))
+        return error;
+    error = dw_sample_natives_look_at_made(natives);
+    return error ? error : dw_native_names_made(names, log, address, id);
+}
+
 dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
-                                    uint64_t address)
+                                    uint64_t address, dw_path_id outer, bool *lasts)
 {
     const struct dw_native_module *module = find_module(natives, address);
-    struct dw_native_file *file = module ? file_of(natives, module) : NULL;
-    struct dw_symbol symbol;
     dw_place_id id = 0;
-    if (!file)
-        return anonymous_place(log);
-    if (copy_unwind_info(natives, module, file))
-        publish(natives);
-    struct dw_place place = {.address = address - file->bias};
-    bool is_named = find_symbol(file, place.address, &symbol);
-    if (is_named && !strncmp(symbol.name, EVAL_LOOP, strlen(EVAL_LOOP)))
-        return 0;
-    if (!file->module && define_module(log, module, file))
-        return 0;
-    place.module = file->module;
-    if (define_frame(log, file, is_named ? symbol.name : NULL, &place.frame))
-        return 0;
-    return dw_sample_log_place(log, &place, &id) ? 0 : id;
+    *lasts = true;
+    if (module)
+        return file_place(natives, log, module, address);
+    int error = made_place(natives, log, address, &id);
+    learn_rules(natives, NULL, address);
+    if (!error)
+        return id;
+    *lasts = false;
+    return dw_native_names_unnamed(log, dw_native_names_caller(log, outer), &id) ? 0 : id;
 }

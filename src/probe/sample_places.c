@@ -15,10 +15,9 @@ struct dw_described_code {
 };
 
 static const char *const mark_names[DW_MARKS] = {
-    [DW_MARK_GC] = "<gc>",
-    [DW_MARK_KERNEL] = "<kernel>",
-    [DW_MARK_UNKNOWN] = "<unknown>",
-    [DW_MARK_OTHER_TASK] = "task <other>",
+    [DW_MARK_GC] = "<gc>",           [DW_MARK_KERNEL] = "<kernel>",
+    [DW_MARK_UNKNOWN] = "<unknown>", [DW_MARK_OTHER_TASK] = "task <other>",
+    [DW_MARK_OWN] = "<dwell>",
 };
 
 static int mark_place(struct dw_sample_log *log, const void *name, size_t size, dw_place_id *place)
@@ -52,9 +51,15 @@ void dw_sample_places_release(struct dw_sample_places *places)
     memset(places, 0, sizeof *places);
 }
 
-void dw_sample_places_forget(struct dw_sample_places *places)
+void dw_sample_places_forget(struct dw_sample_places *places, bool went)
 {
-    memset(places->cache, 0, sizeof places->cache);
+    const struct dw_place *known = places->log->places.places;
+    for (uint32_t i = 0; i < DW_PLACE_CACHE; i++) {
+        struct dw_cached_token *cached = &places->cache[i];
+        if (DW_TOKEN_KIND(cached->token) == DW_TOKEN_NATIVE &&
+            (went || !known[cached->place].module))
+            *cached = (struct dw_cached_token){0};
+    }
 }
 
 static void put_utf8(struct dw_buffer *to, uint32_t point)
@@ -169,22 +174,29 @@ static dw_place_id python_place(struct dw_sample_places *places, uint64_t rest)
     return dw_sample_log_place(places->log, &place, &id) ? places->marks[DW_MARK_UNKNOWN] : id;
 }
 
-static dw_place_id find_place(struct dw_sample_places *places, uint64_t token)
+static dw_place_id find_place(struct dw_sample_places *places, dw_path_id outer, uint64_t token,
+                              bool *lasts)
 {
     uint64_t rest = DW_TOKEN_REST(token);
+    *lasts = true;
     switch (DW_TOKEN_KIND(token)) {
     case DW_TOKEN_PYTHON: return python_place(places, rest);
-    case DW_TOKEN_NATIVE: return dw_sample_natives_place(&places->natives, places->log, rest);
+    case DW_TOKEN_NATIVE:
+        return dw_sample_natives_place(&places->natives, places->log, rest, outer, lasts);
     default: return mark_of(places, rest);
     }
 }
 
-dw_place_id dw_sample_places_of(struct dw_sample_places *places, uint64_t token)
+dw_place_id dw_sample_places_of(struct dw_sample_places *places, dw_path_id outer, uint64_t token)
 {
+    bool lasts;
     struct dw_cached_token *cached = &places->cache[dw_hash_mix(token) % DW_PLACE_CACHE];
     if (DW_TOKEN_KIND(token) == DW_TOKEN_PLACE)
         return (dw_place_id)token;
-    if (cached->token != token)
-        *cached = (struct dw_cached_token){token, find_place(places, token)};
-    return cached->place;
+    if (cached->token == token)
+        return cached->place;
+    dw_place_id place = find_place(places, outer, token, &lasts);
+    if (lasts)
+        *cached = (struct dw_cached_token){token, place};
+    return place;
 }

@@ -9,7 +9,7 @@
 #include "probe/sample_task.h"
 #include "record/sample_log.h"
 
-#define DW_PLACE_CACHE 8192u
+#define DW_PLACE_CACHE 16384u
 
 struct dw_described_code;
 
@@ -35,15 +35,17 @@ void dw_sample_places_release(struct dw_sample_places *places);
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record);
 void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t number,
                                  const struct dw_py_task_name *name);
-/* 0 for a frame that is left out. */
-dw_place_id dw_sample_places_of(struct dw_sample_places *places, uint64_t token);
-/* After modules came or went: addresses mean something else. */
-void dw_sample_places_forget(struct dw_sample_places *places);
+/* Of a frame that the innermost of the path `outer` calls; 0 for one that is left out. */
+dw_place_id dw_sample_places_of(struct dw_sample_places *places, dw_path_id outer, uint64_t token);
+/* After modules came, or some `went`: addresses mean something else. */
+void dw_sample_places_forget(struct dw_sample_places *places, bool went);
 
 /* Makes the slot's thread known to the log. */
 int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot);
 /* Empties the slot's ring into the log. */
 void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot);
+/* Finds the places of the slot's last stack again: what comes next is told by how it differs. */
+void dw_sample_drain_rename(struct dw_sample_places *places, struct dw_slot *slot);
 /* The thread has ended: the time since its last sample goes where that was. */
 void dw_sample_drain_rest(struct dw_sample_places *places, struct dw_slot *slot, uint64_t now_ns);
 

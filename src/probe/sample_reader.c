@@ -3,8 +3,6 @@
 #include "probe/sample_reader.h"
 
 #include "base/error.h"
-#include "cpython/sample_walk.h"
-#include "native/memory.h"
 #include "probe/sample_merge.h"
 #include "probe/sample_splice.h"
 
@@ -99,13 +97,16 @@ static uint32_t unwind(struct dw_sample_reader *reader, const struct dw_stand *s
     struct dw_registers start = {.pc = stand->pc, .sp = stand->sp};
     struct dw_unwinder unwinder = {
         .modules = view->modules,
+        .made = view->made,
         .cache = view->cache,
         .epoch = view->epoch,
-        .stack = dw_memory_own_checked,
+        .stack = {dw_memory_read_copied, &reader->stack},
         .code = dw_memory_own_checked,
         .doubt = dw_memory_own_checked,
         .stack_end = stand->sp + STACK_BYTES,
+        .effort = DW_EFFORT_OUTSIDE,
     };
+    reader->stack.start = 0;
     return dw_unwind(&unwinder, &start, reader->memory->native, DW_NATIVE_MAX, &complete);
 }
 
@@ -162,7 +163,7 @@ static bool walk_python(struct dw_sample_reader *reader, struct dw_merge *merge,
     struct dw_py_walk walk;
     struct dw_py_step step;
     uint32_t count = 0;
-    dw_py_sleeper_begin(&walk, (const PyThreadState *)(uintptr_t)thread->state);
+    dw_py_sleeper_begin(&walk, (const PyThreadState *)(uintptr_t)thread->state, &reader->frames);
     while (!merge->is_cut && dw_py_sleeper_next(&walk, &step)) {
         if (!step.code)
             end_segment(reader, merge, step.boundary, count);
@@ -193,7 +194,7 @@ static int path_of(struct dw_sample_reader *reader, const struct dw_merge *merge
     if (spliced_to)
         count = dw_splice_outer(reader->places, spliced_to, merge->tokens, count, path);
     for (uint32_t i = count; i-- > 0 && !error;) {
-        dw_place_id place = dw_sample_places_of(reader->places, merge->tokens[i]);
+        dw_place_id place = dw_sample_places_of(reader->places, *path, merge->tokens[i]);
         if (place)
             error = dw_sample_log_stack(reader->places->log, *path, place, path);
     }
@@ -204,6 +205,9 @@ bool dw_sample_reader_path(struct dw_sample_reader *reader, const struct dw_slot
                            const struct dw_py_thread *thread, const struct dw_stand *stand,
                            uint64_t now_ns, dw_path_id *path)
 {
+    if (dw_own_work_is_in(atomic_load(&slot->tid)))
+        return !dw_sample_log_stack(reader->places->log, DW_PATH_ROOT,
+                                    reader->places->marks[DW_MARK_OWN], path);
     struct dw_merge merge = {
         .native = reader->memory->native,
         .native_count = unwind(reader, stand),

@@ -7,6 +7,8 @@
 #include "attach/code_cache.h"
 #include "attach/interpreter.h"
 #include "attach/thread_names.h"
+#include "cpython/sample_walk.h"
+#include "native/memory.h"
 #include "probe/sample_places.h"
 #include "probe/sample_slot.h"
 
@@ -27,6 +29,8 @@ struct dw_sample_reader {
     struct dw_name_source names;
     struct dw_thread_names known_names;
     struct dw_slot_memory *memory; /* owned: room for one stack */
+    struct dw_py_page frames;      /* of the stack that is read */
+    struct dw_copied_page stack;
 };
 
 /* Where a thread stands in its system call. */

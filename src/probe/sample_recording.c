@@ -12,6 +12,7 @@
 #include "probe/sample_timer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,14 +29,23 @@
 #define UNSEEN_NS 5000000u        /* less may be what clocks differ by */
 #define PATIENCE_NS 5000000u      /* of CPU time without a sample */
 
-static void end_thread(void *context, struct dw_slot *slot)
+/* Nothing more comes of the thread. */
+static void complete_thread(struct dw_sample_recording *recording, struct dw_slot *slot)
 {
-    struct dw_sample_recording *recording = context;
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
     dw_sample_drain(&recording->places, slot);
     dw_sleep_pay_kernel(&recording->reader, slot, now_ns, true);
     dw_sample_drain_rest(&recording->places, slot, now_ns);
     dw_sleep_finish(&recording->reader, slot, now_ns);
+}
+
+static void end_thread(void *context, struct dw_slot *slot)
+{
+    struct dw_sample_recording *recording = context;
+    complete_thread(recording, slot);
+    if (slot->thread)
+        dw_sample_log_end_thread(&recording->log, slot->thread - 1);
+    slot->thread = 0;
 }
 
 static void drain_all(struct dw_sample_recording *recording)
@@ -93,14 +103,30 @@ static void flush(struct dw_sample_recording *recording, bool last)
     recording->flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Samples in the rings may be of modules as they were before. */
+/* Addresses have other names from now on. */
+static void rename_places(struct dw_sample_recording *recording)
+{
+    recording->places.natives.is_renamed = false;
+    dw_sample_places_forget(&recording->places, true);
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        dw_sample_drain_rename(&recording->places, recording->threads.slots[i]);
+}
+
+/* Samples in the rings may be of code as it was before. */
 static void refresh_natives(struct dw_sample_recording *recording)
 {
     struct dw_sample_natives *natives = &recording->places.natives;
+    if (dw_sample_natives_made_changed(natives)) {
+        drain_all(recording);
+        dw_sample_natives_look_at_made(natives);
+        if (natives->is_renamed)
+            rename_places(recording);
+    }
     if (dw_sample_natives_changed(natives)) {
         dw_sample_natives_refresh(natives);
         drain_all(recording);
-        dw_sample_places_forget(&recording->places);
+        dw_sample_places_forget(&recording->places,
+                                natives->former.unloads != natives->modules.unloads);
         dw_sample_natives_forget_former(natives);
     } else if (!dw_sample_threads_are_busy(&recording->threads)) {
         dw_sample_natives_reap(natives);
@@ -129,7 +155,7 @@ static void send_signals(struct dw_sample_recording *recording, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < recording->threads.count; i++) {
         struct dw_slot *slot = recording->threads.slots[i];
-        if (dw_timer_is_on(slot))
+        if (dw_timer_is_on(slot) || atomic_load(&slot->tight_stack))
             continue;
         uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
         if (cpu_ns - slot->cpu_asked_ns <= recording->options.period_ns / 2)
@@ -148,14 +174,27 @@ static bool is_wall(const struct dw_sample_recording *recording)
     return recording->options.mode == DW_SAMPLE_WALL;
 }
 
+/* Once: which thread is not seen as well as others, and why. */
+static void tell_tight_stack(struct dw_sample_recording *recording, const struct dw_slot *slot)
+{
+    uint64_t size = atomic_load(&slot->tight_stack);
+    if (size && !recording->has_told_tight)
+        dprintf(STDERR_FILENO,
+                "dwell: thread %d has a stack for signals of %" PRIu64 " bytes, too small for one "
+                "more signal; it is sampled from outside, which sees less\n",
+                (int)slot->tid, size);
+    recording->has_told_tight |= size != 0;
+}
+
 static void look_at_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
 {
     int signal = recording->threads.signal;
     for (uint32_t i = 0; i < recording->threads.count; i++) {
         struct dw_slot *slot = recording->threads.slots[i];
+        tell_tight_stack(recording, slot);
         if (slot->silent_looks)
             dw_timer_renew(slot, recording->options.period_ns, signal);
-        if (slot->period_ns)
+        if (slot->period_ns || atomic_load(&slot->tight_stack))
             dw_sleep_look_at_kernel(&recording->reader, slot, signal, now_ns);
     }
 }
@@ -231,7 +270,8 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
             dw_tasks_learn_soon();
     } else if (looks_quickly(recording, now_ns) && now_ns - recording->quick_ns >= QUICK_LOOK_NS) {
         look_at_threads(recording, now_ns, true);
-        dw_sample_name_threads(&recording->reader, &recording->threads, false);
+        if (!dw_births_come()) /* else names come along with the threads */
+            dw_sample_name_threads(&recording->reader, &recording->threads, false);
     }
     if (recording->threads.is_refused)
         send_signals(recording, now_ns);
@@ -348,7 +388,7 @@ void dw_sample_recording_end(struct dw_sample_recording *recording)
         sched_yield();
     refresh_natives(recording);
     for (uint32_t i = 0; i < recording->threads.count; i++)
-        end_thread(recording, recording->threads.slots[i]);
+        complete_thread(recording, recording->threads.slots[i]);
     flush(recording, true);
 }
 

@@ -19,6 +19,7 @@ struct dw_sampler_options {
 struct dw_sample_recording {
     struct dw_sampler_options options;
     bool makes_file_late; /* when there is something to tell */
+    bool has_told_tight;  /* that a thread has too small a stack for signals */
     struct dw_sample_log log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;

@@ -133,7 +133,7 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
         return;
     if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         return;
-    bool is_blocked = blocks_signal(slot->tid, signal);
+    bool is_blocked = atomic_load(&slot->tight_stack) || blocks_signal(slot->tid, signal);
     if (!is_blocked && dw_sample_log_stack(reader->places->log, path,
                                            reader->places->marks[DW_MARK_KERNEL], &path))
         return;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#define PROBES 32u
 #define SPARES 16u /* to map and unmap memory costs all threads that run */
 
 struct dw_slot dw_slots[DW_SLOTS];
@@ -17,9 +17,11 @@ struct dw_slot dw_slots[DW_SLOTS];
 static struct dw_slot_memory *spares[SPARES];
 static uint32_t spare_count;
 
+static _Atomic pid_t own_work; /* the thread; 0: none */
+
 struct dw_slot *dw_slot_find(pid_t tid)
 {
-    for (uint32_t i = 0; i < PROBES; i++) {
+    for (uint32_t i = 0; i < DW_SLOT_PROBES; i++) {
         struct dw_slot *slot = &dw_slots[((uint32_t)tid + i) % DW_SLOTS];
         if (atomic_load_explicit(&slot->tid, memory_order_acquire) == tid)
             return slot;
@@ -29,7 +31,7 @@ struct dw_slot *dw_slot_find(pid_t tid)
 
 static struct dw_slot *free_slot(pid_t tid)
 {
-    for (uint32_t i = 0; i < PROBES; i++) {
+    for (uint32_t i = 0; i < DW_SLOT_PROBES; i++) {
         struct dw_slot *slot = &dw_slots[((uint32_t)tid + i) % DW_SLOTS];
         if (!atomic_load(&slot->tid) && !slot->memory)
             return slot;
@@ -41,10 +43,16 @@ static struct dw_slot *free_slot(pid_t tid)
 static void touch(struct dw_slot_memory *memory)
 {
     volatile uint8_t *const used[] = {
-        (uint8_t *)memory->tokens[0], (uint8_t *)memory->tokens[1],
-        (uint8_t *)memory->python,    (uint8_t *)memory->segments,
-        (uint8_t *)memory->pending,   (uint8_t *)memory->native,
-        (uint8_t *)&memory->task,     memory->ring,
+        (uint8_t *)memory->tokens[0],
+        (uint8_t *)memory->tokens[1],
+        (uint8_t *)memory->python,
+        (uint8_t *)memory->segments,
+        (uint8_t *)memory->pending,
+        (uint8_t *)memory->native,
+        (uint8_t *)&memory->task,
+        memory->ring,
+        memory->stack_end,
+        memory->stack_end - 4096,
     };
     for (size_t i = 0; i < sizeof used / sizeof *used; i++)
         *used[i] = 0;
@@ -99,4 +107,19 @@ void dw_slot_free(struct dw_slot *slot)
     free(slot->paths);
     slot->paths = NULL;
     slot->memory = NULL;
+}
+
+void dw_own_work_begin(void)
+{
+    atomic_store(&own_work, gettid());
+}
+
+void dw_own_work_end(void)
+{
+    atomic_store(&own_work, 0);
+}
+
+bool dw_own_work_is_in(pid_t tid)
+{
+    return atomic_load_explicit(&own_work, memory_order_relaxed) == tid;
 }

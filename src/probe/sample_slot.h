@@ -16,6 +16,8 @@
 #include <time.h>
 
 #define DW_SLOTS 8192u
+#define DW_SLOT_PROBES 32u /* places where the slot of a thread may be */
+#define DW_HANDLER_STACK (64u << 10)
 #define DW_TOKENS_MAX (1u << 15)
 #define DW_SEGMENTS_MAX (1u << 13)
 #define DW_NATIVE_MAX (1u << 12)
@@ -32,7 +34,14 @@ enum dw_token_kind {
 #define DW_TOKEN_KIND(token) ((unsigned)((token) >> 62))
 #define DW_TOKEN_REST(token) ((token) & (((uint64_t)1 << 62) - 1))
 
-enum dw_mark { DW_MARK_GC, DW_MARK_KERNEL, DW_MARK_UNKNOWN, DW_MARK_OTHER_TASK, DW_MARKS };
+enum dw_mark {
+    DW_MARK_GC,
+    DW_MARK_KERNEL,
+    DW_MARK_UNKNOWN,
+    DW_MARK_OTHER_TASK,
+    DW_MARK_OWN, /* dwell works for itself */
+    DW_MARKS
+};
 
 enum dw_sample_flag {
     DW_SAMPLE_GUESSED = 1, /* native frames were guessed */
@@ -73,6 +82,8 @@ struct dw_slot_memory {
     struct dw_py_task_name task;
     uint32_t pending_set[DW_PENDING_SET];
     _Alignas(uint64_t) uint8_t ring[1u << 19];
+    _Alignas(16) uint8_t stack[DW_HANDLER_STACK]; /* that the handler runs on */
+    uint8_t stack_end[16];
 };
 
 struct dw_slot {
@@ -91,6 +102,7 @@ struct dw_slot {
     uint64_t current_period_ns, chance;
     _Atomic bool is_begun;            /* the timer, whose first period is a shorter one */
     _Atomic uint64_t samples, missed; /* recorded or not */
+    _Atomic uint64_t tight_stack; /* the size of a stack for signals that has no room for ours */
     /* CPU time that is accounted for. Whoever accounts for more moves it first. */
     _Atomic uint64_t cpu_done_ns;
     /* The bounds of the stack: set by the sampler's thread, which is told where to look. */
@@ -124,7 +136,10 @@ struct dw_slot {
     /* Time in the kernel that samples came too late for, and where the last one was. */
     uint64_t owed_ns, owed_since_ns;
     dw_path_id owed_path;
-    dw_path_id *paths; /* of the last record's tokens, outermost first */
+    struct dw_slot_path {
+        dw_path_id path;
+        uint64_t token;
+    } * paths; /* of the last record's tokens, outermost first */
     uint32_t path_count, path_capacity;
 };
 
@@ -138,5 +153,13 @@ struct dw_slot *dw_slot_new(pid_t tid);
 void dw_slot_free(struct dw_slot *slot);
 /* Gives back memory that is kept for threads to come. */
 void dw_slots_trim(void);
+
+/* From now on, or no longer, dwell works for itself in this thread: to start, to end, or to learn
+ * something. That is no work of the function it happens in, so samples have DW_MARK_OWN alone. Of
+ * two threads at once only the later is known. */
+void dw_own_work_begin(void);
+void dw_own_work_end(void);
+/* [signal-safe] */
+bool dw_own_work_is_in(pid_t tid);
 
 #endif

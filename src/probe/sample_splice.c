@@ -14,7 +14,7 @@ static bool is_native(const struct dw_sample_log *log, const struct dw_place *pl
 /* A frame that is left out has the path of its caller. */
 static bool is_repeated(const struct dw_slot *slot, uint32_t index)
 {
-    return slot->paths[index] == (index ? slot->paths[index - 1] : DW_PATH_ROOT);
+    return slot->paths[index].path == (index ? slot->paths[index - 1].path : DW_PATH_ROOT);
 }
 
 uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *slot,
@@ -22,10 +22,10 @@ uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *
 {
     struct dw_sample_log *log = places->log;
     for (uint32_t i = 0; i < slot->path_count && count; i++) {
-        dw_path_id then = slot->paths[i];
+        dw_path_id then = slot->paths[i].path;
         if (is_repeated(slot, i) || is_native(log, place_at(log, then)))
             continue;
-        dw_place_id now = dw_sample_places_of(places, tokens[count - 1]);
+        dw_place_id now = dw_sample_places_of(places, *path, tokens[count - 1]);
         if (!now || log->places.places[now].frame != place_at(log, then)->frame)
             break;
         count--;

@@ -17,10 +17,12 @@ int dw_tasks_reset(void)
 static int learn(void *unused)
 {
     (void)unused;
+    dw_own_work_begin();
     PyObject *module = PyImport_ImportModule("dwell._tasks");
     PyObject *done = module ? PyObject_CallMethod(module, "learn", NULL) : NULL;
     Py_XDECREF(module);
     Py_XDECREF(done);
+    dw_own_work_end();
     if (PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();                /* samples have no tasks then */
     return PyErr_Occurred() ? -1 : 0; /* an interrupt is the program's */

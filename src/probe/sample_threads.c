@@ -3,6 +3,7 @@
 #include "probe/sample_threads.h"
 
 #include "base/grow.h"
+#include "probe/last_words.h"
 #include "probe/sample_handler.h"
 #include "probe/sample_timer.h"
 #include "record/recorder.h"
@@ -20,7 +21,7 @@
 
 #define TASKS "/proc/self/task"        /* a directory for each thread */
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
-#define NAME_TRIES 200                 /* until the flusher has its name, on a busy machine */
+#define NAME_TRIES 200                 /* until one of ours has its name, on a busy machine */
 #define NAME_PAUSE_NS 100000
 #define QUICK_THREADS 8 /* those that live for a short time are among the newest */
 
@@ -34,13 +35,14 @@ void dw_thread_signal(const struct dw_slot *slot, int signal)
 }
 
 /* By its name, which a program that is called so may have too: its main thread at least is not
- * ours. A flusher that is listed has its name now, or is still starting. */
+ * ours. One that is listed has its name now, or is still starting. */
 static bool is_our_own(pid_t tid)
 {
     char path[64], name[32] = "";
     if (tid == getpid())
         return false;
-    for (int i = 0; i < NAME_TRIES && dw_flusher_is_starting(); i++)
+    for (int i = 0; i < NAME_TRIES && (dw_flusher_is_starting() || dw_last_words_are_starting());
+         i++)
         nanosleep(&(struct timespec){.tv_nsec = NAME_PAUSE_NS}, NULL);
     snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -48,7 +50,8 @@ static bool is_our_own(pid_t tid)
     if (fd >= 0)
         close(fd);
     return size > 0 &&
-           (!strcmp(name, DW_SAMPLER_THREAD "\n") || !strcmp(name, DW_FLUSHER_THREAD "\n"));
+           (!strcmp(name, DW_SAMPLER_THREAD "\n") || !strcmp(name, DW_FLUSHER_THREAD "\n") ||
+            !strcmp(name, DW_LAST_THREAD "\n"));
 }
 
 /* The ids of all threads, one after the other; 0 at the end. */

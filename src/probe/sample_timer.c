@@ -3,6 +3,7 @@
 #include "probe/sample_timer.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "probe/sample_handler.h"
 
@@ -11,13 +12,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SHORTEST_PERIOD 8      /* a part of the usual one */
 #define VARY_AFTER_NS 8000000u /* setting a period takes the thread some microseconds */
-#define FIRST_FD 512           /* the program keeps the numbers that it would have without us */
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
@@ -32,21 +31,6 @@ uint64_t dw_thread_cpu_ns(pid_t tid)
 {
     struct timespec time;
     return clock_gettime(clock_of(tid), &time) ? 0 : dw_timespec_ns(&time);
-}
-
-/* Out of the way of the program, which counts on small numbers. */
-static int move_fd(int fd)
-{
-    struct rlimit limit;
-    rlim_t most = getrlimit(RLIMIT_NOFILE, &limit) ? 2 * FIRST_FD : limit.rlim_cur;
-    rlim_t first = most / 2 < FIRST_FD ? most / 2 : FIRST_FD;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)first);
-    close(fd);
-    if (moved >= 0 && (rlim_t)moved > first + most / 4) { /* the rest is the program's */
-        close(moved);
-        return -1;
-    }
-    return moved;
 }
 
 static bool aim(int fd, pid_t tid, int signal)
@@ -69,7 +53,10 @@ static int open_timer(pid_t tid, uint64_t first_ns)
         .exclude_hv = 1,
     };
     int fd = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? fd : move_fd(fd);
+    if (fd < 0 || dw_fd_move(&fd))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 /* The program may have closed all files that it does not know. */
@@ -138,7 +125,7 @@ bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal)
 
 void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
-    if (slot->perf_fd < 0 || is_timer(slot))
+    if (slot->perf_fd < 0 || is_timer(slot) || atomic_load(&slot->tight_stack))
         return;
     slot->carries = true; /* the time without one was not spent in the kernel */
     slot->perf_fd = -1;
@@ -164,7 +151,7 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal)
 {
     if (is_timer(slot))
         fcntl(slot->perf_fd, F_SETSIG, signal);
-    if (!slot->has_ticks)
+    if (!slot->has_ticks || atomic_load(&slot->tight_stack))
         return;
     timer_delete(slot->ticks);
     start_ticks(slot, slot->ticks_ns, signal);
@@ -192,6 +179,16 @@ void dw_timer_vary(struct dw_slot *slot)
     slot->signals_of_period = (uint32_t)(VARY_AFTER_NS / period_ns);
     atomic_store_explicit(&slot->is_begun, true, memory_order_relaxed);
     ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->current_period_ns);
+}
+
+void dw_timer_step_aside(struct dw_slot *slot, size_t size)
+{
+    struct itimerspec never = {0};
+    atomic_store(&slot->tight_stack, size);
+    if (is_timer(slot))
+        ioctl(slot->perf_fd, PERF_EVENT_IOC_DISABLE, 0);
+    if (slot->has_ticks)
+        timer_settime(slot->ticks, 0, &never, NULL);
 }
 
 void dw_timer_settle(struct dw_slot *slot)

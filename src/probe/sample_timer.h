@@ -18,7 +18,11 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal);
 /* At each signal: periods change, so that samples do not keep step with a program that does
  * something at the same pace; the first one was shorter anyway. [signal-safe] */
 void dw_timer_vary(struct dw_slot *slot);
-/* The same when the first signal does not come: the thread may keep it from coming. */
+/* The thread has a stack for signals of that size, which has no room for ours beside one of the
+ * program: none comes any more, and its stack is read from outside. [signal-safe] */
+void dw_timer_step_aside(struct dw_slot *slot, size_t size);
+/* The same as dw_timer_vary when the first signal does not come: the thread may keep it from
+ * coming. */
 void dw_timer_settle(struct dw_slot *slot);
 /* The kernel lets only so many come in each tick of its clock, and lowers that number when they
  * take it long. Whether it may hold back some of those that come so often. */

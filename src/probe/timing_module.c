@@ -237,7 +237,7 @@ static int fill_profile(struct dw_profile *profile, PyObject *properties, PyObje
 static int save_profile(const struct dw_profile *profile, const char *path)
 {
     struct dw_log_writer writer;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return DW_ERR_IO;
     int error = dw_log_writer_init(&writer, fd);

@@ -26,7 +26,7 @@ dw_region_entry dw_region_enter(dw_region_id region)
     struct dw_track *track = dw_track_get();
     if (!track)
         return none;
-    return (dw_region_entry){dw_span_open(track, dw_track_node(track), region, NULL)};
+    return (dw_region_entry){dw_span_open(track, dw_track_node(track), region, NULL, false)};
 }
 
 void dw_region_exit(dw_region_entry entry)

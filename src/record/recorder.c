@@ -88,6 +88,8 @@ static struct dw_property *property_of(struct dw_process *process, dw_string_id 
 void dw_recorder_describe(const char *key, const void *value, size_t size)
 {
     struct dw_property made;
+    if (dw_redacts_property(key, strlen(key)))
+        return;
     pthread_mutex_lock(&dw_recorder.tables.lock);
     int error = init_tables();
     if (!error)
@@ -140,6 +142,8 @@ int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *st
         struct dw_string key = tables->strings.strings[tables->process.properties[i].key];
         struct dw_string value = tables->strings.strings[tables->process.properties[i].value];
         struct dw_property property;
+        if (dw_redacts_property(key.bytes, key.size))
+            continue;
         error = dw_string_intern(strings, key.bytes, key.size, &property.key);
         if (!error)
             error = dw_string_intern(strings, value.bytes, value.size, &property.value);

@@ -12,9 +12,12 @@
 #define OVERFLOW_NAME "<more stacks>"
 
 struct dw_sample_thread {
+    uint32_t id; /* in the log */
     uint64_t tid;
-    dw_string_id name;
+    char *name; /* owned; NULL: none */
+    size_t name_size;
     bool is_written; /* with this name */
+    bool has_ended, is_free;
     struct dw_sample_table sums;
     bool *is_new; /* by row */
     uint32_t is_new_capacity;
@@ -37,6 +40,7 @@ static int open_writer(struct dw_sample_log *log, const char *path)
 {
     int error = dw_log_writer_create(&log->writer, path);
     log->fd = log->writer.fd;
+    log->writer.source_reader = log->source_reader;
     if (!error)
         dw_log_writer_agree(&log->writer, log->process.uuid);
     return error;
@@ -52,19 +56,30 @@ int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timelin
     return error ? error : open_writer(log, path);
 }
 
+void dw_sample_log_read_sources_by(struct dw_sample_log *log, const struct dw_source_reader *reader)
+{
+    log->source_reader = log->writer.source_reader = reader;
+}
+
 int dw_sample_log_move(struct dw_sample_log *log, const char *path)
 {
     dw_log_writer_release(&log->writer);
     return open_writer(log, path);
 }
 
+static void free_thread(struct dw_sample_thread *thread)
+{
+    dw_sample_table_release(&thread->sums);
+    dw_buffer_release(&thread->timed);
+    free(thread->is_new);
+    free(thread->name);
+    *thread = (struct dw_sample_thread){.is_free = true};
+}
+
 void dw_sample_log_release(struct dw_sample_log *log)
 {
-    for (uint32_t i = 0; i < log->thread_count; i++) {
-        dw_sample_table_release(&log->threads[i].sums);
-        dw_buffer_release(&log->threads[i].timed);
-        free(log->threads[i].is_new);
-    }
+    for (uint32_t i = 0; i < log->thread_count; i++)
+        free_thread(&log->threads[i]);
     free(log->threads);
     free(log->modules);
     free(log->process.properties);
@@ -88,6 +103,8 @@ int dw_sample_log_describe(struct dw_sample_log *log, const char *key, const cha
 {
     struct dw_property property;
     struct dw_process *process = &log->process;
+    if (dw_redacts_property(key, strlen(key)))
+        return 0;
     int error = dw_string_intern(&log->strings, key, strlen(key), &property.key);
     if (!error)
         error = dw_string_intern(&log->strings, value, strlen(value), &property.value);
@@ -145,34 +162,71 @@ int dw_sample_log_module(struct dw_sample_log *log, const struct dw_module *modu
     return 0;
 }
 
+static uint32_t find_free(const struct dw_sample_log *log)
+{
+    uint32_t index = 0;
+    while (index < log->thread_count && !log->threads[index].is_free)
+        index++;
+    return index;
+}
+
 int dw_sample_log_thread(struct dw_sample_log *log, uint64_t tid, uint32_t *thread)
 {
-    int error = DW_GROW(log->threads, log->thread_count, log->thread_capacity);
+    uint32_t index = log->free_threads ? find_free(log) : log->thread_count;
+    int error = DW_GROW(log->threads, index, log->thread_capacity);
     if (error)
         return error;
-    log->threads[log->thread_count] = (struct dw_sample_thread){.tid = tid};
-    *thread = log->thread_count++;
+    log->free_threads -= index < log->thread_count;
+    log->thread_count += index == log->thread_count;
+    log->threads[index] = (struct dw_sample_thread){.id = log->next_thread++, .tid = tid};
+    *thread = index;
     return 0;
+}
+
+void dw_sample_log_end_thread(struct dw_sample_log *log, uint32_t thread)
+{
+    log->threads[thread].has_ended = true;
+}
+
+/* A program may start threads for ever. What is in memory only is needed to the end. */
+static void forget_ended_threads(struct dw_sample_log *log)
+{
+    for (uint32_t i = 0; i < log->thread_count && log->fd >= 0; i++) {
+        if (!log->threads[i].has_ended)
+            continue;
+        free_thread(&log->threads[i]);
+        log->free_threads++;
+    }
 }
 
 int dw_sample_log_name_thread(struct dw_sample_log *log, uint32_t index, const char *name,
                               size_t size)
 {
     struct dw_sample_thread *thread = &log->threads[index];
-    dw_string_id id;
-    int error = dw_string_intern(&log->strings, name, size, &id);
-    if (error || id == thread->name)
-        return error;
-    thread->name = id;
+    if (thread->name && thread->name_size == size && !memcmp(thread->name, name, size))
+        return 0;
+    char *copy = malloc(size + 1);
+    if (!copy)
+        return DW_ERR_MEMORY;
+    memcpy(copy, name, size);
+    copy[size] = 0;
+    free(thread->name);
+    thread->name = copy;
+    thread->name_size = size;
     thread->is_written = false;
     return 0;
+}
+
+static struct dw_string name_of(const struct dw_sample_thread *thread)
+{
+    return (struct dw_string){thread->name ? thread->name : "", thread->name_size};
 }
 
 struct dw_string dw_sample_log_thread_name(const struct dw_sample_log *log, uint32_t thread,
                                            uint64_t *tid)
 {
     *tid = log->threads[thread].tid;
-    return log->strings.strings[log->threads[thread].name];
+    return name_of(&log->threads[thread]);
 }
 
 /* Marks the row of the sample as one that the log has to be told. */
@@ -195,7 +249,7 @@ static void write_timed(struct dw_sample_log *log, uint32_t index)
 {
     struct dw_sample_thread *thread = &log->threads[index];
     if (thread->timed.size)
-        dw_log_write_timed_samples(&log->writer, index, thread->timed_base, &thread->timed);
+        dw_log_write_timed_samples(&log->writer, thread->id, thread->timed_base, &thread->timed);
     dw_buffer_clear(&thread->timed);
 }
 
@@ -233,11 +287,10 @@ static void write_thread(struct dw_sample_log *log, uint32_t index)
 {
     struct dw_sample_thread *thread = &log->threads[index];
     if (!thread->is_written)
-        dw_log_write_thread(&log->writer, index, 0, thread->tid,
-                            log->strings.strings[thread->name]);
+        dw_log_write_thread(&log->writer, thread->id, 0, thread->tid, name_of(thread));
     thread->is_written = true;
     if (thread->has_news) {
-        dw_log_write_samples(&log->writer, index, &thread->sums, thread->is_new);
+        dw_log_write_samples(&log->writer, thread->id, &thread->sums, thread->is_new);
         memset(thread->is_new, 0, thread->is_new_capacity);
     }
     thread->has_news = false;
@@ -285,9 +338,12 @@ int dw_sample_log_flush(struct dw_sample_log *log, bool last)
     now.tick = now.monotonic_ns;
     write_definitions(log);
     for (uint32_t i = 0; i < log->thread_count; i++) {
+        if (log->threads[i].is_free)
+            continue;
         write_thread(log, i);
         write_timed(log, i);
     }
+    forget_ended_threads(log);
     dw_log_write_sampling(&log->writer, 0, &log->sampling);
     dw_log_write_clock(&log->writer, 0, &now);
     if (last)

@@ -22,8 +22,11 @@ struct dw_sample_log {
     uint32_t module_count, module_capacity;
     struct dw_sample_thread *threads;
     uint32_t thread_count, thread_capacity;
+    uint32_t free_threads; /* among these */
+    uint32_t next_thread;  /* how the log calls the next one */
     struct dw_process process;
     struct dw_sampling sampling; /* the feeder counts in it; every flush writes it */
+    const struct dw_source_reader *source_reader; /* NULL: sources are files of this process */
     uint32_t strings_written, frames_written, places_written, stacks_written, modules_written;
 };
 
@@ -33,6 +36,9 @@ int dw_sample_log_open(struct dw_sample_log *log, const char *path, bool timelin
 /* Before the first flush, which is the first to write: from memory to a file. */
 int dw_sample_log_move(struct dw_sample_log *log, const char *path);
 void dw_sample_log_release(struct dw_sample_log *log);
+/* When the program that is sampled is another process; borrowed. */
+void dw_sample_log_read_sources_by(struct dw_sample_log *log,
+                                   const struct dw_source_reader *reader);
 
 /* What the log says of the process that is sampled; before the first flush. The process is
  * this one unless told otherwise. */
@@ -51,6 +57,9 @@ int dw_sample_log_module(struct dw_sample_log *log, const struct dw_module *modu
 
 /* A thread that is seen for the first time, or that has another name now. */
 int dw_sample_log_thread(struct dw_sample_log *log, uint64_t tid, uint32_t *thread);
+/* It has ended, and nothing is added to it any more: once it is in the file, its number is another
+ * one's. */
+void dw_sample_log_end_thread(struct dw_sample_log *log, uint32_t thread);
 int dw_sample_log_name_thread(struct dw_sample_log *log, uint32_t thread, const char *name,
                               size_t size);
 /* Its name, and its id. */

@@ -27,13 +27,14 @@ static struct dw_event_buffer *new_buffer(void)
     return buffer;
 }
 
-static void start_buffer(struct dw_track *track, struct dw_event_buffer *buffer, uint64_t now)
+static void start_buffer(struct dw_track *track, struct dw_event_buffer *buffer, uint64_t now,
+                         dw_path_id top)
 {
     buffer->next = NULL;
     buffer->track = track->id;
     buffer->sequence = track->event_sequence++;
     buffer->base_tick = buffer->last_tick = now;
-    buffer->top = dw_track_node(track)->path;
+    buffer->top = top;
     buffer->written = 0;
     atomic_store_explicit(&buffer->size, 0, memory_order_relaxed);
     atomic_store_explicit(&track->event_limit, EVENT_LIMIT, memory_order_relaxed);
@@ -48,12 +49,12 @@ static void enqueue(struct dw_event_buffer *buffer)
 }
 
 /* Queues the current buffer and starts another; NULL when out of memory. */
-static struct dw_event_buffer *next_buffer(struct dw_track *track, uint64_t now)
+static struct dw_event_buffer *next_buffer(struct dw_track *track, uint64_t now, dw_path_id top)
 {
     pthread_mutex_lock(&queue_lock);
     struct dw_event_buffer *old = track->events, *fresh = new_buffer();
     if (fresh) {
-        start_buffer(track, fresh, now);
+        start_buffer(track, fresh, now, top);
         if (old)
             enqueue(old);
     }
@@ -66,13 +67,14 @@ static struct dw_event_buffer *next_buffer(struct dw_track *track, uint64_t now)
     return fresh;
 }
 
-void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind, dw_path_id path,
-                    int64_t value)
+/* `top` was open before the event. */
+static void put_event(struct dw_track *track, dw_path_id top, uint64_t now, enum dw_event_kind kind,
+                      dw_path_id path, int64_t value)
 {
     struct dw_event_buffer *buffer = atomic_load_explicit(&track->events, memory_order_relaxed);
     uint32_t size = buffer ? atomic_load_explicit(&buffer->size, memory_order_relaxed) : 0;
     if (!buffer || size > atomic_load_explicit(&track->event_limit, memory_order_relaxed)) {
-        buffer = next_buffer(track, now);
+        buffer = next_buffer(track, now, top);
         if (!buffer) {
             dw_recorder_drop(1);
             return;
@@ -83,6 +85,29 @@ void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kin
     uint8_t *end = dw_event_encode(buffer->bytes + size, delta, kind, path, value);
     buffer->last_tick += delta;
     atomic_store_explicit(&buffer->size, (uint32_t)(end - buffer->bytes), memory_order_release);
+}
+
+static void put_later(struct dw_track *track)
+{
+    dw_path_id path = track->later.path;
+    track->later.path = 0;
+    if (path)
+        put_event(track, track->later.top, track->later.tick, DW_EVENT_ENTER, path, 0);
+}
+
+void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind, dw_path_id path,
+                    int64_t value)
+{
+    put_later(track);
+    put_event(track, dw_track_node(track)->path, now, kind, path, value);
+}
+
+void dw_track_enter_later(struct dw_track *track, uint64_t now, dw_path_id path)
+{
+    put_later(track);
+    track->later.tick = now;
+    track->later.path = path;
+    track->later.top = dw_track_node(track)->path;
 }
 
 int dw_timeline_take(struct dw_track *const *tracks, uint32_t count, struct dw_event_batch *batch)
@@ -131,6 +156,7 @@ void dw_timeline_restart(struct dw_track *track)
     queue_tail = &queue_head;
     queue_count = 0;
     track->event_sequence = 0;
+    track->later.path = 0;
     track->events = NULL;
     atomic_store(&track->event_limit, 0);
 }

@@ -63,7 +63,11 @@ struct dw_track {
     struct dw_event_buffer *_Atomic events;
     _Atomic uint32_t event_limit; /* a longer buffer is full, or wanted by the flusher */
     uint32_t event_sequence;
-    pthread_mutex_t lock; /* nodes and name: their creation and the flusher's reading */
+    struct {
+        uint64_t tick;
+        dw_path_id path, top; /* 0: none; what was open before it */
+    } later;                  /* an entry that may turn out to be none, not among the events yet */
+    pthread_mutex_t lock;     /* nodes and name: their creation and the flusher's reading */
     struct dw_node **nodes;
     uint32_t node_count, node_capacity;
     struct dw_map index;
@@ -85,6 +89,8 @@ void dw_track_after_fork(void);
 void dw_node_block_slow(struct dw_node *node, uint32_t block);
 void dw_track_event(struct dw_track *track, uint64_t now, enum dw_event_kind kind, dw_path_id path,
                     int64_t value);
+/* An ENTER that becomes an event when another follows. */
+void dw_track_enter_later(struct dw_track *track, uint64_t now, dw_path_id path);
 uint64_t dw_track_cpu_ns(void);
 
 static inline void dw_shared_add(dw_shared_u64 *number, uint64_t amount)
@@ -130,9 +136,10 @@ static inline struct dw_node *dw_track_child(struct dw_track *track, struct dw_n
     return dw_track_child_slow(track, parent, frame);
 }
 
-/* Opens `frame` under `parent` (the top's node, or the root for a global region). */
+/* Opens `frame` under `parent` (the top's node, or the root for a global region). `may_be_none`:
+ * dw_span_close may say that it was no entry. */
 static inline struct dw_span *dw_span_open(struct dw_track *track, struct dw_node *parent,
-                                           dw_frame_id frame, const void *key)
+                                           dw_frame_id frame, const void *key, bool may_be_none)
 {
     struct dw_node *node = dw_track_child(track, parent, frame);
     struct dw_span *span = track->free_spans;
@@ -151,8 +158,12 @@ static inline struct dw_span *dw_span_open(struct dw_track *track, struct dw_nod
         span->cpu_since = dw_track_cpu_ns();
     uint64_t now = dw_tick();
     span->start = span->active_since = now;
-    if (__builtin_expect(track->timeline, 0))
-        dw_track_event(track, now, DW_EVENT_ENTER, node->path, 0);
+    if (__builtin_expect(track->timeline, 0)) {
+        if (may_be_none)
+            dw_track_enter_later(track, now, node->path);
+        else
+            dw_track_event(track, now, DW_EVENT_ENTER, node->path, 0);
+    }
     track->top = span;
     dw_node_write_begin(node);
     dw_shared_add(&node->open, 1);
@@ -207,8 +218,12 @@ static inline void dw_span_close(struct dw_track *track, struct dw_span *span, u
     struct dw_node *node = span->node;
     uint64_t start = dw_span_start(track, span);
     uint64_t since = span->active_since < start ? start : span->active_since;
-    if (__builtin_expect(track->timeline, 0))
-        dw_track_event(track, now, DW_EVENT_EXIT, 0, 0);
+    if (__builtin_expect(track->timeline, 0)) {
+        if (!counted && track->later.path)
+            track->later.path = 0;
+        else
+            dw_track_event(track, now, DW_EVENT_EXIT, 0, 0);
+    }
     dw_node_write_begin(node);
     dw_shared_add(&node->open, (uint64_t)-1);
     dw_shared_add(&node->open_since, -start);
@@ -222,7 +237,8 @@ static inline void dw_span_close(struct dw_track *track, struct dw_span *span, u
     }
     dw_node_write_end(node);
     track->top = span->below;
-    dw_shared_add(&dw_track_node(track)->children, now - since);
+    if (__builtin_expect(counted, 1)) /* else it is time of what is around it */
+        dw_shared_add(&dw_track_node(track)->children, now - since);
     span->below = track->free_spans;
     track->free_spans = span;
 }

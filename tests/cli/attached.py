@@ -13,7 +13,7 @@ Stacks = dict[tuple[Frame, ...], int]
 
 SPIN = "print('ready', flush=True)\ndef spin():\n    while True:\n        pass\nspin()\n"
 
-PATIENCE_S = 60  # with a recorder that writes nothing
+PATIENCE_S = 300  # with a recorder that writes nothing
 
 
 class Attached:
@@ -83,7 +83,7 @@ def parse(text: str) -> Stacks:
     stacks: Stacks = Counter()
     for line in text.splitlines():
         names, _, weight = line.rpartition(" ")
-        frames = [split(frame) for frame in names.split(";")[1:]]
+        frames = [split(frame) for frame in names.split(";")[1:] if frame != "[no frames]"]
         stacks[tuple(frames)] += int(weight)
     return stacks
 

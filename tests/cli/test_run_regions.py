@@ -10,8 +10,6 @@ import pytest
 
 from ..sampled import Samples
 
-pytestmark = pytest.mark.alone
-
 PROGRAM = """
 import os, sys, threading, time
 import dwell

@@ -58,7 +58,6 @@ def forget_children(directory: Path) -> None:
         ("start,become another", 2),
     ],
 )
-@pytest.mark.alone
 @repeated
 def test_every_process_has_a_file(tmp_path, run_dwell, arguments, worked):
     forget_children(tmp_path)
@@ -75,7 +74,6 @@ def test_every_process_has_a_file(tmp_path, run_dwell, arguments, worked):
     assert [seconds for seconds in took if seconds] == [Near(0.3, within=0.1)] * worked
 
 
-@pytest.mark.alone
 @repeated
 def test_workers_that_a_pool_kills(tmp_path, run_dwell):
     """What they did is on disk by then, but for the last part of it."""
@@ -106,3 +104,21 @@ def test_children_of_earlier_runs(tmp_path, run_dwell):
     done = run_dwell(*command)
     assert "and the files of 1 child;" in done.stderr
     assert "dwell: 1 file of children beside it: of earlier runs, and not in" in done.stderr
+
+
+SUBINTERPRETERS = """
+try:
+    import _interpreters as interpreters
+    run = interpreters.exec
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    run = interpreters.run_string
+run(interpreters.create(), "pass")
+"""
+
+
+def test_nothing_is_said_of_subinterpreters(tmp_path, run_dwell):
+    """They come across what passes a recording on, but the process is recorded already."""
+    done = run_dwell("run", "-q", "--subprocesses", "-o", "x.dwell", "-c", SUBINTERPRETERS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.glob("*.dwell")] == ["x.dwell"]

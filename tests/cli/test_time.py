@@ -60,7 +60,7 @@ def test_setup_and_order_of_words(timed):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.alone
+@pytest.mark.accuracy
 @pytest.mark.any_python
 @repeated
 def test_fibonacci_forth_back_and_with_itself(tmp_path, run_dwell):

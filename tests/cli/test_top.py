@@ -23,7 +23,7 @@ from .conftest import MAY_READ, Start
 
 pytestmark = MAY_READ
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 ENTERED, LEFT = "\033[?1049h", "\033[?1049l"
 

@@ -219,3 +219,28 @@ def test_rows_that_do_not_match_are_not_more_of_the_same(run_dwell, tmp_path):
     (tmp_path / "x.folded").write_text("a;bb 1\na;bc 2\na;d 3\n")
     assert "more)" not in done(run_dwell("report", "x.folded", "--match", "b"))
     assert "(1 more)" in done(run_dwell("report", "x.folded", "--match", "b", "--limit", "1"))
+
+
+def test_functions_of_files_of_one_name_are_told_apart(run_dwell, tmp_path):
+    (tmp_path / "x.folded").write_text("f (/a/x.py:3) 1\nf (/b/x.py:3) 2\ng (/b/y.py:3) 3\n")
+    for by in ("function", "line", "module"):
+        report = done(run_dwell("report", "x.folded", "--by", by))
+        assert re.search(r"\ba/x\.py", report) and re.search(r"\bb/x\.py", report)
+        assert "b/y.py" not in report
+
+
+def test_diffs_tell_functions_of_files_of_one_name_apart(run_dwell, tmp_path):
+    def write(name, periods):
+        functions = ("f:/a/x.py", "f:/b/x.py", "g:/b/y.py")
+        samples = [
+            f"python3 12/12 [001]  100.5:     {period} cpu-clock:pppH:\n"
+            f"\t    7e01 py::{function} (/tmp/perf-12.map)\n\n"
+            for function, period in zip(functions, periods, strict=True)
+        ]
+        (tmp_path / name).write_text("".join(samples))
+
+    write("old.perf", (10_000_000, 20_000_000, 30_000_000))
+    write("new.perf", (20_000_000, 40_000_000, 60_000_000))
+    diff = done(run_dwell("diff", "old.perf", "new.perf", "--by", "function"))
+    assert re.search(r"\ba/x\.py", diff) and re.search(r"\bb/x\.py", diff)
+    assert "b/y.py" not in diff

@@ -69,6 +69,7 @@ def test_counts_are_those_of_cprofile():
     assert counts(ours.stats) == counts(theirs.stats)
 
 
+@pytest.mark.accuracy
 @repeated
 def test_times_of_long_functions_are_those_of_cprofile():
     """Both agree with a clock in the program itself: two runs differ when the machine is busy."""
@@ -427,6 +428,7 @@ def test_memory_of_many_paths():
     assert stats_of(p)["f0"][1] == 333
 
 
+@pytest.mark.accuracy
 @repeated
 def test_calibration_takes_the_cost_of_measuring_out():
     def small():

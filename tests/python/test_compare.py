@@ -39,6 +39,7 @@ def fib_dbu(n):
     return mem[n]
 
 
+@pytest.mark.accuracy
 @repeated
 def test_fibonacci_and_exchanged():
     forth = dwell.compare("fib_dm(100)", "fib_dbu(100)", min_time=0.005)
@@ -65,6 +66,7 @@ def test_the_same_runs_exchanged_are_exactly_reciprocal():
     assert faster == back.verdict
 
 
+@pytest.mark.accuracy
 @repeated
 def test_the_same_twice_shows_no_difference():
     """At 99.99 %, so that chance does not fail the test."""

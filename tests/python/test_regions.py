@@ -3,14 +3,17 @@
 
 import contextlib
 import inspect
+import json
 import math
 import re
 import statistics
 import time
+from collections import Counter
 
 import pytest
 
 import dwell
+from dwell import _core
 
 
 def test_nesting_makes_a_tree(recording):
@@ -245,6 +248,35 @@ def test_iter_proxy_measures_each_item(recording):
     assert items == [0, 1, 2]
     assert row["count"] == 3
     assert 15_000_000 <= row["total_ns"] <= took - 30_000_000
+
+
+def test_the_end_of_an_iteration_is_on_no_timeline(tmp_path):
+    """Unless something happened in it, which needs a place."""
+
+    def counting():
+        yield from range(3)
+        with dwell.region("last"):
+            pass
+
+    log = tmp_path / "x.dwell"
+    _core.start(str(log), True)
+    try:
+        with dwell.region("loop"):
+            for _ in dwell.iter_proxy(range(3), "plain"):
+                dwell.instant("got one")
+            list(dwell.iter_proxy(iter([]), "empty"))
+            list(dwell.iter_proxy(counting(), "busy"))
+        rows = {tuple(row["path"]): row for row in dwell.snapshot().rows}
+    finally:
+        _core.stop()
+    trace = json.loads(_core.render(log.read_bytes(), "chrome"))["traceEvents"]
+    begun = Counter(event["name"] for event in trace if event["ph"] == "B")
+    assert begun == {"loop": 1, "plain": 3, "busy": 4, "last": 1}
+    assert sum(event["ph"] == "E" for event in trace) == 9
+    assert rows["loop", "plain"]["count"] == rows["loop", "busy"]["count"] == 3
+    inside = ("plain", "busy")
+    known = sum(rows["loop", name]["total_ns"] for name in inside)
+    assert rows["loop",]["self_ns"] == pytest.approx(rows["loop",]["total_ns"] - known, abs=100)
 
 
 def test_iter_proxy_names_itself_where_it_is_called(recording):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ..measured import assert_between, assert_close, repeated, shares
+from ..measured import assert_above, assert_between, assert_close, repeated, shares
 from ..sampled import Samples
 
 SHARES = """
@@ -50,6 +50,7 @@ print(json.dumps((measured(seconds / 4, bare), sum(took.values()))))
 """
 
 
+@pytest.mark.accuracy
 @pytest.mark.parametrize("native", ["native", "python"])
 @pytest.mark.parametrize(("rate", "seconds"), [(1000, "3"), (10_000, "1")])
 @repeated
@@ -95,6 +96,7 @@ print(json.dumps(took))
 """
 
 
+@pytest.mark.accuracy
 @repeated
 def test_samples_do_not_keep_step_with_the_program(tmp_path, python_program):
     """As many samples a second as the program has turns would all be of the same moment."""
@@ -126,9 +128,10 @@ def test_stacks_are_those_that_the_program_has(tmp_path, python_program, native)
         assert names.count("leaf") in (0, *range(1, 42))
         if "leaf" in names and row.stack[-1].line in (17, 18, 19, 20):
             assert names.count("leaf") == 41
-    outermost = {row.stack[0].name for row in samples.rows}
+    outermost = {row.stack[0].name for row in samples.rows} - {"<dwell>"}  # its start and end
     assert outermost == ({"_start"} if native == "native" else {"<module>"})
-    assert samples.info["guessed"] + samples.info["cut"] < 0.01 * samples.info["taken"]
+    lost = samples.info["guessed"] + samples.info["cut"]
+    assert_between(-1, lost, 0.01 * samples.info["taken"])
 
 
 def test_lines_and_columns(tmp_path, python_program):
@@ -176,8 +179,8 @@ dwell.stop()
 """)
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
-    assert samples.inside("<module>") > 95
-    assert samples.inside("key") > 5
+    assert_above(95, samples.inside("<module>"))
+    assert_above(5, samples.inside("key"))
 
 
 def test_ten_thousand_deep(tmp_path, python_program):
@@ -199,7 +202,7 @@ dwell.stop()
     samples = Samples.of(tmp_path / "x.dwell")
     deepest = max(samples.rows, key=lambda row: row.weight_ns)
     assert sum(frame.name == "down" for frame in deepest.stack) == 10_001
-    assert samples.weight_ns > 0.3e9
+    assert_above(0.3e9, samples.weight_ns)
     assert (tmp_path / "x.dwell").stat().st_size < 1_000_000
 
 
@@ -238,4 +241,4 @@ with dwell.sampling("x.dwell"):
         gc.collect()
 """)
     assert done.returncode == 0, done.stderr
-    assert Samples.of(tmp_path / "x.dwell").inside("<gc>") > 80
+    assert_above(80, Samples.of(tmp_path / "x.dwell").inside("<gc>"))

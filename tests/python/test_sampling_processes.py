@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Samples of programs that fork, start others, and die."""
 
+from ..measured import assert_above
 from ..sampled import Samples
 
 BUSY = """
@@ -40,7 +41,8 @@ dwell.stop()
     assert not any(frame.name == "child" for row in samples.rows for frame in row.stack)
     children = [Samples.of(path) for path in tmp_path.glob("x.*.dwell")]
     assert 30 < len(children) <= 40  # some have no sample, and leave nothing
-    assert all(each.inside("child") > 50 for each in children)
+    for each in children:
+        assert_above(50, each.inside("child"))
 
 
 def test_a_child_without_room_for_a_file(tmp_path, python_program):
@@ -77,7 +79,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert done.returncode == -9
     samples = Samples.of(tmp_path / "x.dwell")
     assert not samples.info["ended"]
-    assert samples.info["taken"] > 100
+    assert_above(100, samples.info["taken"])
 
 
 def test_dwell_run_takes_samples(tmp_path, run_dwell):
@@ -89,7 +91,7 @@ def test_dwell_run_takes_samples(tmp_path, run_dwell):
     assert "work" in done.stderr and "2000 Hz asked" in done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     assert samples.info["period_ns"] == 500_000 and samples.info["ended"]
-    assert samples.inside("work") > 50
+    assert_above(50, samples.inside("work"))
 
 
 def test_dwell_run_without_native_frames(tmp_path, run_dwell):
@@ -121,8 +123,11 @@ dwell.stop()
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "another\nstarted\n" * 5
     samples = Samples.of(tmp_path / "x.dwell")
-    assert samples.info["ended"] and samples.inside("busy") > 20
+    assert samples.info["ended"]
+    assert_above(20, samples.inside("busy"))
     children = [Samples.of(path) for path in tmp_path.glob("x.*.dwell")]
     busy = [each for each in children if each.inside("busy")]
-    assert len(busy) == 5 and all(each.inside("before_exec") > 80 for each in busy)
+    assert len(busy) == 5
+    for each in busy:
+        assert_above(80, each.inside("before_exec"))
     assert len(children) <= 10  # those of subprocess may have one when they take long to exec

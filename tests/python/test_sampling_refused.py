@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ..compiled import compile_library
-from ..measured import assert_between, assert_close, repeated, shares
+from ..measured import assert_above, assert_between, assert_close, repeated, shares
 from ..sampled import Samples
 from .test_sampling import SHARES
 from .test_sampling_signals import POLL
@@ -34,6 +34,7 @@ NO_TIMERS = REFUSE.format(numbers=[_PERF_EVENT_OPEN, _TIMER_CREATE])
 refusals = pytest.mark.parametrize("refusal", [NO_PERF, NO_TIMERS], ids=["no_perf", "no_timers"])
 
 
+@pytest.mark.accuracy
 @refusals
 @repeated
 def test_shares(tmp_path, python_program, refusal):
@@ -63,9 +64,10 @@ with dwell.sampling("x.dwell", rate=1000):
 """)
     most = 5 if refusal == NO_PERF else 50  # of a thousand
     assert int(done.stdout or 1000) < most, done.stderr
-    assert Samples.of(tmp_path / "x.dwell").inside("interrupted") > 50
+    assert_above(50, Samples.of(tmp_path / "x.dwell").inside("interrupted"))
 
 
+@pytest.mark.accuracy
 @repeated
 def test_threads_each_with_its_time(tmp_path, python_program):
     done = python_program(f"""

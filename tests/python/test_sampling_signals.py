@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ..compiled import compile_library
-from ..measured import assert_between, repeated
+from ..measured import assert_above, assert_between, repeated
 from ..sampled import Samples
 
 
@@ -70,7 +70,8 @@ with dwell.sampling("x.dwell", rate=10_000, mode=sys.argv[1]):
     assert done.stdout == "0\n", done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     running = samples.where(lambda row: row.state in ("native", "python", "kernel"))
-    assert samples.inside("interrupted") > 50 and running > 0
+    assert_above(50, samples.inside("interrupted"))
+    assert running > 0
 
 
 CANCEL = """
@@ -115,7 +116,7 @@ dwell.stop()
 print(len(got))
 """)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
-    assert Samples.of(tmp_path / "x.dwell").info["taken"] > 500
+    assert_above(500, Samples.of(tmp_path / "x.dwell").info["taken"])
 
 
 @repeated

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ..compiled import compile_library
-from ..measured import assert_between, repeated
+from ..measured import assert_above, assert_between, repeated
 from ..sampled import Row, Samples
 
 
@@ -14,6 +14,7 @@ def _has(row: Row, name: str) -> bool:
     return any(frame.name == name for frame in row.stack)
 
 
+@pytest.mark.accuracy
 @repeated
 def test_sixteen_threads_each_with_its_time(tmp_path, python_program):
     done = python_program("""
@@ -81,6 +82,7 @@ threading._active[threading.get_ident()] = main
     assert {row.thread_name for row in samples.rows} == {"MainThread"}
 
 
+@pytest.mark.accuracy
 @repeated
 def test_threads_that_come_and_go(tmp_path, python_program):
     done = python_program("""
@@ -135,6 +137,7 @@ long long one_by_one(long hands, long n)
 """
 
 
+@pytest.mark.accuracy
 @pytest.mark.parametrize("duration_us", [200, 5000])
 @repeated
 def test_brief_threads_that_python_never_saw(tmp_path, python_program, duration_us):
@@ -234,6 +237,7 @@ void spin(long n) { while (n--) sink += 1; }
 """
 
 
+@pytest.mark.accuracy
 @repeated
 def test_without_a_cpu_is_not_waiting(tmp_path, python_program):
     """Two threads that have one CPU: the kernel knows how long each was ready and did not run."""
@@ -280,7 +284,7 @@ print(time.process_time_ns())
     assert done.returncode == 0, done.stderr
     samples = Samples.of(tmp_path / "x.dwell")
     assert {row.state for row in samples.rows} <= {"python", "native", "kernel"}
-    assert samples.weight_ns < 1.1 * int(done.stdout)
+    assert_between(-1, samples.weight_ns, 1.1 * int(done.stdout))
 
 
 @repeated
@@ -326,4 +330,4 @@ with dwell.sampling("x.dwell"):
     samples = Samples.of(tmp_path / "x.dwell")
     threads = {row.thread for row in samples.rows if _has(row, "haul")}
     assert len(threads) == 2
-    assert samples.inside("haul") > 90
+    assert_above(90, samples.inside("haul"))

@@ -172,6 +172,7 @@ def test_calibration_is_not_misled_by_a_run_that_was_held_up():
     assert HeldUp("pass").calibrate(500) == (50, 500)
 
 
+@pytest.mark.accuracy
 @repeated
 def test_overhead_of_the_empty_loop_is_taken_out():
     plain = dwell.timeit("pass", number=200_000, repeat=7)

@@ -100,10 +100,44 @@ static void test_regions_alone(void **state)
     dw_profile_free(profile);
 }
 
+/* Same name and line in files of one name: two rows, with as much of the path as it takes. */
+static void test_files_are_as_short_as_tells_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *shown;
+    } files[] = {
+        {"/lib/numpy/__init__.py", "numpy/__init__.py"},
+        {"/lib/pandas/__init__.py", "lib/pandas/__init__.py"},
+        {"/old/pandas/__init__.py", "old/pandas/__init__.py"},
+        {"/lib/pandas/one.py", "one.py"},
+        {"two.py", "two.py"},
+        {"/a/two.py", "a/two.py"},
+    };
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        dw_frame_id frame = fixture_function(profile, files[i].file, 1, "<module>");
+        dw_path_id path;
+        assert_int_equal(dw_path_intern(&profile->paths, DW_PATH_ROOT, frame, &path), 0);
+        fixture_entry(profile, thread, path, (i + 1) * MS);
+    }
+    struct dw_functions functions;
+    assert_int_equal(dw_functions_make(profile, true, &functions), 0);
+    assert_int_equal(functions.count, COUNT_OF(files));
+    for (uint32_t i = 0; i < functions.count; i++) {
+        size_t which = functions.functions[i].sums.self / MS - 1;
+        assert_string_equal(functions.functions[i].file.bytes, files[which].shown);
+    }
+    dw_functions_release(&functions);
+    dw_profile_free(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_regions_between_functions),
+        cmocka_unit_test(test_files_are_as_short_as_tells_apart),
         cmocka_unit_test(test_open_calls),
         cmocka_unit_test(test_regions_alone),
     };

@@ -4,11 +4,13 @@
 #include "fixture.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "log/chunk.h"
 #include "log/reader.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 /* A log as a recorder writes it: ticks of half a nanosecond, two blocks of events. */
@@ -221,6 +223,50 @@ static void test_rubbish_between_chunks(void **state)
     dw_log_writer_release(&writer);
 }
 
+/* What follows is found by its chunks, and the file is known for a log again. */
+static void test_file_cut_to_nothing_meanwhile(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/dwell-test-XXXXXX";
+    struct dw_log_writer writer;
+    struct dw_profile *profile;
+    struct dw_file file;
+    close(mkstemp(path));
+    assert_int_equal(dw_log_writer_create(&writer, path), 0);
+    dw_log_write_source(&writer, (struct dw_string){"a.py", 4}, (struct dw_string){"x\n", 2});
+    assert_int_equal(truncate(path, 0), 0);
+    dw_log_write_source(&writer, (struct dw_string){"b.py", 4}, (struct dw_string){"y\n", 2});
+    dw_log_write_end(&writer, 0, 0);
+    assert_int_equal(dw_log_writer_close(&writer), 0);
+    dw_log_writer_release(&writer);
+    assert_true(dw_log_may_replace(path));
+    assert_int_equal(dw_file_open(path, &file), 0);
+    assert_memory_equal(file.data, DW_LOG_MAGIC, DW_LOG_MAGIC_SIZE);
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(dw_log_read(file.data, file.size, 0, profile), 0);
+    assert_int_equal(profile->source_count, 1);
+    assert_int_equal(profile->losses.damaged_chunks, 0);
+    dw_profile_free(profile);
+    dw_file_close(&file);
+    unlink(path);
+}
+
+/* Neither the header nor the first chunk is needed. */
+static void test_beginning_is_lost(void **state)
+{
+    (void)state;
+    struct dw_log_writer writer;
+    int error;
+    write_log(&writer, true);
+    memset(writer.memory.data, 0xaa, 40);
+    struct dw_profile *profile = read_log(writer.memory.data, writer.memory.size, &error);
+    assert_int_equal(error, 0);
+    assert_int_equal(profile->losses.damaged_chunks, 1);
+    assert_int_equal(profile->threads[0].metric_count, 4);
+    dw_profile_free(profile);
+    dw_log_writer_release(&writer);
+}
+
 static void test_same_log_twice_is_refused(void **state)
 {
     (void)state;
@@ -345,6 +391,8 @@ int main(void)
         cmocka_unit_test(test_every_byte_flipped),
         cmocka_unit_test(test_rubbish_between_chunks),
         cmocka_unit_test(test_same_log_twice_is_refused),
+        cmocka_unit_test(test_file_cut_to_nothing_meanwhile),
+        cmocka_unit_test(test_beginning_is_lost),
         cmocka_unit_test(test_strangers_are_refused),
         cmocka_unit_test(test_newer_version_is_refused),
         cmocka_unit_test(test_hostile_numbers),

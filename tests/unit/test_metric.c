@@ -62,6 +62,14 @@ static void test_merge_keeps_min_from_the_empty(void **state)
     dw_metric_release(&empty);
 }
 
+/* Times are rounded to nanoseconds, their squares are not. */
+static void test_one_entry_does_not_deviate(void **state)
+{
+    (void)state;
+    struct dw_metric metric = {.count = 1, .total = 1000, .sum_squares = 1000900};
+    assert_true(dw_metric_stdev(&metric) == 0);
+}
+
 static void test_statistics(void **state)
 {
     (void)state;
@@ -91,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merge_adds_up),
         cmocka_unit_test(test_merge_keeps_min_from_the_empty),
+        cmocka_unit_test(test_one_entry_does_not_deviate),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_active_never_negative),
     };

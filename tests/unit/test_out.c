@@ -65,7 +65,23 @@ static void test_csv_fields(void **state)
         CASE("a,b", "\"a,b\""),
         CASE("say \"x\"", "\"say \"\"x\"\"\""),
         CASE("two\nlines", "\"two\nlines\""),
-        CASE("cr\r", "\"cr\r\""),
+        CASE("cr\r", "cr\\r"),
+        CASE("\x1b[31m", "\\x1b[31m"),
+        CASE("=1+2", "'=1+2"),
+        CASE("\t=1", "'\t=1"),
+        CASE("\treturn", "\treturn"),
+        CASE("@SUM(A1)", "'@SUM(A1)"),
+        CASE("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        CASE("-x", "'-x"),
+        CASE("=\"a\"", "\"'=\"\"a\"\"\""),
+        CASE("\xef\xbc\x9d"
+             "1",
+             "'\xef\xbc\x9d"
+             "1"),
+        CASE("-12.5", "-12.5"),
+        CASE("+7", "+7"),
+        CASE("-", "'-"),
+        CASE("a=b", "a=b"),
         CASE("\xfe", LOST),
     };
     check_escapes(dw_out_csv_field, cases, COUNT_OF(cases));
@@ -79,6 +95,14 @@ static void test_printable_is_one_line(void **state)
         CASE("a\nb\tc\rd", "a\\nb\\tc\\rd"),
         CASE("\x1b[31m", "\\x1b[31m"),
         CASE("\xc3\xa9", "\xc3\xa9"),
+        CASE("a\xe2\x80\xae"
+             "b",
+             "a\\u202eb"),
+        CASE("\xe2\x81\xa6x\xe2\x81\xa9", "\\u2066x\\u2069"),
+        CASE("\xc2\x9b"
+             "2J",
+             "\\u009b2J"),
+        CASE("\xe2\x80\xa8", "\\u2028"),
         CASE("\x80", LOST),
     };
     check_escapes(dw_out_printable, cases, COUNT_OF(cases));

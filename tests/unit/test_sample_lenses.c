@@ -51,11 +51,16 @@ static void check_lens(const char *lens, const struct dw_lens_options *options,
 
 #define HEADER_RATE                                                                                \
     "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\n"
+#define HEADER_MEANING                                                                             \
+    "missed samples were due and not taken; guessed samples have native callers that are "         \
+    "likely, not certain; cut samples lack their outermost functions\n"
 #define HEADER_GIL "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %\n"
-#define HEADER HEADER_RATE HEADER_GIL
+#define HEADER HEADER_RATE HEADER_MEANING HEADER_GIL
 /* The same in a JSON string. */
 #define HEADER_TEXT                                                                                \
     "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\\n"         \
+    "missed samples were due and not taken; guessed samples have native callers that are "         \
+    "likely, not certain; cut samples lack their outermost functions\\n"                           \
     "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %"
 
 static void test_functions(void **state)
@@ -234,7 +239,7 @@ static void test_callgrind(void **state)
                "creator: dwell " DW_VERSION "\n"
                "pid: 41\n"
                "cmd: /home/me/app.py\n"
-               "# " HEADER_RATE "# " HEADER_GIL "positions: line\n"
+               "# " HEADER_RATE "# " HEADER_MEANING "# " HEADER_GIL "positions: line\n"
                "events: ns\n"
                "summary: 10000000\n"
                "\n"
@@ -386,6 +391,72 @@ static void test_chrome_nests_what_stayed(void **state)
                "\"dropped_events\":0,\"sampling\":\"" HEADER_TEXT "\"}}\n");
 }
 
+/* The worker's one sample, at `first_ms`, and two more: one of a stack without frames whose time is
+ * told 1 ms late, and one that was taken meanwhile. */
+static struct dw_profile *told_late(uint64_t first_ms, uint64_t last_ms)
+{
+    struct dw_profile *profile = fixture_sampled();
+    struct dw_thread *worker = &profile->threads[1];
+    struct dw_timed_sample *timed = malloc(3 * sizeof *timed);
+    dw_path_id stack = worker->timed[0].stack;
+    uint64_t last_ns = FIXTURE_START_NS + last_ms * 1000000;
+    timed[0] = (struct dw_timed_sample){FIXTURE_START_NS + first_ms * 1000000, 1000000, stack, 0};
+    timed[1] = (struct dw_timed_sample){last_ns, 2500000, DW_PATH_ROOT, 0};
+    timed[2] = (struct dw_timed_sample){last_ns, 1000000, stack, 0};
+    free(worker->timed);
+    worker->timed = timed;
+    worker->timed_count = worker->timed_capacity = 3;
+    dw_sample_get(&worker->samples, stack, 0)->weight_ns += 1000000;
+    dw_sample_get(&worker->samples, DW_PATH_ROOT, 0)->weight_ns += 2500000;
+    assert_int_equal(dw_samples_fold(profile), 0);
+    return profile;
+}
+
+#define BEGIN(name, time)                                                                          \
+    "{\"name\":\"" name "\",\"ph\":\"B\",\"pid\":41,\"tid\":42,\"ts\":" time "},\n"
+#define END(time) "{\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":" time "}"
+
+static void check_chrome(struct dw_profile *profile, const char *expected)
+{
+    char *text = fixture_show(profile, "chrome", NULL, NULL);
+    assert_non_null(strstr(text, expected));
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void test_samples_make_room_for_time_that_is_told_late(void **state)
+{
+    (void)state;
+    check_chrome(told_late(4, 6),
+                 BEGIN("main", "1500.000") BEGIN("work", "1500.000")
+                     END("2500.000") ",\n" END("2500.000") ",\n" BEGIN("[no frames]", "2500.000")
+                         END("5000.000") ",\n" BEGIN("main", "5000.000") BEGIN("work", "5000.000")
+                             END("6000.000") ",\n" END("6000.000") "\n]");
+    check_chrome(told_late(1, 3),
+                 BEGIN("main", "0.000") BEGIN("work", "0.000")
+                     END("1000.000") ",\n" END("1000.000") ",\n" BEGIN("[no frames]", "1000.000")
+                         END("3500.000") ",\n" BEGIN("main", "3500.000") BEGIN("work", "3500.000")
+                             END("4500.000") ",\n" END("4500.000") "\n]");
+}
+
+static void test_samples_without_frames_are_part_of_the_whole(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = told_late(4, 6);
+    char *text = fixture_show(profile, "callgrind", NULL, NULL);
+    assert_non_null(strstr(text, " [no frames]\n0 2500000\n"));
+    assert_non_null(strstr(text, "\ntotals: 13500000\n"));
+    free(text);
+    text = fixture_show(profile, "collapsed", NULL, NULL);
+    assert_non_null(strstr(text, "<main>;[no frames] 2500\n"));
+    free(text);
+    struct dw_sample_list list;
+    assert_int_equal(dw_sample_list_make(profile, &(struct dw_sample_options){0}, &list), 0);
+    assert_int_equal(list.all.weight, 13500000);
+    dw_sample_list_release(&list);
+    dw_profile_free(profile);
+}
+
 /* The listing shows the text beside the columns that samples fill. */
 static void test_listing(void **state)
 {
@@ -454,6 +525,8 @@ int main(void)
         cmocka_unit_test(test_callgrind),
         cmocka_unit_test(test_speedscope),
         cmocka_unit_test(test_chrome_nests_what_stayed),
+        cmocka_unit_test(test_samples_make_room_for_time_that_is_told_late),
+        cmocka_unit_test(test_samples_without_frames_are_part_of_the_whole),
         cmocka_unit_test(test_listing),
         cmocka_unit_test(test_counts_are_no_times),
     };

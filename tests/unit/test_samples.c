@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MS 1000000u
 
@@ -347,6 +348,41 @@ static void test_damage_costs_only_itself(void **state)
     dw_sample_log_release(&recording.log);
 }
 
+/* The log knows all of them, memory only those that are there. */
+static void test_threads_that_ended_cost_no_memory(void **state)
+{
+    struct recording recording;
+    struct dw_profile *profile;
+    char path[] = "/tmp/dwell-test-XXXXXX";
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    start(&recording, true);
+    assert_int_equal(dw_sample_log_move(&recording.log, path), 0);
+    for (uint32_t i = 0; i < 1000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "thread %u", i);
+        assert_int_equal(dw_sample_log_thread(&recording.log, 100 + i, &recording.thread), 0);
+        dw_sample_log_name_thread(&recording.log, recording.thread, name, strlen(name));
+        add(&recording, recording.work, DW_SAMPLE_PYTHON, 10 + i, 1);
+        dw_sample_log_end_thread(&recording.log, recording.thread);
+        if (i % 10 == 9)
+            assert_int_equal(dw_sample_log_flush(&recording.log, false), 0);
+    }
+    assert_int_equal(dw_sample_log_flush(&recording.log, true), 0);
+    assert_in_range(recording.log.thread_count, 1, 16);
+    assert_in_range(recording.log.strings.count, 1, 32);
+    dw_sample_log_release(&recording.log);
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(dw_log_read_file(path, 0, profile), 0);
+    assert_int_equal(profile->thread_count, 1001);
+    for (uint32_t i = 1; i < profile->thread_count; i++)
+        assert_int_equal(profile->threads[i].samples.count, 1);
+    dw_profile_free(profile);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_recursion_counts_a_line_once),
         cmocka_unit_test(test_the_interpreter_is_hidden_with_what_works_for_it),
         cmocka_unit_test(test_damage_costs_only_itself),
+        cmocka_unit_test(test_threads_that_ended_cost_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

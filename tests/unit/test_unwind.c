@@ -8,6 +8,7 @@
 #include "native/modules.h"
 #include "native/registers.h"
 #include "native/unwind.h"
+#include "native/unwind_learn.h"
 #include "unwind_targets.h"
 
 #include <dlfcn.h>
@@ -79,6 +80,7 @@ static int set_up(void **state)
     unwinder.stack = unwinder.code = dw_memory_own;
     unwinder.doubt = dw_memory_own_checked;
     unwinder.stack_end = stack_end_of(pthread_self());
+    unwinder.effort = DW_EFFORT_IN_HANDLER;
     refresh_modules();
     by_libgcc_count = backtrace(by_libgcc, 1); /* loads libgcc now, not in the handler */
     return sigaction(SIGUSR1, &action, NULL);
@@ -206,6 +208,99 @@ static void test_undescribed_code_is_guessed_and_marked(void **state)
     assert_int_equal(in_handler.frames[at].how, DW_UNWIND_TABLE);
     assert_int_equal(in_handler.frames[caller].how, DW_UNWIND_SCAN);
     assert_true(in_handler.complete);
+}
+
+static uint64_t address_of(void (*function)(dw_then))
+{
+    uint64_t address;
+    memcpy(&address, &function, sizeof address);
+    return address;
+}
+
+static void learn_kernel(struct dw_code_book *book)
+{
+    uint64_t start = address_of(dw_chain_kernel);
+    uint64_t size = (uint64_t)(uintptr_t)dw_chain_kernel_end - start;
+    assert_true(size > 16384);
+    assert_true(dw_unwind_learn(&unwinder, book, start, size, start + size / 2));
+    assert_false(dw_unwind_learn(&unwinder, book, start, size, start + size / 2));
+    unwinder.made = dw_code_book_functions(book);
+    assert_true(dw_unwind_has_rule(&unwinder, start));
+}
+
+static void test_undescribed_code_is_walked_by_rules_made_of_it(void **state)
+{
+    (void)state;
+    struct dw_code_book book = {0};
+    dw_chain_matrix(interrupt);
+    assert_true(frame_in(&in_handler, "dw_chain_matrix") < 0); /* neither told nor guessed */
+    learn_kernel(&book);
+    dw_chain_matrix(interrupt);
+    int at = frame_in(&in_handler, "dw_chain_kernel");
+    assert_true(at > 0);
+    assert_int_equal(frame_in(&in_handler, "dw_chain_matrix"), at + 1);
+    assert_true(frame_in(&in_handler, "main") > at);
+    assert_false(has_guess(&in_handler));
+    assert_true(in_handler.complete);
+    unwinder.made = (struct dw_code_functions){0};
+    dw_code_book_release(&book);
+}
+
+#define TRAP_FLAG 0x100
+
+static struct {
+    uint32_t in_kernel, wrong;
+    uint64_t caller; /* in dw_chain_matrix */
+} stepped;
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    struct dw_registers registers;
+    struct walked walked;
+    dw_registers_of_context(context, &registers);
+    uint64_t start = address_of(dw_chain_kernel);
+    if (registers.pc < start || registers.pc >= (uint64_t)(uintptr_t)dw_chain_kernel_end)
+        return;
+    walked.count = dw_unwind(&unwinder, &registers, walked.frames, MAX_FRAMES, &walked.complete);
+    if (!stepped.in_kernel++)
+        memcpy(&stepped.caller, (void *)(uintptr_t)registers.sp, sizeof stepped.caller);
+    stepped.wrong +=
+        !walked.complete || has_guess(&walked) || walked.frames[1].pc != stepped.caller;
+}
+
+static void do_nothing(void)
+{
+}
+
+/* The red zone may be in use here: it is left alone. */
+static void step_through(void)
+{
+    __asm__ volatile("sub $128, %%rsp\n pushfq\n orq %0, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp"
+                     :
+                     : "i"(TRAP_FLAG)
+                     : "memory", "cc");
+    dw_chain_matrix(do_nothing);
+    __asm__ volatile("sub $128, %%rsp\n pushfq\n andq %0, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp"
+                     :
+                     : "i"(~TRAP_FLAG)
+                     : "memory", "cc");
+}
+
+/* Prologue, loop and epilogue: at every instruction that is executed. */
+static void test_made_rules_hold_at_each_instruction(void **state)
+{
+    (void)state;
+    struct dw_code_book book = {0};
+    struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
+    learn_kernel(&book);
+    assert_int_equal(sigaction(SIGTRAP, &action, &before), 0);
+    step_through();
+    assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
+    assert_true(stepped.in_kernel > 10000);
+    assert_int_equal(stepped.wrong, 0);
+    unwinder.made = (struct dw_code_functions){0};
+    dw_code_book_release(&book);
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -473,6 +568,8 @@ int main(void)
         cmocka_unit_test(test_handler_is_walked_through),
         cmocka_unit_test(test_errno_is_left_alone),
         cmocka_unit_test(test_undescribed_code_is_guessed_and_marked),
+        cmocka_unit_test(test_undescribed_code_is_walked_by_rules_made_of_it),
+        cmocka_unit_test(test_made_rules_hold_at_each_instruction),
         cmocka_unit_test(test_call_through_a_null_pointer),
         cmocka_unit_test(test_stack_of_a_thread_ends_where_it_began),
         cmocka_unit_test(test_stack_of_a_thread_that_sleeps),

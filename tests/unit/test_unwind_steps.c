@@ -95,7 +95,8 @@ static void start_program(struct walk *walk, const char *program)
                                           .stack = {read_stack, walk},
                                           .code = {read_memory, walk},
                                           .doubt = {read_memory, walk},
-                                          .stack_end = walk->stack_end};
+                                          .stack_end = walk->stack_end,
+                                          .effort = DW_EFFORT_OUTSIDE};
     refresh_modules(walk);
 }
 

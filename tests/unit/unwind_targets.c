@@ -92,4 +92,50 @@ __asm__(".text\n"
         "  pop %rbx\n"
         "  ret\n"
         ".size dw_chain_undescribed, . - dw_chain_undescribed\n");
+
+void dw_chain_matrix(dw_then then)
+{
+    dw_chain_kernel(then);
+    sink++;
+}
+
+/* void f(then), as kernels of matrix products are: registers are saved by moves, the frame is in
+ * rbx, room for buffers is made at whole pages, and the code is long. */
+__asm__(".text\n"
+        ".globl dw_chain_kernel\n"
+        ".type dw_chain_kernel, @function\n"
+        "dw_chain_kernel:\n"
+        "  sub $0x60, %rsp\n"
+        "  mov %rbx, (%rsp)\n"
+        "  mov %rbp, 8(%rsp)\n"
+        "  mov %r12, 16(%rsp)\n"
+        "  mov %r13, 24(%rsp)\n"
+        "  mov %rsp, %rbx\n"
+        "  sub $0x7080, %rsp\n"
+        "  and $-4096, %rsp\n"
+        "  mov %rdi, %r12\n"
+        "  mov $0xe00, %ecx\n"
+        "1:\n"
+        "  mov %rsp, (%rsp,%rcx,8)\n"
+        "  dec %rcx\n"
+        "  jne 1b\n"
+        "  xor %ebp, %ebp\n"
+        "  cmp %rbp, %rbp\n"
+        "  je 2f\n" /* always: not every processor has what follows */
+        "  .rept 3000\n"
+        "  vaddpd 0x100(%rsp), %ymm3, %ymm5\n"
+        "  .endr\n"
+        "  vzeroupper\n"
+        "2:\n"
+        "  call *%r12\n"
+        "  mov %rbx, %rsp\n"
+        "  mov (%rsp), %rbx\n"
+        "  mov 8(%rsp), %rbp\n"
+        "  mov 16(%rsp), %r12\n"
+        "  mov 24(%rsp), %r13\n"
+        "  add $0x60, %rsp\n"
+        "  ret\n"
+        ".globl dw_chain_kernel_end\n"
+        "dw_chain_kernel_end:\n"
+        ".size dw_chain_kernel, . - dw_chain_kernel\n");
 #endif

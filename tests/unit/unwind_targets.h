@@ -14,6 +14,10 @@ void dw_chain_sort(dw_then then);
 /* Through assembler without unwind information, which keeps its frame in no register. */
 void dw_chain_assembler(dw_then then);
 void dw_chain_undescribed(dw_then then); /* the assembler */
+/* Through a long function without unwind information, whose frame is in rbx below huge buffers. */
+void dw_chain_matrix(dw_then then);
+void dw_chain_kernel(dw_then then); /* the long function */
+extern const char dw_chain_kernel_end[];
 /* Calls a function of its own. */
 void dw_chain_call(dw_then then);
 

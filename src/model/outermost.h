@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Recursion: which of the paths with one key are not inside another of the same. Only
  * their totals add up; those inside are counted there already. */
-#ifndef DW_LENS_OUTERMOST_H
-#define DW_LENS_OUTERMOST_H
+#ifndef DW_MODEL_OUTERMOST_H
+#define DW_MODEL_OUTERMOST_H
 
 #include "model/path_tree.h"
 

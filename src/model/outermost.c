@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A walk over all paths that knows, at each, which keys are already open. */
-#include "lens/outermost.h"
+#include "model/outermost.h"
 
 #include "base/error.h"
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * A file may come from anybody, and a small one can say that it is huge. What a command may
+ * allocate hangs on the sizes of the files that it reads; the system enforces it. */
+#ifndef DW_CLI_MEMORY_LIMIT_H
+#define DW_CLI_MEMORY_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DW_MEMORY_OF_FILE 64                 /* times its size */
+#define DW_MEMORY_BESIDES ((size_t)64 << 20) /* bytes more, whatever the size */
+
+/* One more file of that size was read, or is about to be. DWELL_MEMORY_MB in the environment is
+ * taken instead of what follows from the sizes. */
+void dw_memory_allow(size_t file_size);
+/* For work that hangs on other files, such as debug information, and in children. What is
+ * allocated meanwhile does not count after dw_memory_limit. */
+void dw_memory_unlimit(void);
+void dw_memory_limit(void);
+/* Whether out of memory means that there is this limit. */
+bool dw_memory_is_limited(void);
+
+#endif

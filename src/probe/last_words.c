@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ * The handler writes nothing itself: it wakes a thread that does, and waits for it, so the logs are
+ * written with the usual locks and allocations. A thread that was interrupted while it held one of
+ * those is waited for in vain, for a limited time. */
+#define _GNU_SOURCE
+#include "probe/last_words.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "probe/probe_sampler.h"
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_NS 5000000000u
+
+/* Those that end a process without a core: nothing is wrong with it then. */
+static const int endings[] = {SIGHUP, SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2};
+#define ENDINGS (sizeof endings / sizeof *endings)
+
+static struct {
+    pthread_mutex_t turn; /* of those who start, stop and fork */
+    bool is_on;
+    bool stops;     /* the thread */
+    bool is_paused; /* the thread makes way for a fork */
+    atomic_bool runs, is_starting;
+    pthread_t thread;
+    pid_t pid;
+    sem_t wakes, done;
+    PyObject *flush;
+    atomic_int number; /* of the signal that is the end; 0 until then */
+    bool leaves_gil;   /* the thread that got it has the GIL, and waits */
+    bool goes_on;      /* the thread that got it does, for the moment */
+} last = {.turn = PTHREAD_MUTEX_INITIALIZER};
+
+/* [signal-safe] */
+static void end_by(int number)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    sigaction(number, &usual, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(number);
+}
+
+/* The signal comes again when patience is at its end. [signal-safe] */
+static bool limit_time(int number)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
+    struct itimerspec once = {.it_value = {PATIENCE_NS / 1000000000u, PATIENCE_NS % 1000000000u}};
+    int timer;
+    return !syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) &&
+           !syscall(SYS_timer_settime, timer, 0, &once, NULL);
+}
+
+/* In the C libraries of Linux this is a wait in the kernel without a lock. [signal-safe] */
+static void wait_for_thread(void)
+{
+    uint64_t then_ns = dw_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+    struct timespec until = {(time_t)(then_ns / 1000000000u), (long)(then_ns % 1000000000u)};
+    while (sem_clockwait(&last.done, CLOCK_MONOTONIC, &until) && errno == EINTR)
+        ;
+}
+
+/* Whether this process has sent it: the thread that did must not get beyond that. */
+static bool is_from_here(const siginfo_t *info)
+{
+    return info->si_code <= 0 && info->si_code != SI_TIMER && info->si_pid == last.pid;
+}
+
+/* Only the first one counts. Whoever sends a second, as timeout(1) does, has to wait like us. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    int saved_errno = errno, none = 0;
+    (void)context;
+    if (!atomic_load(&last.runs) || last.pid != getpid()) {
+        end_by(number);
+    } else if (atomic_compare_exchange_strong(&last.number, &none, number)) {
+        bool has_gil = last.flush && PyGILState_Check();
+        last.goes_on = has_gil && !is_from_here(info) && limit_time(number);
+        last.leaves_gil = has_gil && !last.goes_on;
+        sem_post(&last.wakes);
+        if (!last.goes_on) {
+            wait_for_thread();
+            end_by(number);
+        }
+    } else if (info->si_code == SI_TIMER) {
+        end_by(number);
+    }
+    errno = saved_errno;
+}
+
+void dw_last_words_flush(void)
+{
+    PyObject *result = last.flush ? PyObject_CallNoArgs(last.flush) : NULL;
+    if (!result)
+        PyErr_Clear();
+    Py_XDECREF(result);
+}
+
+static void speak(void)
+{
+    dw_recorder_flush_last();
+    dw_probe_sampler_flush_last();
+    if (last.flush && !last.leaves_gil) {
+        PyGILState_STATE state = PyGILState_Ensure();
+        dw_last_words_flush();
+        if (last.goes_on) /* with the GIL: nothing comes after the last words */
+            end_by(atomic_load(&last.number));
+        PyGILState_Release(state);
+    }
+    sem_post(&last.done);
+}
+
+static void *wait_for_end(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_NAME, DW_LAST_THREAD);
+    atomic_store(&last.is_starting, false);
+    while (sem_wait(&last.wakes))
+        ;
+    if (!last.stops || atomic_load(&last.number))
+        speak();
+    return NULL;
+}
+
+/* In a turn. The thread takes no signals: they are the program's. */
+static int start_thread(void)
+{
+    sigset_t all, old;
+    sem_init(&last.wakes, 0, 0);
+    sem_init(&last.done, 0, 0);
+    last.pid = getpid();
+    last.stops = last.is_paused = false;
+    atomic_store(&last.is_starting, true);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    errno = pthread_create(&last.thread, NULL, wait_for_end, NULL);
+    if (errno)
+        atomic_store(&last.is_starting, false);
+    atomic_store(&last.runs, !errno);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return errno ? DW_ERR_IO : 0;
+}
+
+/* In a turn. */
+static void stop_thread(void)
+{
+    if (!atomic_exchange(&last.runs, false))
+        return;
+    last.stops = true;
+    sem_post(&last.wakes);
+    pthread_join(last.thread, NULL);
+}
+
+void dw_last_words_hold(sigset_t *before)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < ENDINGS; i++)
+        sigaddset(&held, endings[i]);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+void dw_last_words_let_go(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+bool dw_last_words_are_starting(void)
+{
+    return atomic_load(&last.is_starting);
+}
+
+bool dw_last_words_are_due(long number)
+{
+    struct sigaction now;
+    return !sigaction((int)number, NULL, &now) && now.sa_sigaction == on_signal;
+}
+
+void dw_last_words_watch(long number)
+{
+    struct sigaction now, ours = {.sa_sigaction = on_signal};
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    for (size_t i = 0; i < ENDINGS && last.is_on && !atomic_load(&last.number); i++)
+        if (endings[i] == number && !sigaction(endings[i], NULL, &now) && now.sa_handler == SIG_DFL)
+            sigaction(endings[i], &ours, NULL);
+}
+
+static void watch_no_more(void)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    for (size_t i = 0; i < ENDINGS; i++)
+        if (dw_last_words_are_due(endings[i]))
+            sigaction(endings[i], &usual, NULL);
+}
+
+/* A process with one thread stays one while it forks: Python warns about others. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&last.turn);
+    if (atomic_load(&last.runs)) {
+        stop_thread();
+        last.is_paused = true;
+    }
+}
+
+static int go_on(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&last.turn);
+    if (last.is_on && last.is_paused)
+        start_thread();
+    pthread_mutex_unlock(&last.turn);
+    return 0;
+}
+
+/* The thread comes back with the next instructions of Python code, when the fork is over. */
+static void after_fork_in_parent(void)
+{
+    bool is_paused = last.is_paused;
+    pthread_mutex_unlock(&last.turn);
+    if (is_paused)
+        Py_AddPendingCall(go_on, NULL);
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&last.turn, NULL);
+    atomic_store(&last.runs, false);
+    atomic_store(&last.number, 0); /* it was the parent's end */
+}
+
+int dw_last_words_start(PyObject *flush)
+{
+    int error = start_thread();
+    if (error)
+        return error;
+    last.flush = Py_XNewRef(flush);
+    last.is_on = true;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    for (size_t i = 0; i < ENDINGS; i++)
+        dw_last_words_watch(endings[i]);
+    return 0;
+}
+
+void dw_last_words_continue(void)
+{
+    go_on(NULL);
+}
+
+/* Whoever holds the GIL gives it up for this: the thread may want it. */
+void dw_last_words_stop(void)
+{
+    watch_no_more();
+    pthread_mutex_lock(&last.turn);
+    last.is_on = false;
+    stop_thread();
+    pthread_mutex_unlock(&last.turn);
+}
