@@ -120,15 +120,21 @@ static void pop(struct dw_call_track *track, uint64_t now)
         dw_calls_flush(track->profile, false);
 }
 
+/* Functions tend to call the same others in the same order, so most children are the last one
+ * again, or what followed it the time before. */
 static inline struct dw_call_node *known_child(struct dw_call_track *track, const void *key)
 {
     struct dw_call_node *parent = track->stack[track->depth].node;
-    struct dw_call_node *child = parent->last_child;
+    struct dw_call_node *last = parent->last_child, *child = last;
     if (__builtin_expect(child && child->key == key, 1))
         return child;
-    child = dw_call_child_find(track, parent, key);
+    child = last ? last->after : NULL;
+    if (!child || child->key != key)
+        child = dw_call_child_find(track, parent, key);
     if (child)
         parent->last_child = child;
+    if (child && last)
+        last->after = child;
     return child;
 }
 

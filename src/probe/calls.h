@@ -22,11 +22,11 @@ struct dw_call_node {
     const void *key; /* code object or method definition: the first thing that a call compares */
     const struct dw_signature *signature; /* NULL: told apart by the key only */
     struct dw_call_node *last_child;
+    struct dw_call_node *after; /* the child of the same parent that was called after this one */
     struct dw_call_node *parent;
     uint64_t count;
     uint64_t total; /* ticks, with callees, asleep not included */
     uint64_t self;
-    uint64_t resumes;
     uint32_t function;
     uint32_t index; /* of the node in its track */
 };

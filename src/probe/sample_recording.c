@@ -19,8 +19,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_NS 10000000u         /* threads, modules and rings are looked at so often */
+#define LOOK_NS 20000000u         /* threads, modules and rings are looked at so often, */
+#define BUSY_LOOK_NS 10000000u    /* and so often when more samples come than */
+#define BUSY_PERIOD_NS 1000000u   /* one in this time */
 #define OWED_LOOK_NS 1000000u     /* at threads with time in the kernel that is not placed yet */
+#define CALM_AFTER_NS 50000000u   /* without a thread that turned from waiting to running, or back \
+                                   */
+#define CALM_LOOK_NS 3000000u     /* at threads that wait, then */
 #define FLUSH_NS 500000000u       /* a kill costs no more than this, */
 #define FIRST_FLUSH_NS 50000000u  /* and, when it comes early, */
 #define FLUSH_PART 8              /* this part of the recording: pools kill their workers */
@@ -202,7 +207,8 @@ static void look_at_kernel(struct dw_sample_recording *recording, uint64_t now_n
 static void look_at_sleepers(struct dw_sample_recording *recording, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < recording->threads.count; i++)
-        dw_sleep_look(&recording->reader, recording->threads.slots[i], now_ns);
+        if (dw_sleep_look(&recording->reader, recording->threads.slots[i], now_ns))
+            recording->turned_ns = now_ns;
 }
 
 static void pay_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
@@ -211,7 +217,7 @@ static void pay_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
     for (uint32_t i = 0; i < recording->threads.count; i++) {
         struct dw_slot *slot = recording->threads.slots[i];
         dw_sleep_pay_kernel(&recording->reader, slot, now_ns, false);
-        recording->owes |= slot->owed_ns > 0;
+        recording->owes |= dw_sleep_is_worth_a_look(slot);
     }
 }
 
@@ -253,9 +259,20 @@ static uint64_t flush_period_ns(const struct dw_sample_recording *recording, uin
     return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS : part_ns < FLUSH_NS ? part_ns : FLUSH_NS;
 }
 
+static uint64_t look_ns(const struct dw_sample_recording *recording)
+{
+    return recording->options.period_ns < BUSY_PERIOD_NS ? BUSY_LOOK_NS : LOOK_NS;
+}
+
+/* A look that was late does not make the next one, which is in time, come too early. */
+static bool is_look_due(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    return now_ns - recording->looked_ns >= look_ns(recording) / 4 * 3;
+}
+
 void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t now_ns)
 {
-    if (now_ns - recording->looked_ns >= LOOK_NS) {
+    if (is_look_due(recording, now_ns)) {
         recording->looked_ns = now_ns;
         keep_signal(recording);
         refresh_natives(recording);
@@ -282,15 +299,24 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
         flush(recording, false);
 }
 
+/* In wall mode: while threads only run, or only wait, fewer looks see as much. */
+static uint64_t sleeper_look_ns(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    uint64_t period_ns = recording->options.period_ns;
+    bool is_calm = now_ns - recording->turned_ns > CALM_AFTER_NS;
+    return is_calm && period_ns < CALM_LOOK_NS ? CALM_LOOK_NS : period_ns;
+}
+
 uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recording,
                                          uint64_t now_ns)
 {
     uint64_t most_ns = looks_quickly(recording, now_ns) ? QUICK_LOOK_NS
                        : recording->owes                ? OWED_LOOK_NS
-                                                        : LOOK_NS;
-    bool is_by_period = recording->threads.is_refused || is_wall(recording);
-    return is_by_period && recording->options.period_ns < most_ns ? recording->options.period_ns
-                                                                  : most_ns;
+                                                        : look_ns(recording);
+    uint64_t asked_ns = recording->threads.is_refused ? recording->options.period_ns
+                        : is_wall(recording)          ? sleeper_look_ns(recording, now_ns)
+                                                      : most_ns;
+    return asked_ns < most_ns ? asked_ns : most_ns;
 }
 
 static int open_log(struct dw_sample_recording *recording)

@@ -24,9 +24,10 @@ struct dw_sample_recording {
     struct dw_sample_places places;
     struct dw_sample_threads threads;
     struct dw_sample_reader reader;
-    bool owes; /* some thread has time in the kernel that is not in the log yet */
+    bool owes; /* some thread has time in the kernel whose place is worth a look */
     uint64_t begun_ns, looked_ns, flushed_ns, quick_ns; /* the last looks, and the last flush */
     uint64_t found_ns;     /* when a thread was found that did not say so */
+    uint64_t turned_ns;    /* when a thread both ran and waited between two looks */
     uint64_t own_ended_ns; /* CPU time of sampler's threads that have ended */
     uint64_t unseen_ns;    /* CPU time that is counted, or is not ours to */
 };

@@ -10,9 +10,12 @@
 
 #define CREDIT_AFTER_NS 10000000u /* time of a long sleep goes to the log so often */
 #define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
+#define SOME_PART 8               /* of the time between two looks: less is nothing new */
 #define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
 #define SILENT_LOOKS 2            /* in a row: a machine that is shared stands still at times */
-#define OWED_NS 50000000u         /* how long code without the GIL is waited for */
+#define OWED_NS 200000000u        /* how long code without the GIL is looked for */
+#define LOOK_WORTH_NS 400000u     /* a look takes a tenth of that */
+#define FRUITLESS_DEBTS 4         /* after so many a look has to be worth more: twice, for each */
 
 static uint32_t wait_state(const struct dw_sample_reader *reader, const struct dw_py_thread *thread,
                            const struct dw_stand *stand)
@@ -57,15 +60,16 @@ static void fall_asleep(struct dw_sample_reader *reader, struct dw_slot *slot, u
         slot->sleeps && dw_sample_reader_lacks_natives(reader, &stand);
 }
 
-void dw_sleep_look(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns)
+bool dw_sleep_look(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns)
 {
     struct dw_stand stand;
     uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
     uint64_t wall_ns = slot->wall_looked_ns ? now_ns - slot->wall_looked_ns : 0;
     uint64_t ran_ns = cpu_ns - slot->cpu_looked_ns;
     if (cpu_ns < slot->cpu_looked_ns)
-        return;
-    slot->waited_ns += wall_ns > ran_ns ? wall_ns - ran_ns : 0;
+        return false;
+    uint64_t waited_ns = wall_ns > ran_ns ? wall_ns - ran_ns : 0;
+    slot->waited_ns += waited_ns;
     slot->cpu_looked_ns = cpu_ns;
     slot->wall_looked_ns = now_ns;
     if (ran_ns && slot->sleeps) {
@@ -78,6 +82,7 @@ void dw_sleep_look(struct dw_sample_reader *reader, struct dw_slot *slot, uint64
         fall_asleep(reader, slot, cpu_ns, now_ns);
     if (slot->sleeps && slot->waited_ns >= CREDIT_AFTER_NS)
         credit_sleep(reader, slot, now_ns);
+    return ran_ns > wall_ns / SOME_PART && waited_ns > wall_ns / SOME_PART;
 }
 
 void dw_sleep_finish(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns)
@@ -173,14 +178,39 @@ static bool read_without_gil(struct dw_sample_reader *reader, struct dw_slot *sl
            atomic_load(&slot->samples) == samples;
 }
 
+bool dw_sleep_is_worth_a_look(const struct dw_slot *slot)
+{
+    return slot->owed_ns >=
+           (slot->owed_looks + 1) * ((uint64_t)LOOK_WORTH_NS << slot->fruitless_debts);
+}
+
+static bool find_owed(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                      dw_path_id *path)
+{
+    if (!dw_sleep_is_worth_a_look(slot))
+        return false;
+    slot->owed_looks++;
+    return read_without_gil(reader, slot, now_ns, path);
+}
+
+static void settle_debt(struct dw_slot *slot, bool is_found)
+{
+    if (is_found)
+        slot->fruitless_debts = 0;
+    else if (slot->owed_looks && slot->fruitless_debts < FRUITLESS_DEBTS)
+        slot->fruitless_debts++;
+    slot->owed_looks = 0;
+    slot->owed_ns = 0;
+}
+
 void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end)
 {
-    dw_path_id path = slot->owed_path;
+    dw_path_id path;
     struct dw_sample_log *log = reader->places->log;
     if (!slot->owed_ns)
         return;
-    bool is_found = !end && read_without_gil(reader, slot, now_ns, &path);
+    bool is_found = !end && find_owed(reader, slot, now_ns, &path);
     if (!is_found && !end && now_ns < slot->owed_since_ns + OWED_NS)
         return;
     log->sampling.guessed += is_found && dw_sample_reader_wants_natives(reader);
@@ -189,5 +219,5 @@ void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, 
     if (!dw_sample_log_stack(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
         dw_sample_log_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns,
                                slot->owed_ns);
-    slot->owed_ns = 0;
+    settle_debt(slot, is_found);
 }

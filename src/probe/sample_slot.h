@@ -136,6 +136,8 @@ struct dw_slot {
     /* Time in the kernel that samples came too late for, and where the last one was. */
     uint64_t owed_ns, owed_since_ns;
     dw_path_id owed_path;
+    uint32_t owed_looks;      /* for the place where it was spent */
+    uint32_t fruitless_debts; /* in a row: such looks found nothing */
     struct dw_slot_path {
         dw_path_id path;
         uint64_t token;

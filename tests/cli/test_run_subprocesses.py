@@ -113,7 +113,9 @@ try:
 except ImportError:
     import _xxsubinterpreters as interpreters
     run = interpreters.run_string
-run(interpreters.create(), "pass")
+one = interpreters.create()
+run(one, "pass")
+interpreters.destroy(one)
 """
 
 
