@@ -20,15 +20,18 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define LATE_NS 10000000u /* the machine slept, or was too slow: do not catch up */
+#define LATE_NS 10000000u  /* the machine slept, or was too slow: do not catch up */
+#define BIRTHS_NS 1000000u /* threads that begin within this time are entered together */
 
 static struct {
     pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
     pthread_mutex_t lock;
     bool is_on;
-    bool runs, stops; /* the thread */
-    bool is_paused;   /* the thread makes way for a fork */
-    bool was_on;      /* in a forked child: the parent was recording */
+    bool runs;                    /* the thread */
+    _Atomic bool stops;           /* it is to end */
+    _Atomic bool asks_for_births; /* of the interpreter, which has not listened yet */
+    bool is_paused;               /* the thread makes way for a fork */
+    bool was_on;                  /* in a forked child: the parent was recording */
     pthread_t thread;
     sem_t wakes; /* the thread, before its time */
     struct dw_sampler_options options;
@@ -54,6 +57,43 @@ bool dw_probe_sampler_is_on(void)
     return sampler.is_on;
 }
 
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+/* Until then, or until somebody wants something. Threads that begin wait a moment for others, so
+ * that those which end at once, as in a pool of its own for each task, cost next to nothing. */
+static void wait_until(uint64_t next_ns)
+{
+    struct timespec until = timespec_of(next_ns);
+    if (sem_clockwait(&sampler.wakes, CLOCK_MONOTONIC, &until) || sampler.stops)
+        return;
+    nanosleep(&(struct timespec){.tv_nsec = BIRTHS_NS}, NULL);
+    while (!sem_trywait(&sampler.wakes))
+        ;
+}
+
+static void on_birth(const char *name, size_t size);
+
+static int watch_births(void *unused)
+{
+    (void)unused;
+    atomic_store(&sampler.asks_for_births, false);
+    if (sampler.is_on)
+        dw_py_births_watch(on_birth);
+    return 0;
+}
+
+/* A thread was found that did not announce itself: `threading` may have been imported since samples
+ * began. */
+static void ask_for_births(void)
+{
+    if (sampler.recording.found_ns && !dw_births_come() &&
+        !atomic_exchange(&sampler.asks_for_births, true) && Py_AddPendingCall(watch_births, NULL))
+        atomic_store(&sampler.asks_for_births, false);
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -64,8 +104,7 @@ static void *run(void *unused)
         if (now_ns >= next_ns)
             next_ns += dw_sample_recording_interval_ns(&sampler.recording, now_ns);
         pthread_mutex_unlock(&sampler.lock);
-        struct timespec until = {(time_t)(next_ns / 1000000000u), (long)(next_ns % 1000000000u)};
-        sem_clockwait(&sampler.wakes, CLOCK_MONOTONIC, &until);
+        wait_until(next_ns);
         pthread_mutex_lock(&sampler.lock);
         now_ns = dw_clock_ns(CLOCK_MONOTONIC);
         if (sampler.stops)
@@ -74,6 +113,7 @@ static void *run(void *unused)
         if (now_ns < next_ns)
             continue;
         dw_sample_recording_work(&sampler.recording, now_ns);
+        ask_for_births();
         if (now_ns > next_ns + LATE_NS)
             next_ns = now_ns;
     }
@@ -245,7 +285,7 @@ static void after_fork_in_child(void)
     pthread_mutex_init(&sampler.turn, NULL);
     pthread_mutex_init(&sampler.lock, NULL);
     sem_init(&sampler.wakes, 0, 0);
-    sampler.runs = sampler.is_paused = false;
+    sampler.runs = sampler.is_paused = sampler.asks_for_births = false;
     if (!sampler.is_on)
         return;
     dw_sample_recording_abandon(&sampler.recording);
