@@ -5,9 +5,11 @@
 
 #include "base/grow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK_TARGET (1u << 20)
+#define NAME_LONGEST 512 /* a source as short as this may be a name, too */
 
 /* In a saved log a tick is a nanosecond. */
 static struct dw_clock_pair last_clock_of(const struct dw_process *process)
@@ -200,6 +202,24 @@ static void save_modules(const struct dw_profile *profile, struct dw_log_writer 
     }
 }
 
+/* Texts of sources have chunks of their own. Here their ids stand for nothing. */
+static int save_strings(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    struct dw_string_table strings = profile->strings;
+    strings.strings = malloc(strings.count * sizeof *strings.strings);
+    if (!strings.strings)
+        return DW_ERR_MEMORY;
+    memcpy(strings.strings, profile->strings.strings, strings.count * sizeof *strings.strings);
+    for (uint32_t i = 0; i < profile->source_count; i++) {
+        struct dw_string *text = &strings.strings[profile->sources[i].text];
+        if (text->size > NAME_LONGEST)
+            *text = (struct dw_string){"", 0};
+    }
+    dw_log_write_strings(writer, &strings, 0);
+    free(strings.strings);
+    return 0;
+}
+
 static int save_definitions(const struct dw_profile *profile, struct dw_log_writer *writer)
 {
     struct dw_map uuids = {0};
@@ -209,9 +229,10 @@ static int save_definitions(const struct dw_profile *profile, struct dw_log_writ
         error = dw_process_index(profile, &uuids, i);
     }
     dw_map_release(&uuids);
+    if (!error)
+        error = save_strings(profile, writer);
     if (error)
         return error;
-    dw_log_write_strings(writer, &profile->strings, 0);
     dw_log_write_frames(writer, &profile->frames, 0);
     dw_log_write_paths(writer, &profile->paths, 0);
     save_modules(profile, writer);

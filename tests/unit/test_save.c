@@ -3,6 +3,7 @@
 #include "check.h"
 #include "fixture.h"
 
+#include "base/grow.h"
 #include "log/reader.h"
 #include "log/save.h"
 
@@ -86,6 +87,28 @@ static void test_ends_drops_and_sources_are_kept(void **state)
     dw_profile_free(loaded);
 }
 
+/* Merging many recordings of one program would else make a file twice as large. */
+static void test_texts_of_sources_are_written_once(void **state)
+{
+    enum { SIZE = 100000 };
+    struct dw_profile *profile = fixture_small();
+    struct dw_log_writer writer;
+    struct dw_source source;
+    char *text = malloc(SIZE);
+    (void)state;
+    for (int i = 0; i < SIZE; i++)
+        text[i] = (char)(33 + fixture_random_below(90));
+    assert_int_equal(dw_string_intern(&profile->strings, "noise.py", 8, &source.file), 0);
+    assert_int_equal(dw_string_intern(&profile->strings, text, SIZE, &source.text), 0);
+    assert_int_equal(DW_GROW(profile->sources, profile->source_count, profile->source_capacity), 0);
+    profile->sources[profile->source_count++] = source;
+    fixture_save(profile, &writer);
+    assert_in_range(writer.memory.size, SIZE / 2, SIZE + SIZE / 2);
+    dw_log_writer_release(&writer);
+    dw_profile_free(profile);
+    free(text);
+}
+
 static void test_lines_are_kept(void **state)
 {
     (void)state;
@@ -158,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_second_save_is_the_same),
         cmocka_unit_test(test_ends_drops_and_sources_are_kept),
+        cmocka_unit_test(test_texts_of_sources_are_written_once),
         cmocka_unit_test(test_lines_are_kept),
         cmocka_unit_test(test_gaps_stay_gaps),
         cmocka_unit_test(test_large_blocks_are_cut),
