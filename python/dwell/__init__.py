@@ -34,7 +34,16 @@ _HOMES = {
     "stop": "_sampling",
     "timeit": "timing",
 }
-_MODULES = ("calls", "comparison", "lines", "regions", "reporter_columns", "reporters", "timing")
+_MODULES = (
+    "calls",
+    "comparison",
+    "lines",
+    "profiler",
+    "regions",
+    "reporter_columns",
+    "reporters",
+    "timing",
+)
 
 __all__ = [
     "__version__",

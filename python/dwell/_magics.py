@@ -185,17 +185,21 @@ class Magics:
             %%dwell [options]
             cell
 
-        -s KEY    sort by it (time), as pstats has them: cumulative, ncalls, ...; can be repeated
-        -l LIMIT  a number of rows, a share (0.1), or a pattern of names; can be repeated
-        -q        print no table
-        -r        return the Profile, for dwell.plot()
-        -D FILE   write a file for pstats
-        -T FILE   write the table
+        -s KEY         sort by it (time), as pstats has them: cumulative, ncalls, ...; can be
+                       repeated
+        -l LIMIT       a number of rows, a share (0.1), or a pattern of names; can be repeated
+        -q             print no table
+        -r             return the Profile, for dwell.plot()
+        -D FILE        write a file for pstats
+        -T FILE        write the table
+        --all-threads  count the calls of all threads, those of the kernel itself among them, and
+                       not only what the thread of the cell calls
+        --signatures   tell functions apart by the types of their arguments
         """
         __tracebackhide__ = True
-        options = _Options(line, "s:l:qrD:T:")
+        options = _Options(line, "s:l:qrD:T:", "all-threads", "signatures")
         code = self._compiled(options, cell)
-        profile = Profile()
+        profile = Profile(signatures="signatures" in options, all_threads="all-threads" in options)
         end = ""
         try:
             end = self._run(code, profile)
@@ -279,9 +283,10 @@ class Magics:
     def _run(self, code: CodeType, profiler: LineProfiler | Profile) -> str:
         """Runs the code; returns how it ended, if it did so in a way that is not an error."""
         __tracebackhide__ = True
+        spaces = self._shell.user_global_ns, self._shell.user_ns
         profiler.enable()
         try:
-            exec(code, self._shell.user_global_ns, self._shell.user_ns)
+            exec(code, *spaces)
         except (KeyboardInterrupt, SystemExit) as end:
             return f"*** The profiled code ended with {end!r}."
         finally:

@@ -121,7 +121,7 @@ def test_global_regions(python_program, asglobal, appearances):
 
 DOT = """
 
-from dwell import Profile
+from dwell.profiler import Profile
 import numpy as np
 
 def start():
