@@ -4,6 +4,8 @@
 import asyncio
 import functools
 import io
+import json
+import statistics
 import time
 import types
 from collections.abc import Callable
@@ -346,3 +348,52 @@ def test_coroutines_of_other_kinds() -> None:
 
     assert asyncio.run(main()) == 3
     assert sum(hits_of(profiler, "old_style").values()) == 2
+
+
+class Sealed(type):
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise TypeError(f"{cls.__name__} is sealed")
+
+
+def test_a_class_that_cannot_be_changed_is_profiled_while_the_profiler_is_on() -> None:
+    class Closed(metaclass=Sealed):
+        def method(self) -> int:
+            return 1
+
+        def other(self) -> int:
+            return 2
+
+    profiler = dwell.LineProfiler()
+    with pytest.warns(UserWarning, match=r"Closed'> lets nobody wrap method, other: profiled only"):
+        assert profiler(Closed) is Closed
+    Closed().method()
+    with profiler:
+        Closed().method()
+    rows = {name: rows for (_, _, name), rows in profiler.get_stats().timings.items()}
+    (method,) = [rows[name] for name in rows if name.endswith("method")]
+    assert [hits for _, hits, _ in method] == [1]
+    assert profiler.add_class(Closed) == 0
+    assert [function.__name__ for function in profiler.functions] == ["method", "other"]
+
+
+def test_a_class_does_not_own_functions_of_other_modules() -> None:
+    class Holder:
+        encode = staticmethod(json.dumps)
+        decode = json.loads
+        dumper = functools.partial(json.dump)
+        mean = property(statistics.mean)
+
+        def own(self) -> int:
+            return 1
+
+    before = dict(vars(Holder))
+    for add in (
+        lambda profiler: profiler.add_class(Holder, wrap=True),
+        lambda profiler: profiler.add_function(Holder),
+        lambda profiler: profiler(Holder),
+    ):
+        profiler = dwell.LineProfiler()
+        add(profiler)
+        assert [function.__name__ for function in profiler.functions] == ["own"]
+    for name in ("encode", "decode", "dumper", "mean"):
+        assert vars(Holder)[name] is before[name]
