@@ -386,6 +386,56 @@ def test_dtime_leaks_no_variables(run):
     assert isinstance(run("after").error, NameError)
 
 
+def test_dtime_puts_the_timing_into_a_variable(run):
+    ran = run("%dtime -q -n 2 -r 3 -v kept double(3)")
+    assert (ran.error, ran.value) == (None, None)
+    assert run("kept.loops, kept.repeat").value == (2, 3)
+
+
+def test_dtime_has_the_options_of_timeit(run):
+    options = "-n2 -r3 -t -p 5 -o"
+    assert "(mean ± std. dev. of 3 runs, 2 loops each)" in run(f"%dtime {options} double(3)").text
+    run("%dtime -q -n 1 -r 3 -c -v spent double(300)")
+    assert run("spent.properties").value == {"clock": "cpu"}
+
+
+def test_dtime_prints_as_many_digits_as_asked(run):
+    for digits in (1, 3, 6):
+        shown = run(f"%dtime -n 1 -r 1 -p {digits} -v timing double(3)").text
+        average = run("timing").value.average
+        assert shown.startswith(dwell.timing.format_time(average, digits) + " ± ")
+
+
+DOUBLING = """
+import ast
+class Doubled(ast.NodeTransformer):
+    def visit_Constant(self, node):
+        return ast.Constant(node.value * 2) if isinstance(node.value, int) else node
+get_ipython().ast_transformers.append(Doubled())
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "%dtime -q -n 1 -r 1 seen.append(21)",
+        "%dtime -q -n 1 -r 1 -s 'x = 21' seen.append(x)",
+        "%%dtime -q -n 1 -r 1 x = 21\nseen.append(x)",
+        "%dwell -q seen.append(21)",
+        "%%lprun_all\nseen.append(21)",
+    ],
+)
+def test_code_is_transformed_as_the_shell_would(run, shell, code):
+    run("seen = []")
+    run(DOUBLING)
+    try:
+        ran = run(code)
+    finally:
+        shell.ast_transformers.clear()
+    assert ran.error is None, ran.text
+    assert set(run("seen").value) == {42}
+
+
 def test_dtime_shows_errors(run):
     assert isinstance(run("%dtime -n 1 1 / 0").error, ZeroDivisionError)
     assert "UsageError: -n: " in run("%dtime -n many double(1)").text
