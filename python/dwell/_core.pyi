@@ -111,6 +111,7 @@ def sampler_start(
     native: bool,
     wall: bool,
     timeline: bool,
+    base: CodeType | None = None,
     /,
 ) -> None: ...
 def sampler_own_work(begins: bool, /) -> None: ...

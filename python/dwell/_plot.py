@@ -3,10 +3,9 @@
 
 import html
 import os
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import _core, _files
+from . import _core, _files, _process
 from ._snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -65,9 +64,7 @@ def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = No
 
 
 def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
+    return hasattr(_process.ipython_shell(), "kernel")
 
 
 def _display(page: Page) -> None:

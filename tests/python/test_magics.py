@@ -538,3 +538,29 @@ def test_samples_are_shown_as_their_table(run):
     assert ran.error is None
     assert re.search(r"^Out\[\d+\]: \nCPU time: \d+ samples", ran.text), ran.text
     assert "double (" in ran.text
+
+
+SAMPLED = """
+import dwell, time
+def spin(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+def rest(seconds):
+    time.sleep(seconds)
+with dwell.sampling({options}) as samples:
+    spin(0.05)
+    rest(0.05)
+print(samples.result.render("collapsed"))
+"""
+
+
+@pytest.mark.parametrize("options", ["", "mode='wall'", "native=False"])
+def test_stacks_of_a_kernel_begin_with_the_cell(tmp_path, options):
+    ((shown,),) = outputs_of(tmp_path, SAMPLED.format(options=options))
+    stacks = [line.rpartition(" ")[0] for line in shown["text"].splitlines()]
+    assert any(stack.startswith("<main>;<module>;spin") for stack in stacks), stacks
+    for stack in stacks:
+        if "spin" in stack or "rest" in stack:
+            assert "run_code" not in stack
+            assert "launch_instance" not in stack
