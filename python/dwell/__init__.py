@@ -29,6 +29,7 @@ _HOMES = {
     "run": "calls",
     "runctx": "calls",
     "sampling": "_sampling",
+    "show_text": "lines",
     "snapshot": "_snapshot",
     "start": "_sampling",
     "stop": "_sampling",

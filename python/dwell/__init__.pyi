@@ -30,6 +30,7 @@ from .comparison import compare as compare
 from .lines import LineProfiler as LineProfiler
 from .lines import LineStats as LineStats
 from .lines import load_stats as load_stats
+from .lines import show_text as show_text
 from .regions import RegionProfiler as RegionProfiler
 from .regions import func as func
 from .regions import install as install

@@ -9,12 +9,12 @@ from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any, TextIO, TypeVar
 
 from . import _core, _files
-from ._line_stats import LineStats, load_stats
+from ._line_stats import LineStats, load_stats, show_text
 from ._line_targets import functions_of
 from ._line_wrap import can_wrap, wrap
 from ._scoping import ScopingPolicy, members_in_scope
 
-__all__ = ["LineProfiler", "LineStats", "ScopingPolicy", "load_stats"]
+__all__ = ["LineProfiler", "LineStats", "ScopingPolicy", "load_stats", "show_text"]
 
 _T = TypeVar("_T")
 

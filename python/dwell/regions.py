@@ -100,7 +100,9 @@ def install(
     """
     global _installed
     if debug_mode:
-        message = "debug_mode has no effect: timeline=True with a log_file keeps every entry and exit"
+        message = (
+            "debug_mode has no effect: timeline=True with a log_file keeps every entry and exit"
+        )
         warnings.warn(message, stacklevel=2)
     if timer_cls is not None:
         warnings.warn("timer_cls has no effect: dwell has its own clock", stacklevel=2)

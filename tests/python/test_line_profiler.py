@@ -397,3 +397,36 @@ def test_a_class_does_not_own_functions_of_other_modules() -> None:
         assert [function.__name__ for function in profiler.functions] == ["own"]
     for name in ("encode", "decode", "dumper", "mean"):
         assert vars(Holder)[name] is before[name]
+
+
+class StandsForNothing:
+    """As flask.request does outside of a request."""
+
+    @property
+    def __dict__(self):  # type: ignore[override]
+        raise RuntimeError("there is no request")
+
+    def __getattr__(self, name: str) -> None:
+        raise RuntimeError("there is no request")
+
+
+def test_a_module_may_hold_what_cannot_be_looked_at(tmp_path: Path) -> None:
+    module = load(tmp_path / "held.py", "def work():\n    return 1\n")
+    module.request = StandsForNothing()  # type: ignore[attr-defined]
+    profiler = LineProfiler()
+    assert profiler.add_module(module, wrap=True) == 1
+    assert module.work() == 1
+    assert [rows[0][1] for rows in profiler.get_stats().timings.values()] == [1]
+
+
+def test_show_text_prints_the_timings() -> None:
+    def work() -> int:
+        return 1
+
+    profiler = LineProfiler(work)
+    profiler.runcall(work)
+    stats = profiler.get_stats()
+    printed, shown = io.StringIO(), io.StringIO()
+    stats.print(printed)
+    dwell.show_text(stats.timings, stats.unit, stream=shown)
+    assert shown.getvalue() == printed.getvalue() != ""
