@@ -195,7 +195,7 @@ def timeit(
         )[0]
     code = Code(stmt, setup, caller_globals(globals))
     if cpu:
-        code.clock = time.process_time_ns  # type: ignore[method-assign]
+        code.clock = time.process_time_ns
     loops, spent = code.first_size(number, min_time, gc)
     code.start_over()
     empty = overhead_ns(loops) if subtract_overhead else 0

@@ -49,13 +49,15 @@ def test_the_coloured_report_reads_as_the_plain_one(tmp_path):
 def test_columns_stand_under_each_other_where_the_page_has_another_font(tmp_path):
     path = tmp_path / "report.html"
     style = "body, pre { font-family: sans-serif }"  # as nbconvert's pages have it
-    path.write_text(f"<!doctype html><style>{style}</style>{with_heat('iiii\nWWWW')}")
+    shown = with_heat("iiii\nWWWW")
+    path.write_text(f"<!doctype html><style>{style}</style>{shown}")
     browser = Browser(tmp_path / "chromium")
     try:
         browser.open(path)
         widths = browser.evaluate(
             """[0, 5].map(start => {
-                const range = document.createRange(), text = document.querySelector('pre').firstChild;
+                const range = document.createRange();
+                const text = document.querySelector('pre').firstChild;
                 range.setStart(text, start);
                 range.setEnd(text, start + 4);
                 return range.getBoundingClientRect().width;
