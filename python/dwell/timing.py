@@ -4,7 +4,6 @@
 import ast
 import math
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -194,8 +193,7 @@ def timeit(
             [alternative], processes, repeat, min_time, gc, subtract_overhead, confidence
         )[0]
     code = Code(stmt, setup, caller_globals(globals))
-    if cpu:
-        code.clock = time.process_time_ns
+    code.cpu = cpu
     loops, spent = code.first_size(number, min_time, gc)
     code.start_over()
     empty = overhead_ns(loops) if subtract_overhead else 0
