@@ -150,7 +150,7 @@ def tool_dwell():
 def tool_dwell_signatures():
     import dwell
 
-    profile = dwell.Profile()
+    profile = dwell.Profile(signatures=True)
     return profile.enable, profile.disable
 
 

@@ -29,12 +29,22 @@ _HOMES = {
     "run": "calls",
     "runctx": "calls",
     "sampling": "_sampling",
+    "show_text": "lines",
     "snapshot": "_snapshot",
     "start": "_sampling",
     "stop": "_sampling",
     "timeit": "timing",
 }
-_MODULES = ("calls", "comparison", "lines", "regions", "reporter_columns", "reporters", "timing")
+_MODULES = (
+    "calls",
+    "comparison",
+    "lines",
+    "profiler",
+    "regions",
+    "reporter_columns",
+    "reporters",
+    "timing",
+)
 
 __all__ = [
     "__version__",

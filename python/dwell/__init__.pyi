@@ -3,6 +3,7 @@ from typing import Any
 from . import calls as calls
 from . import comparison as comparison
 from . import lines as lines
+from . import profiler as profiler
 from . import regions as regions
 from . import reporter_columns as reporter_columns
 from . import reporters as reporters
@@ -29,6 +30,7 @@ from .comparison import compare as compare
 from .lines import LineProfiler as LineProfiler
 from .lines import LineStats as LineStats
 from .lines import load_stats as load_stats
+from .lines import show_text as show_text
 from .regions import RegionProfiler as RegionProfiler
 from .regions import func as func
 from .regions import install as install

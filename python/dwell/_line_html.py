@@ -5,7 +5,8 @@ import html
 
 _SHARE = "% Time"
 _SHARE_WIDTH = 8
-_STYLE = "white-space:pre;overflow-x:auto;line-height:1.3"
+_FONT = "font-family:var(--jp-code-font-family,monospace)"  # nbconvert has none for <pre>
+_STYLE = f"{_FONT};white-space:pre;overflow-x:auto;line-height:1.3"
 
 
 def with_heat(report: str) -> str:

@@ -201,3 +201,20 @@ def _read_pickle(data: bytes, file: str) -> LineStats:
 
 
 load_stats = LineStats.from_files
+
+
+def show_text(
+    stats: dict[_Key, list[_Timing]],
+    unit: float,
+    output_unit: float | None = None,
+    stream: TextIO | None = None,
+    stripzeros: bool = False,
+    details: bool = True,
+    summarize: bool = False,
+    sort: bool = False,
+    rich: bool = False,
+    *,
+    config: Any = None,
+) -> None:
+    """Prints the `timings` of a LineStats."""
+    LineStats(stats, unit).print(stream, output_unit, stripzeros, details, summarize, sort)

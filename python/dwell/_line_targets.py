@@ -26,11 +26,9 @@ def functions_of(target: "Any") -> "Iterator[FunctionType]":
     if isinstance(target, (classmethod, staticmethod, MethodType)):
         target = target.__func__
     seen: set[int] = set()
-    while "__wrapped__" in getattr(target, "__dict__", ()) and not isinstance(target, type):
-        if id(target) in seen:
-            break
+    while (inner := _decorated(target)) is not None and id(target) not in seen:
         seen.add(id(target))
-        target = target.__wrapped__
+        target = inner
     if isinstance(target, FunctionType):
         yield target
     elif isinstance(target, property):
@@ -41,9 +39,24 @@ def functions_of(target: "Any") -> "Iterator[FunctionType]":
     elif isinstance(target, type):
         for member in vars(target).values():
             if not isinstance(member, type):
-                yield from functions_of(member)
+                yield from _functions_defined_in(target.__module__, member)
     elif isinstance(getattr(type(target), "__call__", None), FunctionType):  # noqa: B004
         yield from functions_of(type(target).__call__)
+
+
+def _decorated(target: "Any") -> "Any":
+    """What functools.wraps() says that it was made of, or None."""
+    try:
+        return None if isinstance(target, type) else target.__dict__.get("__wrapped__")
+    except Exception:  # what stands for something else, as flask.request does, need not answer
+        return None
+
+
+def _functions_defined_in(module: str, member: "Any") -> "Iterator[FunctionType]":
+    """Those of a member that are of the module: a class or module may hold others too."""
+    for function in functions_of(member):
+        if function.__module__ == module:
+            yield function
 
 
 def code_of_functions(code: CodeType) -> "Iterator[CodeType]":
@@ -83,7 +96,7 @@ class Marker:
 
 class Wanted:
     """Functions by name, as `-f` has them: func, Class or Class.method of the program itself,
-    and module, module.func, package.module.Class.method of any module."""
+    package and module, and module.func, package.module.Class.method of any module."""
 
     def __init__(self, names: "list[str]", add: "Callable[[CodeType], Any]") -> None:
         self._add = add
@@ -98,16 +111,17 @@ class Wanted:
 
     def _add_loaded(self, name: str) -> None:
         """Modules that were imported before we could see them come in."""
-        parts = name.split(".")
-        for end in range(len(parts), 0, -1):
-            target: Any = sys.modules.get(".".join(parts[:end]))
-            for part in parts[end:] if target else ():
-                target = getattr(target, part, None)
-            members = vars(target).values() if end == len(parts) and target else [target]
-            for member in members:
-                for function in functions_of(member):
-                    if end < len(parts) or function.__module__ == name:
+        for loaded, module in list(sys.modules.items()):
+            if _is_in(loaded, name):
+                for member in list(_namespace(module).values()):
+                    for function in _functions_defined_in(module.__name__, member):
                         self._take(name, function.__code__)
+            elif _is_in(name, loaded):
+                target: Any = module
+                for part in name[len(loaded) + 1 :].split("."):
+                    target = getattr(target, part, None)
+                for function in functions_of(target):
+                    self._take(name, function.__code__)
 
     def _take(self, name: str, code: CodeType) -> None:
         self.found[name] = True
@@ -117,12 +131,16 @@ class Wanted:
         """A module's code is about to run; its functions are in it."""
         if module.co_name != "<module>":
             return
+        imported_as = _imported_name(module.co_filename)
+        known_as = [imported_as] if imported_as else _ends_of_path(module.co_filename)
         for name in self._names:
-            parts = name.split(".")
-            start = 0 if _is_program(module) else 1
-            for end in range(start, len(parts) + 1):
-                if _is_module(module.co_filename, parts[:end]):
-                    self._take_all(name, module, ".".join(parts[end:]))
+            if imported_as.startswith(name + "."):
+                self._take_all(name, module, "")
+            if _is_program(module):
+                self._take_all(name, module, name)
+            for known in known_as:
+                if _is_in(name, known):
+                    self._take_all(name, module, name[len(known) + 1 :])
 
     def _take_all(self, name: str, code: CodeType, wanted: str) -> None:
         for inner in code.co_consts:
@@ -135,20 +153,41 @@ class Wanted:
                 self._take_all(name, inner, wanted)
 
 
-def _is_module(file: str, parts: "list[str]") -> bool:
-    """Whether a module of that name can be in the file; the program itself has any name."""
-    path = os.path.splitext(file)[0].replace("\\", "/").split("/")
-    if path[-1] == "__init__":
-        path.pop()
-    return not parts or path[-len(parts) :] == parts
+def _is_in(name: str, space: str) -> bool:
+    return name == space or name.startswith(space + ".")
+
+
+def _namespace(module: object) -> "dict[str, Any]":
+    """Without waking a module that loads itself when it is first used."""
+    try:
+        space: dict[str, Any] = object.__getattribute__(module, "__dict__")
+    except AttributeError:  # anything can be in sys.modules
+        return {}
+    return space
+
+
+def _imported_name(file: str) -> str:
+    """The name of a module that is about to run: it has come in last. A program has one when it
+    was started by it."""
+    for name, module in reversed(list(sys.modules.items())):
+        space = _namespace(module)
+        if space.get("__file__") == file:
+            return name if name != "__main__" else getattr(space.get("__spec__"), "name", "")
+    return ""
+
+
+def _ends_of_path(file: str) -> "list[str]":
+    """The names that a program, or code that nobody imported, may be meant by."""
+    parts = os.path.splitext(file)[0].replace("\\", "/").split("/")
+    return [".".join(parts[start:]) for start in range(len(parts))]
 
 
 def _is_program(module: CodeType) -> bool:
     arguments = sys.orig_argv[1:]
     for index, argument in enumerate(arguments):
         if argument == "-m":
-            parts = arguments[index + 1].split(".")
-            return any(_is_module(module.co_filename, p) for p in (parts, [*parts, "__main__"]))
+            name = arguments[index + 1]
+            return not {name, f"{name}.__main__"}.isdisjoint(_ends_of_path(module.co_filename))
         if argument == "-c":
             return module.co_filename == "<string>"
         if not argument.startswith("-"):

@@ -6,6 +6,7 @@ Only load_ipython_extension() imports this, so that dwell does without IPython.
 # IPython need not be there when types are checked, and is not fully typed.
 # mypy: allow-untyped-decorators, allow-untyped-calls
 
+import ast
 import builtins
 import contextlib
 import functools
@@ -185,17 +186,21 @@ class Magics:
             %%dwell [options]
             cell
 
-        -s KEY    sort by it (time), as pstats has them: cumulative, ncalls, ...; can be repeated
-        -l LIMIT  a number of rows, a share (0.1), or a pattern of names; can be repeated
-        -q        print no table
-        -r        return the Profile, for dwell.plot()
-        -D FILE   write a file for pstats
-        -T FILE   write the table
+        -s KEY         sort by it (time), as pstats has them: cumulative, ncalls, ...; can be
+                       repeated
+        -l LIMIT       a number of rows, a share (0.1), or a pattern of names; can be repeated
+        -q             print no table
+        -r             return the Profile, for dwell.plot()
+        -D FILE        write a file for pstats
+        -T FILE        write the table
+        --all-threads  count the calls of all threads, those of the kernel itself among them, and
+                       not only what the thread of the cell calls
+        --signatures   tell functions apart by the types of their arguments
         """
         __tracebackhide__ = True
-        options = _Options(line, "s:l:qrD:T:")
+        options = _Options(line, "s:l:qrD:T:", "all-threads", "signatures")
         code = self._compiled(options, cell)
-        profile = Profile()
+        profile = Profile(signatures="signatures" in options, all_threads="all-threads" in options)
         end = ""
         try:
             end = self._run(code, profile)
@@ -218,25 +223,41 @@ class Magics:
         -n N      loops in a run; as many as take 0.2 s if not given
         -r N      runs (7)
         -s SETUP  a statement that is run before each run and not timed, in quotes
+        -t        measure the time that passes, which is the default
+        -c        measure CPU time
+        -p N      digits of the figures (3)
         -q        print nothing
         -o        return the Timing
+        -v NAME   put the Timing into a variable
         """
-        from .timing import timeit
+        from .timing import name_of, timeit
 
-        options = _Options(line, "n:r:s:qo")
+        options = _Options(line, "n:r:s:tcp:qov:")
+        digits = options.number("p", int, 3)
+        stmt = options.statement if cell is None else cell
         setup = options.last("s")
         if cell is not None:
             setup = f"{setup}\n{options.statement}"
         timing = timeit(
-            self._shell.transform_cell(options.statement if cell is None else cell),
-            self._shell.transform_cell(setup),
+            self._tree(self._shell.transform_cell(stmt)),
+            self._tree(self._shell.transform_cell(setup)),
             globals=self._shell.user_ns,
             number=options.number("n", int, 0),
             repeat=options.number("r", int, 7),
+            cpu="c" in options,
+            name=name_of(stmt),
         )
         if "q" not in options:
-            print(timing, *timing.warnings, sep="\n")
+            print(timing.line(digits), *timing.warnings, sep="\n")
+        if name := options.last("v"):
+            self._shell.user_ns[name] = timing
         return timing if "o" in options else None
+
+    def _tree(self, source: str, file: str = "<unknown>") -> ast.Module:
+        """What the shell would run of a source: it may have transformers of its own."""
+        tree: ast.Module = self._shell.compile.ast_parse(source, file)
+        tree = self._shell.transform_ast(tree)
+        return tree
 
     def _compiled(self, options: _Options, cell: str | None) -> CodeType:
         """The code of the statement or cell, whose source tracebacks and reports can find."""
@@ -246,7 +267,7 @@ class Magics:
         source = self._shell.transform_cell(raw)
         number = len(self._shell.history_manager.input_hist_parsed) - 1  # of the cell that runs
         file = self._shell.compile.cache(source, number, raw_code=raw)
-        code: CodeType = self._shell.compile(source, file, "exec")
+        code: CodeType = self._shell.compile(self._tree(source, file), file, "exec")
         return code
 
     def _add_chosen(self, profiler: LineProfiler, options: _Options) -> bool:
@@ -279,9 +300,10 @@ class Magics:
     def _run(self, code: CodeType, profiler: LineProfiler | Profile) -> str:
         """Runs the code; returns how it ended, if it did so in a way that is not an error."""
         __tracebackhide__ = True
+        spaces = self._shell.user_global_ns, self._shell.user_ns
         profiler.enable()
         try:
-            exec(code, self._shell.user_global_ns, self._shell.user_ns)
+            exec(code, *spaces)
         except (KeyboardInterrupt, SystemExit) as end:
             return f"*** The profiled code ended with {end!r}."
         finally:

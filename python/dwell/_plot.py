@@ -3,16 +3,19 @@
 
 import html
 import os
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import _core, _files
+from . import _core, _files, _process
 from ._snapshot import Snapshot
 
 if TYPE_CHECKING:
     from .calls import Profile
 
 _HEIGHT = 640
+# A page in a frame is dark or light as its frame is, and that as the notebook says: JupyterLab and
+# nbconvert, VS Code, Colab.
+_DARK = '[data-jp-theme-light="false"]', ".vscode-dark", '[theme="dark"]'
+_LIGHT = '[data-jp-theme-light="true"]', ".vscode-light", '[theme="light"]'
 
 
 class Page:
@@ -30,13 +33,18 @@ class Page:
     def _repr_html_(self) -> str:
         """A frame of its own, so that neither page nor notebook disturbs the other."""
         return (
-            f'<iframe srcdoc="{html.escape(self._text)}" width="100%" height="{_HEIGHT}" '
-            'frameborder="0" title="dwell profile"></iframe>'
+            f"<style>{_scheme('dark', _DARK)}{_scheme('light', _LIGHT)}</style>"
+            f'<iframe class="dwell" srcdoc="{html.escape(self._text)}" width="100%" '
+            f'height="{_HEIGHT}" frameborder="0" title="dwell profile"></iframe>'
         )
 
     def save(self, file: str | os.PathLike[str]) -> None:
         with open(file, "w", encoding="utf-8", errors="replace", opener=_files.private) as out:
             out.write(self._text)
+
+
+def _scheme(name: str, themes: tuple[str, ...]) -> str:
+    return f":is({','.join(themes)}) iframe.dwell{{color-scheme:{name}}}"
 
 
 def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = None) -> None:
@@ -56,9 +64,7 @@ def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = No
 
 
 def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
+    return hasattr(_process.ipython_shell(), "kernel")
 
 
 def _display(page: Page) -> None:

@@ -46,6 +46,12 @@ def _program_name(arguments: list[str]) -> str:
     return "python"
 
 
+def ipython_shell() -> "Any":
+    """The shell of IPython that this program is, or None."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
 def stop_at_end(stop: "Callable[[], object]", flush: "Callable[[], None]") -> None:
     """Calls `stop` when the program ends, and `flush` before it leaves without atexit.
 

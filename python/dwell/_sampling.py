@@ -4,7 +4,7 @@
 import os
 import sys
 from collections.abc import Iterable
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Literal
 
 from . import _core, _process, _tasks
@@ -33,7 +33,9 @@ def start(
     pprof reads, when stop() is called. Without a name stop() returns what was recorded.
     native=False leaves out the frames of C, C++ and Rust code. In mode "wall" threads that
     wait are seen too. A timeline keeps every sample with its time, not only sums. redact names what
-    is left out of all recordings of this process from now on: "argv", "sources" or both."""
+    is left out of all recordings of this process from now on: "argv", "sources" or both.
+
+    In IPython and notebooks stacks begin with the cell, without what runs it."""
     global _pprof_file
     if _core.sampler_is_on():
         raise RuntimeError("dwell takes samples already; call dwell.stop() first")
@@ -49,8 +51,16 @@ def start(
     _prepare()
     _tasks.learn()
     log_file = f"{name}.{os.getpid()}.dwell" if is_pprof else name
-    _core.sampler_start(log_file, round(1e9 / rate), native, mode == "wall", timeline)
+    period_ns = round(1e9 / rate)
+    _core.sampler_start(log_file, period_ns, native, mode == "wall", timeline, _runs_cells())
     _pprof_file = name if is_pprof else None
+
+
+def _runs_cells() -> CodeType | None:
+    """The code of the function in which IPython runs what the user writes."""
+    function = getattr(_process.ipython_shell(), "run_code", None)
+    code = getattr(function, "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def stop() -> Snapshot | None:

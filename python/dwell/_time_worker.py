@@ -33,12 +33,14 @@ def _nothing() -> None:
     pass
 
 
-def _body(source: str, file: str) -> "list[Any]":
-    """The statements of a source, refused where a module or a function would refuse them."""
+def _body(source: "Any", file: str) -> "list[Any]":
+    """The statements of a source or of its tree, refused where a module or a function would refuse
+    them."""
     import ast
 
-    compile(source, file, "exec")
-    body = ast.parse(source, file).body or ast.parse("pass").body
+    tree: Any = ast.parse(source, file) if isinstance(source, str) else source
+    compile(tree, file, "exec")
+    body = tree.body or ast.parse("pass").body
     alone: Any = ast.parse("def _dwell_body(): pass")
     alone.body[0].body = body
     compile(alone, file, "exec")
@@ -51,9 +53,9 @@ def _compiled(stmt: "Any", setup: "Any") -> "Any":
 
     tree = ast.parse(_LOOP, _FILE)
     function: Any = tree.body[0]
-    if isinstance(stmt, str):
+    if not callable(stmt):
         function.body[2].body = _body(stmt, _STMT_FILE)
-    if isinstance(setup, str):
+    if not callable(setup):
         function.body[0:1] = _body(setup, _SETUP_FILE)
     return compile(ast.fix_missing_locations(tree), _FILE, "exec")
 
@@ -71,7 +73,9 @@ def _collections() -> int:
 
 
 class Code:
-    """A statement or a callable to be timed, with what running it has cost so far."""
+    """A statement, its tree or a callable to be timed, with what running it has cost so far."""
+
+    cpu = False  # whether CPU time is measured, not the time that passes
 
     def __init__(
         self, stmt: "Any", setup: "Any" = "pass", namespace: "dict[str, Any] | None" = None
@@ -94,7 +98,8 @@ class Code:
         user, system, _ = _usage()
         collections = _collections()
         try:
-            spent = self._loop(repeat(None, loops), time.perf_counter_ns, self._stmt, self._setup)
+            clock = time.process_time_ns if self.cpu else time.perf_counter_ns
+            spent = self._loop(repeat(None, loops), clock, self._stmt, self._setup)
         finally:
             (gc.enable if was_enabled else gc.disable)()
         after = _usage()

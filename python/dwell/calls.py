@@ -60,10 +60,12 @@ def _added(a: _Numbers, b: _Numbers) -> _Numbers:
 class Profile(_core.CallTracer):
     """Counts and times every call, in all threads, with full call paths.
 
+    all_threads=False counts only those of the thread that enables it.
+
     timer is a function without arguments to use as the clock; it returns seconds,
     or, with a timeunit, a number of such units. builtins=False leaves out C functions.
 
-    With signatures each function is told apart by the types of its arguments and the
+    signatures=True tells each function apart by the types of its arguments and the
     shapes of arrays: dot(a:ndarray(dtype=float32, shape=(16,)), n:int). elements=True also
     looks into short lists. Calls of a function that has more than max_signatures of them
     are counted together, as f(…).
@@ -77,11 +79,12 @@ class Profile(_core.CallTracer):
         timeunit: float = 0.0,
         subcalls: bool = True,
         builtins: bool = True,
-        signatures: bool = True,
+        signatures: bool = False,
         *,
         elements: bool = False,
         max_signatures: int = 1000,
         calibrated: bool = False,
+        all_threads: bool = True,
     ) -> None:
         super().__init__(timer, timeunit or 0.0, signatures, elements, max_signatures)
         self._subcalls = subcalls
@@ -89,14 +92,16 @@ class Profile(_core.CallTracer):
         self._signatures = signatures
         self._max_signatures = max_signatures
         self._calibrated = calibrated and timer is None
+        self._all_threads = all_threads
         self._has_own_clock = timer is not None
         self.stats: dict[_Label, Any] = {}
 
     def enable(self, subcalls: bool | None = None, builtins: bool | None = None) -> None:
-        """Starts collecting calls, in all threads."""
+        """Starts collecting calls, in all threads unless the profile is of one thread."""
         if subcalls is not None:
             self._subcalls = subcalls
-        self._enable(self._builtins if builtins is None else builtins)
+        wants_builtins = self._builtins if builtins is None else builtins
+        self._enable(wants_builtins, False, self._all_threads)
 
     def _measured(self) -> "list[_core.CallEntry]":
         """The entries, with the cost of measuring taken out if that is wanted."""

@@ -9,12 +9,12 @@ from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any, TextIO, TypeVar
 
 from . import _core, _files
-from ._line_stats import LineStats, load_stats
+from ._line_stats import LineStats, load_stats, show_text
 from ._line_targets import functions_of
 from ._line_wrap import can_wrap, wrap
 from ._scoping import ScopingPolicy, members_in_scope
 
-__all__ = ["LineProfiler", "LineStats", "ScopingPolicy", "load_stats"]
+__all__ = ["LineProfiler", "LineStats", "ScopingPolicy", "load_stats", "show_text"]
 
 _T = TypeVar("_T")
 
@@ -108,13 +108,21 @@ class LineProfiler(_core.LineTracer):
             return 0
         seen.add(id(space))
         added = 0
+        refused = []
         for name, member in members_in_scope(space, policy):
             if isinstance(member, (type, ModuleType)):
                 added += self._add_namespace(member, policy, wraps, seen)
                 continue
             added += self.add_callable(member)
             if wraps and can_wrap(member) and any(True for _ in functions_of(member)):
-                setattr(space, name, wrap(member, self))
+                try:
+                    setattr(space, name, wrap(member, self))
+                except Exception:  # a metaclass may forbid it in any way
+                    refused.append(name)
+        if refused:
+            names = ", ".join(refused)
+            message = f"{space!r} lets nobody wrap {names}: profiled only while the profiler is on"
+            warnings.warn(message, stacklevel=3)
         return added
 
     def enable(self) -> None:

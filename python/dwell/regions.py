@@ -25,6 +25,13 @@ class RegionProfiler:
         self._pid = os.getpid()
         self._finished = False
 
+    region = staticmethod(_core.region)
+    iter_proxy = staticmethod(_core.iter_proxy)
+
+    @staticmethod
+    def func(name: str | None = None, asglobal: bool = False) -> Callable[[_F], _F]:
+        return func(name, asglobal)
+
     def snapshot(self) -> Snapshot:
         return snapshot()
 
@@ -80,14 +87,25 @@ def install(
     *,
     timeline: bool = False,
     cpu: bool = False,
+    debug_mode: bool = False,
+    timer_cls: Any = None,
 ) -> RegionProfiler:
     """Turns regions on. When the program ends, `reporter` prints what they took.
 
     chrome_trace_file gets the timeline for chrome://tracing or Perfetto; log_file
     gets everything, crash-safe, for the `dwell` program (with the timeline if
     asked). cpu=True measures CPU time beside wall time.
+
+    debug_mode and timer_cls are arguments of region_profiler's install() that do nothing here.
     """
     global _installed
+    if debug_mode:
+        message = (
+            "debug_mode has no effect: timeline=True with a log_file keeps every entry and exit"
+        )
+        warnings.warn(message, stacklevel=2)
+    if timer_cls is not None:
+        warnings.warn("timer_cls has no effect: dwell has its own clock", stacklevel=2)
     if _installed is not None:
         warnings.warn("dwell.install() must be called only once", stacklevel=2)
         return _installed

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """dwell.timeit(): how long code takes, and how far that figure can be trusted."""
 
+import ast
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +12,7 @@ from . import _core
 from ._time_worker import Code, overhead_ns
 
 _T = TypeVar("_T")
-Timed = str | Callable[[], object]
+Timed = str | ast.Module | Callable[[], object]
 
 CONFIDENCE = 0.95
 _LONG_SECONDS = 2.0
@@ -73,11 +74,14 @@ class Timing:
         self.warnings: list[str] = found["warnings"].splitlines()
 
     def __str__(self) -> str:
+        return self.line()
+
+    def line(self, digits: int = 3) -> str:
         """The line that %timeit prints."""
         runs = "run" if self.repeat == 1 else "runs"
         loops = "loop" if self.loops == 1 else "loops"
         return (
-            f"{format_time(self.average)} ± {format_time(self.stdev)} per loop "
+            f"{format_time(self.average, digits)} ± {format_time(self.stdev, digits)} per loop "
             f"(mean ± std. dev. of {self.repeat} {runs}, {self.loops:,} {loops} each)"
         )
 
@@ -108,6 +112,8 @@ def save(timings: "list[Timing]", file: str) -> None:
 
 def name_of(code: Timed) -> str:
     """What people call the code."""
+    if isinstance(code, ast.Module):
+        code = ast.unparse(code)
     if isinstance(code, str):
         return "; ".join(line.strip() for line in code.strip().splitlines()) or "pass"
     inner = getattr(code, "func", code)  # of a functools.partial
@@ -116,7 +122,7 @@ def name_of(code: Timed) -> str:
 
 
 def check_code(code: object, what: str = "the code to time") -> None:
-    if not isinstance(code, str) and not callable(code):
+    if not isinstance(code, (str, ast.Module)) and not callable(code):
         raise TypeError(f"{what} must be a string or a callable, not {type(code).__name__}")
 
 
@@ -158,6 +164,7 @@ def timeit(
     processes: int = 0,
     confidence: float = CONFIDENCE,
     name: str | None = None,
+    cpu: bool = False,
 ) -> Timing:
     """Times a callable or a statement: `repeat` runs of `number` loops each.
 
@@ -165,7 +172,8 @@ def timeit(
     `min_time` seconds. `setup`, a statement or a callable, is run before each run and not
     timed. Statements see the names of the caller's module, or those of `globals`. The garbage
     collector is off during a run, unless gc=True. subtract_overhead=True takes the time of the
-    empty loop out of each run.
+    empty loop out of each run. cpu=True measures the CPU time of the process, not the time that
+    passes.
 
     With `processes` the runs are made in so many fresh interpreters, `repeat` in each.
     """
@@ -178,11 +186,14 @@ def timeit(
 
         if globals is not None:
             raise ValueError("globals cannot be sent to a fresh process; use setup instead")
+        if cpu:
+            raise ValueError("CPU time is measured in this process only, not in fresh ones")
         alternative = Alternative(stmt, setup, name, number)
         return time_in_processes(
             [alternative], processes, repeat, min_time, gc, subtract_overhead, confidence
         )[0]
     code = Code(stmt, setup, caller_globals(globals))
+    code.cpu = cpu
     loops, spent = code.first_size(number, min_time, gc)
     code.start_over()
     empty = overhead_ns(loops) if subtract_overhead else 0
@@ -190,7 +201,8 @@ def timeit(
         max(code.run(loops, gc) - empty, 0)
         for _ in with_progress(list(range(repeat)), repeat * spent * 1e-9)
     ]
-    return timing_of(code, name, loops, runs, empty, confidence)
+    properties = {"clock": "cpu"} if cpu else None
+    return timing_of(code, name, loops, runs, empty, confidence, properties)
 
 
 def timing_of(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The timeline as Chrome Trace Event JSON, for Perfetto and chrome://tracing.
  * Entries are B and E events, which nest by themselves for each (pid, tid); two
- * processes or threads with the same number get different ones here. */
+ * processes or threads with the same number get different ones here. speedscope finds
+ * the B of an E by its name and arguments, so both have the same of each. */
 #include "base/error.h"
 #include "lens/event_walk.h"
 #include "lens/lens.h"
@@ -108,11 +109,10 @@ static void put_step(void *context, const struct dw_step *step)
     switch (step->kind) {
     case DW_STEP_OPEN:
         put_named(chrome, step, ",\"ph\":\"B\"");
-        dw_out_text(chrome->out, step->resumed ? ",\"args\":{\"resumed\":true}}" : "}");
+        dw_out_text(chrome->out, step->resumed ? ",\"cat\":\"resumed\"}" : "}");
         break;
     case DW_STEP_CLOSE:
-        dw_out_text(chrome->out, ",\n{\"ph\":\"E\"");
-        put_place(chrome, step->time_ns);
+        put_named(chrome, step, ",\"ph\":\"E\"");
         dw_out_char(chrome->out, '}');
         break;
     case DW_STEP_INSTANT:
@@ -134,11 +134,9 @@ static void put_sampled(void *context, bool opens, dw_frame_id frame, uint64_t t
 {
     struct chrome *chrome = context;
     const size_t *start = &chrome->names.starts[frame];
-    dw_out_text(chrome->out, opens ? ",\n{\"name\":" : ",\n{\"ph\":\"E\"");
-    if (opens) {
-        dw_out_write(chrome->out, chrome->names.text.buffer.data + start[0], start[1] - start[0]);
-        dw_out_text(chrome->out, ",\"ph\":\"B\"");
-    }
+    dw_out_text(chrome->out, ",\n{\"name\":");
+    dw_out_write(chrome->out, chrome->names.text.buffer.data + start[0], start[1] - start[0]);
+    dw_out_text(chrome->out, opens ? ",\"ph\":\"B\"" : ",\"ph\":\"E\"");
     put_place(chrome, time_ns);
     dw_out_char(chrome->out, '}');
 }

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-int dw_call_log_open(struct dw_call_log *log, const char *path)
+int dw_call_log_open(struct dw_call_log *log, const char *path, const struct dw_clock_pair *began)
 {
     *log = (struct dw_call_log){0};
-    return dw_probe_log_open(&log->base, path);
+    return dw_probe_log_open(&log->base, path, began);
 }
 
 void dw_call_log_release(struct dw_call_log *log)
@@ -231,7 +231,7 @@ int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *pro
         error = write_values(log, profile, i);
     if (error)
         return error;
-    return dw_probe_log_end(&log->base, last);
+    return dw_probe_log_end(&log->base, last, profile->ended.tick ? &profile->ended : NULL);
 }
 
 /* While nothing is called there is nothing new, so it is the calls that see the clock. */

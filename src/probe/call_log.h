@@ -35,7 +35,7 @@ struct dw_call_log {
 };
 
 /* `path` NULL: in memory. 0 or an error. */
-int dw_call_log_open(struct dw_call_log *log, const char *path);
+int dw_call_log_open(struct dw_call_log *log, const char *path, const struct dw_clock_pair *began);
 /* Brings the log up to date; the last time it says so. */
 int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *profile, bool last);
 void dw_call_log_release(struct dw_call_log *log);

@@ -44,11 +44,13 @@ static int profiler_init(PyObject *self, PyObject *arguments, PyObject *keywords
 
 static PyObject *profiler_enable(PyObject *self, PyObject *arguments)
 {
-    int builtins = 1, waits_for_main = 0;
-    if (!PyArg_ParseTuple(arguments, "|pp", &builtins, &waits_for_main))
+    int builtins = 1, waits_for_main = 0, all_threads = 1;
+    struct dw_call_profile *profile = profile_of(self);
+    if (!PyArg_ParseTuple(arguments, "|ppp", &builtins, &waits_for_main, &all_threads))
         return NULL;
-    profile_of(self)->waits_for_main = waits_for_main;
-    return dw_calls_enable(profile_of(self), builtins, waits_for_main) ? NULL : Py_NewRef(Py_None);
+    profile->waits_for_main = waits_for_main;
+    profile->only_thread = all_threads ? 0 : PyThread_get_thread_ident();
+    return dw_calls_enable(profile, builtins, waits_for_main) ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *profiler_disable(PyObject *self, PyObject *unused)
@@ -173,9 +175,10 @@ static PyObject *profiler_log(PyObject *self, PyObject *unused)
 {
     (void)unused;
     struct dw_call_log log;
-    int error = dw_call_log_open(&log, NULL);
+    const struct dw_call_profile *profile = profile_of(self);
+    int error = dw_call_log_open(&log, NULL, profile->began.tick ? &profile->began : NULL);
     if (!error)
-        error = dw_call_log_flush(&log, profile_of(self), true);
+        error = dw_call_log_flush(&log, profile, true);
     PyObject *bytes = dw_probe_log_bytes(&log.base, error);
     dw_call_log_release(&log);
     return bytes;
@@ -189,7 +192,7 @@ static PyObject *profiler_record(PyObject *self, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
         return NULL;
     struct dw_call_log *log = calloc(1, sizeof *log);
-    int error = log ? dw_call_log_open(log, PyBytes_AS_STRING(path)) : DW_ERR_MEMORY;
+    int error = log ? dw_call_log_open(log, PyBytes_AS_STRING(path), NULL) : DW_ERR_MEMORY;
     if (!error) {
         profile->log = log;
     } else {

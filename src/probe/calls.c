@@ -40,6 +40,8 @@ static struct dw_call_track *track_slow(void)
 {
     if (!active || active->waits_for_main || muted)
         return NULL;
+    if (active->only_thread && active->only_thread != PyThread_get_thread_ident())
+        return NULL;
     here = find_track();
     if (!here)
         here = dw_call_track_new(active);
@@ -344,6 +346,9 @@ int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_
     profile->builtins = builtins;
     dw_pointer_map_release(&profile->sleepers); /* who slept then may be somebody else now */
     dw_pointer_map_release(&profile->sleeping);
+    if (!profile->began.tick)
+        profile->began = dw_clock_pair_now();
+    profile->ended = (struct dw_clock_pair){0};
     active = profile;
     serial++;
     if (dw_call_events_enable(builtins, beside_others)) {
@@ -379,6 +384,7 @@ void dw_calls_disable(struct dw_call_profile *profile)
     if (active != profile)
         return;
     end_open_calls(profile);
+    profile->ended = dw_clock_pair_now();
     active = NULL;
     serial++;
     dw_call_events_disable();
@@ -411,6 +417,8 @@ void dw_calls_clear(struct dw_call_profile *profile)
     struct dw_signatures signatures = profile->signatures;
     *profile = (struct dw_call_profile){
         .builtins = profile->builtins,
+        .only_thread = profile->only_thread,
+        .began = active == profile ? dw_clock_pair_now() : (struct dw_clock_pair){0},
         .timer = profile->timer,
         .unit = profile->unit,
         .signatures = {.on = signatures.on,

@@ -4,6 +4,7 @@
 #ifndef DW_PROBE_CALLS_H
 #define DW_PROBE_CALLS_H
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/pointer_map.h"
 #include "cpython/frame.h"
@@ -52,9 +53,11 @@ struct dw_call_track {
 
 struct dw_call_profile {
     bool builtins;
-    bool waits_for_main; /* nothing counts until the program itself begins */
-    PyObject *timer;     /* a Python clock, or NULL for ours */
-    double unit;         /* seconds of one tick of the Python clock, 0: floats of seconds */
+    bool waits_for_main;               /* nothing counts until the program itself begins */
+    unsigned long only_thread;         /* as Python identifies it, or 0: all threads count */
+    struct dw_clock_pair began, ended; /* first enabled, last disabled; 0: not so yet, not so now */
+    PyObject *timer;                   /* a Python clock, or NULL for ours */
+    double unit; /* seconds of one tick of the Python clock, 0: floats of seconds */
     struct dw_call_function *functions;
     uint32_t function_count, function_capacity;
     struct dw_map function_index;

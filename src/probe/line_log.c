@@ -109,7 +109,7 @@ static int flush(struct dw_line_log *log, struct dw_line_profile *profile, bool 
     if (!error) {
         dw_probe_log_define(&log->base);
         dw_log_write_lines(&log->base.writer, 0, &rows, 0);
-        error = dw_probe_log_end(&log->base, last);
+        error = dw_probe_log_end(&log->base, last, NULL);
     }
     dw_line_table_release(&rows);
     return error;
@@ -138,7 +138,7 @@ static int new_log(const char *path, struct dw_line_log **result)
     if (!log)
         return DW_ERR_MEMORY;
     log->path = strdup(path);
-    int error = log->path ? dw_probe_log_open(&log->base, path) : DW_ERR_MEMORY;
+    int error = log->path ? dw_probe_log_open(&log->base, path, NULL) : DW_ERR_MEMORY;
     if (error)
         free_log(log);
     else

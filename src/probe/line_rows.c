@@ -98,7 +98,7 @@ PyObject *dw_line_rows_to_log(PyObject *module, PyObject *arguments)
     (void)module;
     if (!PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &functions, &PyDict_Type, &sources))
         return NULL;
-    int error = dw_probe_log_open(&log, NULL), failed = 0;
+    int error = dw_probe_log_open(&log, NULL, NULL), failed = 0;
     for (Py_ssize_t i = 0; !error && !failed && i < PyList_GET_SIZE(functions); i++)
         failed = add_function_rows(&log, &rows, PyList_GET_ITEM(functions, i));
     if (!error && !failed)
@@ -106,7 +106,7 @@ PyObject *dw_line_rows_to_log(PyObject *module, PyObject *arguments)
     if (!error && !failed) {
         dw_probe_log_define(&log);
         dw_log_write_lines(&log.writer, 0, &rows, 0);
-        error = dw_probe_log_end(&log, true);
+        error = dw_probe_log_end(&log, true, NULL);
     }
     if (!failed)
         bytes = dw_probe_log_bytes(&log, error);

@@ -18,7 +18,7 @@ static int init_tables(struct dw_probe_log *log)
     return error;
 }
 
-int dw_probe_log_open(struct dw_probe_log *log, const char *path)
+int dw_probe_log_open(struct dw_probe_log *log, const char *path, const struct dw_clock_pair *began)
 {
     *log = (struct dw_probe_log){.fd = -1};
     int error = dw_log_writer_create(&log->writer, path);
@@ -29,6 +29,8 @@ int dw_probe_log_open(struct dw_probe_log *log, const char *path)
         error = dw_recorder_introduce(&log->process, &log->strings);
     if (!error)
         dw_log_writer_agree(&log->writer, log->process.uuid);
+    if (began)
+        log->process.first_clock = *began;
     log->process.first_clock.tick = log->process.first_clock.monotonic_ns;
     if (!error)
         dw_log_write_process(&log->writer, 0, &log->process, &log->strings);
@@ -92,11 +94,11 @@ void dw_probe_log_define(struct dw_probe_log *log)
     log->paths_written = log->paths.count;
 }
 
-int dw_probe_log_end(struct dw_probe_log *log, bool last)
+int dw_probe_log_end(struct dw_probe_log *log, bool last, const struct dw_clock_pair *ended)
 {
-    struct dw_clock_pair now = dw_clock_pair_now();
-    now.tick = now.monotonic_ns;
-    dw_log_write_clock(&log->writer, 0, &now);
+    struct dw_clock_pair clock = ended ? *ended : dw_clock_pair_now();
+    clock.tick = clock.monotonic_ns;
+    dw_log_write_clock(&log->writer, 0, &clock);
     if (last)
         dw_log_write_end(&log->writer, 0, 0);
     return dw_log_writer_error(&log->writer);

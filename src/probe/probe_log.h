@@ -19,8 +19,9 @@ struct dw_probe_log {
     uint32_t strings_written, frames_written, paths_written;
 };
 
-/* `path` NULL: in memory. 0 or an error; release it in any case. */
-int dw_probe_log_open(struct dw_probe_log *log, const char *path);
+/* `path` NULL: in memory. `began` NULL: now. 0 or an error; release it in any case. */
+int dw_probe_log_open(struct dw_probe_log *log, const char *path,
+                      const struct dw_clock_pair *began);
 void dw_probe_log_release(struct dw_probe_log *log);
 /* The bytes of a log in memory, or an exception. */
 PyObject *dw_probe_log_bytes(const struct dw_probe_log *log, int error);
@@ -32,8 +33,8 @@ int dw_probe_log_frame(struct dw_probe_log *log, PyObject *name, const PyCodeObj
                        dw_frame_id *id);
 /* Writes strings, frames, paths and sources that the log does not have. */
 void dw_probe_log_define(struct dw_probe_log *log);
-/* Ends a flush; the last one says that the log is complete. */
-int dw_probe_log_end(struct dw_probe_log *log, bool last);
+/* Ends a flush; the last one says that the log is complete. `ended` NULL: now. */
+int dw_probe_log_end(struct dw_probe_log *log, bool last, const struct dw_clock_pair *ended);
 /* False in a forked child: the file is the parent's. */
 bool dw_probe_log_is_ours(const struct dw_probe_log *log);
 /* Says that there will be no log. */

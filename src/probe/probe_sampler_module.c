@@ -24,15 +24,35 @@ PyObject *dw_probe_sampler_py_own_work(PyObject *module, PyObject *begins)
 
 #define LONGEST_PERIOD_NS UINT64_C(1000000000000000000)
 
-/* start(log_file, period_ns, native, wall, timeline) */
+/* The texts live as long as the code, which is kept: a forked child goes on with them. */
+static int set_base(struct dw_sampler_options *options, PyObject *code)
+{
+    static PyObject *kept;
+    if (code == Py_None)
+        return 0;
+    Py_XSETREF(kept, Py_NewRef(code));
+    const PyCodeObject *base = (const PyCodeObject *)code;
+    options->base.name = PyUnicode_AsUTF8(base->co_qualname);
+    options->base.file = PyUnicode_AsUTF8(base->co_filename);
+    options->base.line = (uint32_t)base->co_firstlineno;
+    return options->base.name && options->base.file ? 0 : -1;
+}
+
+/* start(log_file, period_ns, native, wall, timeline, base=None): stacks begin behind the function
+ * that has the code `base`. */
 PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
 {
-    PyObject *file, *path = NULL;
+    PyObject *file, *path = NULL, *base = Py_None;
     unsigned long long period_ns;
     int native, wall, timeline, error;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OKppp", &file, &period_ns, &native, &wall, &timeline))
+    if (!PyArg_ParseTuple(arguments, "OKppp|O", &file, &period_ns, &native, &wall, &timeline,
+                          &base))
         return NULL;
+    if (base != Py_None && !PyCode_Check(base)) {
+        PyErr_SetString(PyExc_TypeError, "the base is a code object");
+        return NULL;
+    }
     if (!period_ns || period_ns > LONGEST_PERIOD_NS) {
         PyErr_SetString(PyExc_ValueError, "a period is from a nanosecond to some years");
         return NULL;
@@ -46,6 +66,10 @@ PyObject *dw_probe_sampler_py_start(PyObject *module, PyObject *arguments)
         .timeline = timeline,
         .mode = wall ? DW_SAMPLE_WALL : DW_SAMPLE_CPU,
     };
+    if (set_base(&options, base)) {
+        Py_XDECREF(path);
+        return NULL;
+    }
     Py_BEGIN_ALLOW_THREADS error = dw_probe_sampler_start(&options);
     Py_END_ALLOW_THREADS if (!error) dw_probe_sampler_watch_births();
     PyObject *result = error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);

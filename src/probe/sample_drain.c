@@ -7,10 +7,9 @@
 static int push_path(struct dw_sample_places *places, struct dw_slot *slot, dw_path_id *path,
                      uint64_t token)
 {
-    dw_place_id place = dw_sample_places_of(places, *path, token);
     int error = DW_GROW(slot->paths, slot->path_count, slot->path_capacity);
-    if (!error && place)
-        error = dw_sample_log_stack(places->log, *path, place, path);
+    if (!error)
+        error = dw_sample_places_extend(places, token, path);
     if (!error)
         slot->paths[slot->path_count++] = (struct dw_slot_path){*path, token};
     return error;

@@ -41,6 +41,15 @@ int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log 
     return error;
 }
 
+int dw_sample_places_set_base(struct dw_sample_places *places, const struct dw_function_name *base)
+{
+    struct dw_frame frame = {.kind = DW_FRAME_FUNCTION, .line = base->line};
+    int error = dw_sample_log_string(places->log, base->name, strlen(base->name), &frame.name);
+    if (!error)
+        error = dw_sample_log_string(places->log, base->file, strlen(base->file), &frame.file);
+    return error ? error : dw_sample_log_frame(places->log, &frame, &places->base);
+}
+
 void dw_sample_places_release(struct dw_sample_places *places)
 {
     for (uint32_t i = 0; i < places->last_code; i++)
@@ -199,4 +208,16 @@ dw_place_id dw_sample_places_of(struct dw_sample_places *places, dw_path_id oute
     if (lasts)
         *cached = (struct dw_cached_token){token, place};
     return place;
+}
+
+int dw_sample_places_extend(struct dw_sample_places *places, uint64_t token, dw_path_id *path)
+{
+    dw_place_id place = dw_sample_places_of(places, *path, token);
+    if (!place)
+        return 0;
+    if (places->base && places->log->places.places[place].frame == places->base) {
+        *path = DW_PATH_ROOT;
+        return 0;
+    }
+    return dw_sample_log_stack(places->log, *path, place, path);
 }

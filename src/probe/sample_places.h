@@ -13,6 +13,12 @@
 
 struct dw_described_code;
 
+/* A Python function as its code has it. */
+struct dw_function_name {
+    const char *name, *file;
+    uint32_t line;
+};
+
 struct dw_sample_places {
     struct dw_sample_log *log;
     struct dw_sample_natives natives;
@@ -20,6 +26,7 @@ struct dw_sample_places {
     uint32_t last_code;              /* the largest number of those that are described */
     dw_place_id marks[DW_MARKS];
     dw_place_id tasks[DW_TASK_NUMBERS]; /* by number - 1 */
+    dw_frame_id base;                   /* stacks begin behind it; 0: nowhere */
     bool has_event_loop;                /* asyncio's was seen */
     bool may_be_held_back; /* a timer that is silent was not silent because of the kernel's work */
     struct dw_buffer text;
@@ -35,6 +42,11 @@ void dw_sample_places_release(struct dw_sample_places *places);
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record);
 void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t number,
                                  const struct dw_py_task_name *name);
+/* From now on stacks are told without this function and what is outside of it: in a notebook, that
+ * is what runs its cells. */
+int dw_sample_places_set_base(struct dw_sample_places *places, const struct dw_function_name *base);
+/* The path of what the innermost frame of a path calls. */
+int dw_sample_places_extend(struct dw_sample_places *places, uint64_t token, dw_path_id *path);
 /* Of a frame that the innermost of the path `outer` calls; 0 for one that is left out. */
 dw_place_id dw_sample_places_of(struct dw_sample_places *places, dw_path_id outer, uint64_t token);
 /* After modules came, or some `went`: addresses mean something else. */

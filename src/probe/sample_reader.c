@@ -193,11 +193,8 @@ static int path_of(struct dw_sample_reader *reader, const struct dw_merge *merge
     *path = DW_PATH_ROOT;
     if (spliced_to)
         count = dw_splice_outer(reader->places, spliced_to, merge->tokens, count, path);
-    for (uint32_t i = count; i-- > 0 && !error;) {
-        dw_place_id place = dw_sample_places_of(reader->places, *path, merge->tokens[i]);
-        if (place)
-            error = dw_sample_log_stack(reader->places->log, *path, place, path);
-    }
+    for (uint32_t i = count; i-- > 0 && !error;)
+        error = dw_sample_places_extend(reader->places, merge->tokens[i], path);
     return error;
 }
 

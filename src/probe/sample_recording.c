@@ -362,6 +362,8 @@ static int open_all(struct dw_sample_recording *recording)
         error = dw_tasks_reset();
     if (!error)
         error = dw_sample_places_init(&recording->places, &recording->log);
+    if (!error && recording->options.base.name)
+        error = dw_sample_places_set_base(&recording->places, &recording->options.base);
     if (!error)
         error = dw_sample_natives_init(&recording->places.natives, recording->options.native);
     return error ? error : dw_sample_reader_init(&recording->reader, &recording->places);

@@ -14,6 +14,7 @@ struct dw_sampler_options {
     bool native; /* native frames too */
     bool timeline;
     enum dw_sample_mode mode;
+    struct dw_function_name base; /* stacks begin behind it; without a name at the thread's start */
 };
 
 struct dw_sample_recording {

@@ -112,6 +112,58 @@ def test_modules_run_by_name(run_dwell, tmp_path) -> None:
     }
 
 
+PACKAGE = {
+    "application/__init__.py": "def top():\n    return 1\n",
+    "application/util.py": "def help_application():\n    return 2\n",
+    "application/inner/__init__.py": "",
+    "application/inner/deep.py": "class Deep:\n    def dive(self):\n        return 3\n",
+    "other/util.py": "def help_other():\n    return 4\n",
+    "util.py": "def help_all():\n    return 5\n",
+    "use.py": (
+        "import application.util, application.inner.deep, other.util, util\n"
+        "def use():\n    application.inner.deep.Deep().dive()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "functions"),
+    [
+        ("application", {"top", "help_application", "Deep.dive"}),
+        ("application.inner", {"Deep.dive"}),
+        ("application.inner.deep.Deep", {"Deep.dive"}),
+        ("application.util", {"help_application"}),
+        ("util", {"help_all"}),
+        ("other.util", {"help_other"}),
+        ("use", {"use"}),
+    ],
+)
+def test_packages_and_modules_by_their_full_name(run_dwell, tmp_path, name, functions) -> None:
+    for file, text in PACKAGE.items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert set(record(run_dwell, tmp_path, "-f", name, "use.py")) == functions
+
+
+def test_a_package_that_is_the_program(run_dwell, tmp_path) -> None:
+    package = tmp_path / "application"
+    package.mkdir()
+    (package / "__init__.py").write_text("def top():\n    return 1\n")
+    (package / "__main__.py").write_text("from . import top\ndef main():\n    top()\nmain()\n")
+    found = record(run_dwell, tmp_path, "-f", "application", "-m", "application")
+    assert found == {"top": {2: 1}, "main": {3: 1}}
+
+
+def test_a_directory_is_no_package(run_dwell, tmp_path) -> None:
+    (tmp_path / "application").mkdir()
+    (tmp_path / "application" / "use.py").write_text("def use():\n    pass\nuse()\n")
+    done = run_dwell(
+        "run", "--lines", "-q", "-f", "application", "-o", "x.dwell", "application/use.py"
+    )
+    assert done.stderr == "dwell: -f application: no such function came along in this run\n"
+
+
 def test_report_at_the_end(run_dwell, tmp_path, program) -> None:
     done = run_dwell("run", "--lines", "-o", "run.dwell", "program.py")
     assert done.stdout == ""

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from dwell.calls import Profile
+from dwell.profiler import Profile
 
 
 def counts_of(profile):

@@ -5,6 +5,7 @@ import asyncio
 import cProfile
 import gc
 import io
+import json
 import os
 import pstats
 import subprocess
@@ -14,6 +15,7 @@ import time
 
 import pytest
 
+import dwell
 from dwell._cost import cost
 from dwell.calls import Profile
 
@@ -26,7 +28,7 @@ def stats_of(profile):
 
 
 def profile(**options):
-    return Profile(signatures=False, **options)
+    return Profile(**options)
 
 
 def fib(n):
@@ -334,7 +336,7 @@ warnings.simplefilter("ignore")
 def leaf():
     pass
 
-p = Profile(signatures=False)
+p = Profile()
 p.enable()
 leaf()
 pid = os.fork()
@@ -386,8 +388,6 @@ def test_a_clock_that_returns_floats():
 
 
 def test_run_and_runctx(capsys, tmp_path):
-    import dwell.calls
-
     dwell.calls.runctx("f(3)", {"f": fib}, {}, sort="cumulative")
     assert "(fib" in capsys.readouterr().out
     dwell.calls.runctx("f(3)", {"f": fib}, {}, str(tmp_path / "out"))
@@ -575,7 +575,7 @@ def test_beside_coverage(tmp_path):
         "import dwell\n"
         "def leaf(): return 1\n"
         "def work():\n    for _ in range(10): leaf()\n"
-        "p = dwell.Profile(signatures=False)\n"
+        "p = dwell.Profile()\n"
         "with p: work()\n"
         "p.create_stats()\n"
         "print([v[1] for k, v in p.stats.items() if k[2] == 'leaf'])\n"
@@ -587,3 +587,39 @@ def test_beside_coverage(tmp_path):
     assert done.stdout == "[10]\n"
     report = subprocess.run([*coverage, "report"], cwd=tmp_path, capture_output=True, text=True)
     assert report.stdout.splitlines()[-1].endswith("100%")
+
+
+def test_a_call_of_the_standard_library_has_the_rows_of_cprofile():
+    ours, theirs = dwell.Profile(), cProfile.Profile()
+    for each in (ours, theirs):
+        each.runcall(json.dumps, {"a": [1, 2.5, {"b": None}], "c": "d"}, indent=1)
+    ours.create_stats()
+    theirs.create_stats()
+    of_ours = {key for key in ours.stats if "disable" not in key[2]}
+    assert of_ours == {key for key in theirs.stats if "disable" not in key[2]}  # type: ignore[attr-defined]
+
+
+def test_run_prints_names_without_signatures(capsys):
+    dwell.runctx("f(3)", {"f": fib}, {})
+    assert "(fib)\n" in capsys.readouterr().out
+
+
+def test_the_calls_of_one_thread():
+    def elsewhere():
+        return fib(3)
+
+    def here():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        return fib(1)
+
+    own, everything = profile(all_threads=False), profile()
+    own.runcall(here)
+    everything.runcall(here)
+    assert stats_of(own)["fib"][1] == 1
+    assert "elsewhere" not in stats_of(own)
+    assert stats_of(everything)["fib"][1] == 6
+    own.clear()
+    own.runcall(here)
+    assert stats_of(own)["fib"][1] == 1

@@ -4,7 +4,7 @@
 import pytest
 
 import dwell
-from dwell.calls import Profile
+from dwell.profiler import Profile
 
 from .signature_names import counts_of, names, one
 

@@ -121,7 +121,7 @@ def test_global_regions(python_program, asglobal, appearances):
 
 DOT = """
 
-from dwell import Profile
+from dwell.profiler import Profile
 import numpy as np
 
 def start():
@@ -254,3 +254,49 @@ def test_lines(python_program):
     assert len(lines) == len(expected) + 1 and lines[-1] == ""
     for line, pattern in zip(lines, expected, strict=False):
         assert re.fullmatch(pattern, line), (line, pattern)
+
+
+INSTALL = """
+import warnings
+import dwell as rp
+
+class Timer:
+    pass
+
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    profiler = rp.install(rp.reporters.SilentReporter(("name", "count")), %s)
+print(*[warning.message for warning in told], sep="\\n")
+
+@profiler.func()
+def work():
+    with profiler.region("inside", asglobal=True):
+        return [n for n in profiler.iter_proxy([1, 2], "next")]
+
+work()
+with profiler.region():
+    pass
+profiler.finalize()
+print(sorted(profiler._reporter.rows[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            "debug_mode=True",
+            "debug_mode has no effect: timeline=True with a log_file keeps every entry and exit",
+        ),
+        ("timer_cls=Timer", "timer_cls has no effect: dwell has its own clock"),
+        ("debug_mode=False, timer_cls=None", ""),
+    ],
+)
+def test_the_arguments_and_methods_of_region_profiler(python_program, arguments, told):
+    done = python_program(INSTALL % arguments)
+    sentence, rows = done.stdout.splitlines()
+    assert sentence == told, done.stderr
+    assert rows == (
+        "[['<main>', '1'], ['<module>() <program.py:19>', '1'], ['inside', '1'], ['next', '2'], "
+        "['work()', '1']]"
+    )

@@ -4,6 +4,8 @@
 import asyncio
 import functools
 import io
+import json
+import statistics
 import time
 import types
 from collections.abc import Callable
@@ -346,3 +348,85 @@ def test_coroutines_of_other_kinds() -> None:
 
     assert asyncio.run(main()) == 3
     assert sum(hits_of(profiler, "old_style").values()) == 2
+
+
+class Sealed(type):
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise TypeError(f"{cls.__name__} is sealed")
+
+
+def test_a_class_that_cannot_be_changed_is_profiled_while_the_profiler_is_on() -> None:
+    class Closed(metaclass=Sealed):
+        def method(self) -> int:
+            return 1
+
+        def other(self) -> int:
+            return 2
+
+    profiler = dwell.LineProfiler()
+    with pytest.warns(UserWarning, match=r"Closed'> lets nobody wrap method, other: profiled only"):
+        assert profiler(Closed) is Closed
+    Closed().method()
+    with profiler:
+        Closed().method()
+    rows = {name: rows for (_, _, name), rows in profiler.get_stats().timings.items()}
+    (method,) = [rows[name] for name in rows if name.endswith("method")]
+    assert [hits for _, hits, _ in method] == [1]
+    assert profiler.add_class(Closed) == 0
+    assert [function.__name__ for function in profiler.functions] == ["method", "other"]
+
+
+def test_a_class_does_not_own_functions_of_other_modules() -> None:
+    class Holder:
+        encode = staticmethod(json.dumps)
+        decode = json.loads
+        dumper = functools.partial(json.dump)
+        mean = property(statistics.mean)
+
+        def own(self) -> int:
+            return 1
+
+    before = dict(vars(Holder))
+    for add in (
+        lambda profiler: profiler.add_class(Holder, wrap=True),
+        lambda profiler: profiler.add_function(Holder),
+        lambda profiler: profiler(Holder),
+    ):
+        profiler = dwell.LineProfiler()
+        add(profiler)
+        assert [function.__name__ for function in profiler.functions] == ["own"]
+    for name in ("encode", "decode", "dumper", "mean"):
+        assert vars(Holder)[name] is before[name]
+
+
+class StandsForNothing:
+    """As flask.request does outside of a request."""
+
+    @property
+    def __dict__(self):  # type: ignore[override]
+        raise RuntimeError("there is no request")
+
+    def __getattr__(self, name: str) -> None:
+        raise RuntimeError("there is no request")
+
+
+def test_a_module_may_hold_what_cannot_be_looked_at(tmp_path: Path) -> None:
+    module = load(tmp_path / "held.py", "def work():\n    return 1\n")
+    module.request = StandsForNothing()  # type: ignore[attr-defined]
+    profiler = LineProfiler()
+    assert profiler.add_module(module, wrap=True) == 1
+    assert module.work() == 1
+    assert [rows[0][1] for rows in profiler.get_stats().timings.values()] == [1]
+
+
+def test_show_text_prints_the_timings() -> None:
+    def work() -> int:
+        return 1
+
+    profiler = LineProfiler(work)
+    profiler.runcall(work)
+    stats = profiler.get_stats()
+    printed, shown = io.StringIO(), io.StringIO()
+    stats.print(printed)
+    dwell.show_text(stats.timings, stats.unit, stream=shown)
+    assert shown.getvalue() == printed.getvalue() != ""

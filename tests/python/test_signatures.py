@@ -11,13 +11,13 @@ import weakref
 
 import pytest
 
-from dwell.calls import Profile
+from dwell.profiler import Profile
 
 from .signature_names import counts_of, names, one
 
 np = pytest.importorskip("numpy")
 
-DOT = """import dwell as profiler
+DOT = """from dwell import profiler
 import numpy as np
 
 def dot(a, b):

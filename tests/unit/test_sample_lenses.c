@@ -370,22 +370,22 @@ static void test_chrome_nests_what_stayed(void **state)
                "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":0.000},\n"
                "{\"name\":\"loop\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":0.000},\n"
                "{\"name\":\"scatter\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":0.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":4000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":4000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":6000.000},\n"
+               "{\"name\":\"scatter\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":4000.000},\n"
+               "{\"name\":\"loop\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":4000.000},\n"
+               "{\"name\":\"work\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":6000.000},\n"
                "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":7000.000},\n"
                "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":7000.000},\n"
                "{\"name\":\"memcpy\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":7000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
+               "{\"name\":\"memcpy\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
+               "{\"name\":\"work\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
+               "{\"name\":\"work\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
                "{\"name\":\"<gc>\",\"ph\":\"B\",\"pid\":41,\"tid\":41,\"ts\":8000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":9000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":9000.000},\n"
+               "{\"name\":\"<gc>\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":9000.000},\n"
+               "{\"name\":\"main\",\"ph\":\"E\",\"pid\":41,\"tid\":41,\"ts\":9000.000},\n"
                "{\"name\":\"main\",\"ph\":\"B\",\"pid\":41,\"tid\":42,\"ts\":0.000},\n"
                "{\"name\":\"work\",\"ph\":\"B\",\"pid\":41,\"tid\":42,\"ts\":0.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":1000.000},\n"
-               "{\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":1000.000}\n"
+               "{\"name\":\"work\",\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":1000.000},\n"
+               "{\"name\":\"main\",\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":1000.000}\n"
                "],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@" DW_VERSION "\","
                "\"start_ns\":1700000000000000000,\"damaged_parts\":0,\"cut_processes\":0,"
                "\"dropped_events\":0,\"sampling\":\"" HEADER_TEXT "\"}}\n");
@@ -414,7 +414,7 @@ static struct dw_profile *told_late(uint64_t first_ms, uint64_t last_ms)
 
 #define BEGIN(name, time)                                                                          \
     "{\"name\":\"" name "\",\"ph\":\"B\",\"pid\":41,\"tid\":42,\"ts\":" time "},\n"
-#define END(time) "{\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":" time "}"
+#define END(name, time) "{\"name\":\"" name "\",\"ph\":\"E\",\"pid\":41,\"tid\":42,\"ts\":" time "}"
 
 static void check_chrome(struct dw_profile *profile, const char *expected)
 {
@@ -427,16 +427,18 @@ static void check_chrome(struct dw_profile *profile, const char *expected)
 static void test_samples_make_room_for_time_that_is_told_late(void **state)
 {
     (void)state;
-    check_chrome(told_late(4, 6),
-                 BEGIN("main", "1500.000") BEGIN("work", "1500.000")
-                     END("2500.000") ",\n" END("2500.000") ",\n" BEGIN("[no frames]", "2500.000")
-                         END("5000.000") ",\n" BEGIN("main", "5000.000") BEGIN("work", "5000.000")
-                             END("6000.000") ",\n" END("6000.000") "\n]");
+    check_chrome(
+        told_late(4, 6),
+        BEGIN("main", "1500.000") BEGIN("work", "1500.000") END("work", "2500.000") ",\n" END(
+            "main", "2500.000") ",\n" BEGIN("[no frames]", "2500.000")
+            END("[no frames]", "5000.000") ",\n" BEGIN("main", "5000.000") BEGIN("work", "5000.000")
+                END("work", "6000.000") ",\n" END("main", "6000.000") "\n]");
     check_chrome(told_late(1, 3),
-                 BEGIN("main", "0.000") BEGIN("work", "0.000")
-                     END("1000.000") ",\n" END("1000.000") ",\n" BEGIN("[no frames]", "1000.000")
-                         END("3500.000") ",\n" BEGIN("main", "3500.000") BEGIN("work", "3500.000")
-                             END("4500.000") ",\n" END("4500.000") "\n]");
+                 BEGIN("main", "0.000") BEGIN("work", "0.000") END("work", "1000.000") ",\n" END(
+                     "main", "1000.000") ",\n" BEGIN("[no frames]", "1000.000")
+                     END("[no frames]", "3500.000") ",\n" BEGIN("main", "3500.000")
+                         BEGIN("work", "3500.000")
+                             END("work", "4500.000") ",\n" END("main", "4500.000") "\n]");
 }
 
 static void test_samples_without_frames_are_part_of_the_whole(void **state)

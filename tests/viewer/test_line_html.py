@@ -43,3 +43,26 @@ def test_the_coloured_report_reads_as_the_plain_one(tmp_path):
         assert not any("def busy" in row for row in hot)
     finally:
         browser.close()
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+def test_columns_stand_under_each_other_where_the_page_has_another_font(tmp_path):
+    path = tmp_path / "report.html"
+    style = "body, pre { font-family: sans-serif }"  # as nbconvert's pages have it
+    shown = with_heat("iiii\nWWWW")
+    path.write_text(f"<!doctype html><style>{style}</style>{shown}")
+    browser = Browser(tmp_path / "chromium")
+    try:
+        browser.open(path)
+        widths = browser.evaluate(
+            """[0, 5].map(start => {
+                const range = document.createRange();
+                const text = document.querySelector('pre').firstChild;
+                range.setStart(text, start);
+                range.setEnd(text, start + 4);
+                return range.getBoundingClientRect().width;
+            })"""
+        )
+        assert widths[0] == widths[1] > 0
+    finally:
+        browser.close()

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: MIT
 """dwell.plot(): the picture of a calls profile, seen in a real browser and in IPython."""
 
+import time
+
 import pytest
+
+import dwell
+from dwell._plot import Page
 
 from ..browser import Browser, find_chromium
 from ..notebook import outputs_of
 
 PROGRAM = """
-import dwell
+from dwell import profiler
 import numpy as np
 
 def dot(a, b):
@@ -19,11 +24,11 @@ def dot(a, b):
 a = np.arange(16, dtype=np.float32)
 b = np.arange(16, dtype=np.float32)
 
-p = dwell.Profile()
+p = profiler.Profile()
 p.enable()
 dot(a, b)
 p.disable()
-dwell.plot(p)
+profiler.plot(p)
 """
 
 
@@ -45,15 +50,9 @@ def test_the_picture_shows_in_a_browser(python_program, tmp_path):
 
 
 def test_a_notebook_shows_it_inline():
-    import dwell
-
-    profile = dwell.Profile()
-    profile.runcall(sorted, [3, 1, 2])
-    from dwell._plot import Page
-
     page = Page('<!doctype html><p title="x">a & b</p>')
     shown = page._repr_html_()
-    assert shown.startswith("<iframe srcdoc=")
+    assert '<iframe class="dwell" srcdoc="' in shown
     assert "&lt;p title=&quot;x&quot;&gt;a &amp; b&lt;/p&gt;" in shown
 
 
@@ -68,5 +67,48 @@ dwell.plot(p)
 """
     (outputs,) = outputs_of(tmp_path, code)
     (html,) = [output["data"]["text/html"] for output in outputs if "data" in output]
-    assert html.startswith("<iframe srcdoc=")
-    assert "fib(n:int)" in html
+    assert "<iframe " in html
+    assert "&quot;fib&quot;" in html
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
+def test_the_picture_is_dark_where_the_notebook_is(tmp_path):
+    shown = Page("<!doctype html><meta name=color-scheme content='light dark'>")._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><body data-jp-theme-light=true>{shown}")
+    is_dark = (
+        "document.querySelector('iframe').contentWindow"
+        ".matchMedia('(prefers-color-scheme: dark)').matches"
+    )
+    browser = Browser(tmp_path / "chromium")
+    try:
+        browser.open(path)
+        browser.wait_for(f"{is_dark} === false")
+        browser.evaluate("document.body.dataset.jpThemeLight = 'false'")
+        browser.wait_for(f"{is_dark} === true")
+        browser.evaluate("document.body.dataset.jpThemeLight = 'true'")
+        browser.wait_for(f"{is_dark} === false")
+    finally:
+        browser.close()
+
+
+def lasted_ns(profile):
+    """How long the recording of a profile says that it lasted."""
+    return dwell.Snapshot(profile._log()).data["processes"][0]["duration_ns"]
+
+
+def test_the_picture_lasts_as_long_as_the_profile_did():
+    profile = dwell.Profile()
+    before = time.perf_counter_ns()
+    first = profile.runcall(time.perf_counter_ns)
+    time.sleep(0.01)
+    last = profile.runcall(time.perf_counter_ns)
+    after = time.perf_counter_ns()
+    assert last - first <= lasted_ns(profile) <= after - before
+    assert lasted_ns(profile) == lasted_ns(profile)
+    profile.clear()
+    again = time.perf_counter_ns()
+    profile.enable()
+    profile.clear()
+    profile.disable()
+    assert lasted_ns(profile) <= time.perf_counter_ns() - again
