@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "lens/function_files.h"
 #include "lens/functions.h"
+#include "lens/roster.h"
+#include "model/extension_names.h"
 #include "model/outermost.h"
 
 #include <inttypes.h>
@@ -119,6 +121,38 @@ static int split(struct grouping *grouping)
     return 0;
 }
 
+/* Of each path: whether a thread that works was seen there; NULL when out of memory. */
+static bool *find_busy(struct dw_sample_list *list, const struct dw_profile *profile)
+{
+    const struct dw_stack_tree *tree = &list->tree;
+    bool *busy = calloc(tree->count, sizeof *busy);
+    for (uint32_t t = 0; busy && t < profile->thread_count; t++) {
+        const struct dw_sample_table *samples = &profile->threads[t].samples;
+        bool is_idle = dw_roster_is_idle(profile, t);
+        list->threads += samples->count > 0;
+        list->idle_threads += is_idle;
+        for (uint32_t i = 0; !is_idle && i < samples->count; i++)
+            busy[tree->path_of[samples->samples[i].stack]] = true;
+    }
+    for (dw_path_id path = tree->count; busy && path-- > 1;)
+        busy[tree->paths[path].parent] |= busy[path];
+    return busy;
+}
+
+static int mark_idle(struct grouping *grouping)
+{
+    struct dw_sample_row *rows = grouping->list->rows;
+    bool *busy = find_busy(grouping->list, grouping->profile);
+    if (!busy)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < grouping->spots.count; i++)
+        rows[i].is_idle = true;
+    for (dw_path_id path = 1; path < grouping->list->tree.count; path++)
+        rows[grouping->keys[path]].is_idle &= !busy[path];
+    free(busy);
+    return 0;
+}
+
 static void put_string(struct dw_out *out, struct dw_string string)
 {
     dw_out_printable(out, string.bytes, string.size);
@@ -136,7 +170,9 @@ static void put_function(struct dw_out *out, const struct dw_frame *frame,
                          const struct dw_function *shown, bool full_paths)
 {
     put_string(out, shown->name);
-    bool is_object = frame->kind == DW_FRAME_NATIVE && *shown->name.bytes == '['; /* "[libz.so]" */
+    bool is_object = frame->kind == DW_FRAME_NATIVE &&
+                     (*shown->name.bytes == '[' || /* "[libz.so]" */
+                      dw_extension_has_name(shown->file.bytes, shown->name.bytes));
     if (!frame->file || (is_object && !full_paths))
         return;
     dw_out_text(out, " (");
@@ -153,15 +189,16 @@ static void put_line(struct dw_out *out, const struct dw_function *shown)
 }
 
 static void put_label(struct dw_out *out, const struct dw_sample_list *list,
-                      const struct dw_place *place, const struct dw_function *shown,
+                      const struct dw_sample_row *row, const struct dw_function *shown,
                       bool full_paths)
 {
     if (list->by == DW_SPOT_FUNCTION)
-        put_function(out, dw_place_frame(list->tree.profile, place), shown, full_paths);
+        put_function(out, dw_place_frame(list->tree.profile, row->place), shown, full_paths);
     else if (list->by == DW_SPOT_LINE)
         put_line(out, shown);
     else
         put_string(out, shown->file);
+    dw_out_text(out, row->is_idle ? " (idle)" : "");
     dw_out_char(out, '\0');
 }
 
@@ -228,7 +265,7 @@ static int label_rows(struct dw_sample_list *list, bool full_paths)
     bool failed = !shown || !starts;
     for (uint32_t i = 0; !failed && i < list->count; i++) {
         starts[i] = list->labels.buffer.size;
-        put_label(&list->labels, list, list->rows[i].place, &shown[i], full_paths);
+        put_label(&list->labels, list, &list->rows[i], &shown[i], full_paths);
     }
     failed = failed || list->labels.error || list->labels.buffer.failed;
     for (uint32_t i = 0; !failed && i < list->count; i++)
@@ -247,10 +284,10 @@ static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct dw_sample_row *a = left, *b = right;
     const enum dw_sample_sort *sort = context;
-    int order = 0;
-    if (*sort == DW_SAMPLES_SORT_SELF)
+    int order = *sort == DW_SAMPLES_SORT_NAME ? 0 : a->is_idle - b->is_idle;
+    if (!order && *sort == DW_SAMPLES_SORT_SELF)
         order = descending(a->self.weight, b->self.weight);
-    if (*sort == DW_SAMPLES_SORT_COUNT)
+    if (!order && *sort == DW_SAMPLES_SORT_COUNT)
         order = descending(a->total.count, b->total.count);
     if (!order && *sort != DW_SAMPLES_SORT_NAME)
         order = descending(a->total.weight, b->total.weight);
@@ -282,6 +319,8 @@ static int make(struct grouping *grouping, const struct dw_sample_options *optio
         return error;
     add_paths(grouping);
     error = split(grouping);
+    if (!error)
+        error = mark_idle(grouping);
     drop_empty(grouping);
     if (!error)
         error = label_rows(grouping->list, options->full_paths);
