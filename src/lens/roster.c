@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 
-#define IDLE_WAKES 100 /* an idle thread is awake for one part in so many at most */
+/* An idle thread runs, or waits for the GIL, for one part in so many of its time at most. */
+#define IDLE_RUNS 50
+#define IDLE_ASKS 10
 
 static int compare_numbers(uint64_t a, uint64_t b)
 {
@@ -133,16 +135,19 @@ void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, 
     dw_out_u64(out, profile->threads[thread].tid);
 }
 
+/* A thread that wakes to see that there is nothing to do may wait for the GIL then. */
 bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread)
 {
     const struct dw_sample_table *samples = &profile->threads[thread].samples;
-    uint64_t all = 0, waited = 0;
+    uint64_t all = 0, waited = 0, asked = 0;
     for (uint32_t i = 0; i < samples->count; i++) {
-        bool waits = (samples->samples[i].state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_WAITING;
-        all += samples->samples[i].weight_ns;
-        waited += waits ? samples->samples[i].weight_ns : 0;
+        uint32_t state = samples->samples[i].state & DW_SAMPLE_STATE_MASK;
+        uint64_t weight_ns = samples->samples[i].weight_ns;
+        all += weight_ns;
+        waited += state == DW_SAMPLE_WAITING ? weight_ns : 0;
+        asked += state == DW_SAMPLE_GIL ? weight_ns : 0;
     }
-    return all && waited >= all - all / IDLE_WAKES;
+    return waited && all - waited - asked <= all / IDLE_RUNS && asked <= all / IDLE_ASKS;
 }
 
 uint64_t dw_roster_epoch_ns(const struct dw_profile *profile)

@@ -24,7 +24,7 @@ bool dw_roster_has_hosts(const struct dw_profile *profile);
 /* The thread's name, or "thread 1234". */
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread);
 
-/* Whether the thread did nothing but wait, as far as its samples tell. */
+/* Whether the thread did next to nothing but wait, as far as its samples tell. */
 bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread);
 
 /* The earliest start of a process, in wall-clock nanoseconds. */

@@ -121,35 +121,37 @@ static int split(struct grouping *grouping)
     return 0;
 }
 
-/* Of each path: whether a thread that works was seen there; NULL when out of memory. */
-static bool *find_busy(struct dw_sample_list *list, const struct dw_profile *profile)
+static void add_idle_thread(struct grouping *grouping, const struct dw_thread *thread,
+                            uint64_t *idle)
 {
-    const struct dw_stack_tree *tree = &list->tree;
-    bool *busy = calloc(tree->count, sizeof *busy);
-    for (uint32_t t = 0; busy && t < profile->thread_count; t++) {
-        const struct dw_sample_table *samples = &profile->threads[t].samples;
-        bool is_idle = dw_roster_is_idle(profile, t);
-        list->threads += samples->count > 0;
-        list->idle_threads += is_idle;
-        for (uint32_t i = 0; !is_idle && i < samples->count; i++)
-            busy[tree->path_of[samples->samples[i].stack]] = true;
+    for (uint32_t i = 0; i < thread->samples.count; i++) {
+        const struct dw_sample *sample = &thread->samples.samples[i];
+        dw_path_id path = grouping->list->tree.path_of[sample->stack];
+        grouping->list->rows[grouping->keys[path]].idle_self += sample->weight_ns;
+        idle[path] += sample->weight_ns;
     }
-    for (dw_path_id path = tree->count; busy && path-- > 1;)
-        busy[tree->paths[path].parent] |= busy[path];
-    return busy;
 }
 
-static int mark_idle(struct grouping *grouping)
+static int add_idle(struct grouping *grouping)
 {
-    struct dw_sample_row *rows = grouping->list->rows;
-    bool *busy = find_busy(grouping->list, grouping->profile);
-    if (!busy)
+    const struct dw_profile *profile = grouping->profile;
+    struct dw_sample_list *list = grouping->list;
+    uint64_t *idle = calloc(list->tree.count, sizeof *idle); /* by path */
+    if (!idle)
         return DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < grouping->spots.count; i++)
-        rows[i].is_idle = true;
-    for (dw_path_id path = 1; path < grouping->list->tree.count; path++)
-        rows[grouping->keys[path]].is_idle &= !busy[path];
-    free(busy);
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        bool is_idle = dw_roster_is_idle(profile, t);
+        list->threads += profile->threads[t].samples.count > 0;
+        list->idle_threads += is_idle;
+        if (is_idle)
+            add_idle_thread(grouping, &profile->threads[t], idle);
+    }
+    for (dw_path_id path = list->tree.count; path-- > 1;) { /* callees first */
+        if (grouping->outermost[path])
+            list->rows[grouping->keys[path]].idle_total += idle[path];
+        idle[list->tree.paths[path].parent] += idle[path];
+    }
+    free(idle);
     return 0;
 }
 
@@ -198,7 +200,8 @@ static void put_label(struct dw_out *out, const struct dw_sample_list *list,
         put_line(out, shown);
     else
         put_string(out, shown->file);
-    dw_out_text(out, row->is_idle ? " (idle)" : "");
+    if (row->idle_total)
+        dw_out_text(out, row->idle_total == row->total.weight ? " (idle)" : " (partly idle)");
     dw_out_char(out, '\0');
 }
 
@@ -280,17 +283,28 @@ static int descending(uint64_t a, uint64_t b)
     return (a < b) - (a > b);
 }
 
+/* Time of idle threads counts last. */
+static int compare_times(const struct dw_sample_row *a, const struct dw_sample_row *b, bool by_self)
+{
+    int order = 0;
+    if (by_self)
+        order = descending(a->self.weight - a->idle_self, b->self.weight - b->idle_self);
+    if (!order)
+        order = descending(a->total.weight - a->idle_total, b->total.weight - b->idle_total);
+    if (!order && by_self)
+        order = descending(a->self.weight, b->self.weight);
+    return order ? order : descending(a->total.weight, b->total.weight);
+}
+
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct dw_sample_row *a = left, *b = right;
     const enum dw_sample_sort *sort = context;
-    int order = *sort == DW_SAMPLES_SORT_NAME ? 0 : a->is_idle - b->is_idle;
-    if (!order && *sort == DW_SAMPLES_SORT_SELF)
-        order = descending(a->self.weight, b->self.weight);
-    if (!order && *sort == DW_SAMPLES_SORT_COUNT)
+    int order = 0;
+    if (*sort == DW_SAMPLES_SORT_COUNT)
         order = descending(a->total.count, b->total.count);
     if (!order && *sort != DW_SAMPLES_SORT_NAME)
-        order = descending(a->total.weight, b->total.weight);
+        order = compare_times(a, b, *sort == DW_SAMPLES_SORT_SELF);
     if (!order)
         order = strcmp(a->label, b->label);
     return order ? order : (a->place > b->place) - (a->place < b->place);
@@ -320,7 +334,7 @@ static int make(struct grouping *grouping, const struct dw_sample_options *optio
     add_paths(grouping);
     error = split(grouping);
     if (!error)
-        error = mark_idle(grouping);
+        error = add_idle(grouping);
     drop_empty(grouping);
     if (!error)
         error = label_rows(grouping->list, options->full_paths);

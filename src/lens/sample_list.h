@@ -30,7 +30,7 @@ struct dw_sample_row {
     /* Weight of samples of which this is the innermost Python code or, of native code, the
      * innermost of all: how it was spent. */
     uint64_t python, native, waiting;
-    bool is_idle; /* all of it is of threads that did nothing but wait */
+    uint64_t idle_self, idle_total; /* the part of it that is of threads that only waited */
     const char *label;
 };
 

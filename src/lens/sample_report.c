@@ -79,8 +79,8 @@ static void put_idle(struct dw_out *out, const struct dw_sample_list *list)
 {
     if (list->idle_threads)
         dw_out_printf(out,
-                      "idle: %" PRIu32 " of %" PRIu32 " thread%s only waited; what is theirs alone "
-                      "is marked and comes last\n",
+                      "idle: %" PRIu32 " of %" PRIu32 " thread%s only waited; their time is marked "
+                      "and counts last\n",
                       list->idle_threads, list->threads, list->threads == 1 ? "" : "s");
 }
 
