@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* An idle thread runs, or waits for the GIL, for one part in so many of its time at most. */
-#define IDLE_RUNS 50
+/* An idle thread waits for the GIL for one part in so many of its time at most. */
 #define IDLE_ASKS 10
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -147,7 +146,7 @@ bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread)
         waited += state == DW_SAMPLE_WAITING ? weight_ns : 0;
         asked += state == DW_SAMPLE_GIL ? weight_ns : 0;
     }
-    return waited && all - waited - asked <= all / IDLE_RUNS && asked <= all / IDLE_ASKS;
+    return waited && all - waited - asked <= all / DW_IDLE_RUNS && asked <= all / IDLE_ASKS;
 }
 
 uint64_t dw_roster_epoch_ns(const struct dw_profile *profile)

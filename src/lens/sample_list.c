@@ -127,6 +127,9 @@ static void add_idle_thread(struct grouping *grouping, const struct dw_thread *t
     for (uint32_t i = 0; i < thread->samples.count; i++) {
         const struct dw_sample *sample = &thread->samples.samples[i];
         dw_path_id path = grouping->list->tree.path_of[sample->stack];
+        uint32_t state = sample->state & DW_SAMPLE_STATE_MASK;
+        if (state != DW_SAMPLE_WAITING && state != DW_SAMPLE_GIL)
+            continue;
         grouping->list->rows[grouping->keys[path]].idle_self += sample->weight_ns;
         idle[path] += sample->weight_ns;
     }
@@ -200,8 +203,9 @@ static void put_label(struct dw_out *out, const struct dw_sample_list *list,
         put_line(out, shown);
     else
         put_string(out, shown->file);
+    uint64_t busy = row->total.weight - row->idle_total;
     if (row->idle_total)
-        dw_out_text(out, row->idle_total == row->total.weight ? " (idle)" : " (partly idle)");
+        dw_out_text(out, busy <= row->total.weight / DW_IDLE_RUNS ? " (idle)" : " (partly idle)");
     dw_out_char(out, '\0');
 }
 

@@ -30,7 +30,7 @@ struct dw_sample_row {
     /* Weight of samples of which this is the innermost Python code or, of native code, the
      * innermost of all: how it was spent. */
     uint64_t python, native, waiting;
-    uint64_t idle_self, idle_total; /* the part of it that is of threads that only waited */
+    uint64_t idle_self, idle_total; /* the part in which idle threads waited */
     const char *label;
 };
 
