@@ -9,7 +9,7 @@
  * @typedef {{kind: string, name: string, parent: number[], frame: number[],
  *   values: Record<string, number[]>}} View
  * @typedef {{dwell: string, threads: number, processes: Process[], warnings: string[], sampling: string[],
- *   weight: string, metrics: Metric[], strings: string[],
+ *   weight: string, whole: string, metrics: Metric[], strings: string[],
  *   frames: {name: number[], file: number[], line: number[], kind: number[]}, views: View[],
  *   lines?: Lines}} Recording
  * @typedef {{id: string, label: string, metric: number, form: string, always: boolean,
@@ -21,6 +21,31 @@
  *   columns: number[], lines: Line[]}} LineFunction
  * @typedef {{columns: LineColumn[], functions: LineFunction[]}} Lines
  */
+
+const TIME_METRIC = 1;
+const SAMPLED_METRIC = 6;
+
+/** The time of a line, whoever measured it. @param {number[]} values */
+export function valueOf(values) {
+  return values[TIME_METRIC] || values[SAMPLED_METRIC];
+}
+
+/** @param {LineFunction} func */
+export function timeOf(func) {
+  return valueOf(func.totals);
+}
+
+/** What all shares of the page are of: the root of all threads; where nothing but lines was
+ * recorded, the run or its longest function. @param {Recording} recording */
+export function wholeOf(recording) {
+  const { views, weight, whole, processes, lines } = recording;
+  const root = views[0]?.values[weight]?.[0] ?? 0;
+  const run = processes.reduce((sum, process) => sum + process.duration_ns, 0);
+  const longest = (lines?.functions ?? []).reduce((most, func) => Math.max(most, timeOf(func)), 0);
+  if (root >= longest && root > 0) return { weight: root, name: whole };
+  return run >= longest ? { weight: run, name: "the run" }
+    : { weight: longest, name: "the longest function" };
+}
 
 /** One view's tree, laid out: each node has a start and a span on a line of weight. */
 export class Tree {
@@ -42,6 +67,7 @@ export class Tree {
     for (const [id, column] of Object.entries(view.values))
       this.values.set(id, Float64Array.from(column));
     this.weight = this.column(recording.weight);
+    this.whole = wholeOf(recording).weight;
     this.#layOut();
   }
 

@@ -208,7 +208,7 @@ export class Icicle {
     const name = oneLine(tree.label(node), 300);
     const width = this.#width(name);
     this.context.fillText(width <= room ? name : this.#shortened(name, room), x, y + 0.5 * ratio);
-    const part = share(tree.weight[node], tree.weight[0]);
+    const part = share(tree.weight[node], tree.whole);
     const partWidth = this.#width(part);
     if (node === 0 || width + partWidth + 16 * ratio > room) return;
     const alpha = this.context.globalAlpha;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lines: the functions by their time, and the source of one with what each line cost. A line
 // opens to show what it called.
+import { timeOf, valueOf, wholeOf } from "./data.js";
 import { codeLine, oneLine, plural, share, withUnit } from "./format.js";
 import { make } from "./table.js";
 
@@ -11,31 +12,20 @@ import { make } from "./table.js";
  * @typedef {{line: number, callee: number}} Place a line of the function, or a callee (0 and on)
  */
 
-const TIME_METRIC = 1;
-const SAMPLED_METRIC = 6;
 const FUNCTIONS_MOST = 1000; // in the list at once; a search finds the others
 const LINES_MOST = 6000; // in the document at once
 
-/** The time of a line, whoever measured it. @param {number[]} values */
-function valueOf(values) {
-  return values[TIME_METRIC] || values[SAMPLED_METRIC];
-}
-
-/** @param {LineFunction} func */
-function timeOf(func) {
-  return valueOf(func.totals);
-}
-
 /** What a cell says of a line's or callee's values: nothing for zeros of some columns, nor for
- * the share of a callee that recursion made more than the whole.
- * @param {LineColumn} column @param {number[]} values @param {LineFunction} func */
-function lineCell(column, values, func) {
+ * the share of a callee that recursion made more than its function's.
+ * @param {LineColumn} column @param {number[]} values @param {LineFunction} func
+ * @param {number} whole what shares are of */
+function lineCell(column, values, func, whole) {
   const value = values[column.metric];
   if (column.form === "count") return withUnit(value, "count");
   if (value === 0 && !column.always) return "";
   if (column.form === "time") return withUnit(value, "ns");
   if (column.form === "share")
-    return value > func.totals[column.metric] ? "" : share(value, func.totals[column.metric]);
+    return value > func.totals[column.metric] ? "" : share(value, whole);
   return values[0] ? withUnit(value / values[0], "ns") : "";
 }
 
@@ -53,11 +43,7 @@ export class LinesView {
     /** The longest first. */
     this.functions = [...lines.functions].sort((a, b) =>
       timeOf(b) - timeOf(a));
-    // Times of functions overlap where one calls the other, so their sum would say nothing.
-    const run = recording.processes.reduce((sum, process) => sum + process.duration_ns, 0);
-    const longest = timeOf(this.functions[0]);
-    this.whole = Math.max(run, longest);
-    this.wholeName = run >= longest ? "of the run" : "of the longest function";
+    this.whole = wholeOf(recording);
     this.index = 0;
     /** Those that match the search, as indices. @type {number[]} */
     this.shown = [];
@@ -150,10 +136,10 @@ export class LinesView {
     const place = this.#framePlace(func.frame);
     option.title = oneLine(`${this.name(index)}  ${place}`, 600);
     const bar = make("span", "bar");
-    bar.style.width = `${this.whole ? (time / this.whole) * 100 : 0}%`;
+    bar.style.width = `${this.whole.weight ? (time / this.whole.weight) * 100 : 0}%`;
     const part = make("span", "share");
     const ran = func.totals.some((total) => total > 0);
-    part.append(bar, make("span", "over", ran ? share(time, this.whole) : ""));
+    part.append(bar, make("span", "over", ran ? share(time, this.whole.weight) : ""));
     if (!ran) option.classList.add("never");
     option.append(name, make("span", "spent", ran ? withUnit(time, "ns") : "never ran"),
       make("span", "place", oneLine(place.split("/").pop() || "no file", 200)), part);
@@ -166,7 +152,7 @@ export class LinesView {
     const time = timeOf(func);
     const facts = [withUnit(time, "ns")];
     if (func.calls !== null) facts.push(plural(func.calls, "call"));
-    if (this.functions.length > 1) facts.push(`${share(time, this.whole)} ${this.wholeName}`);
+    if (this.functions.length > 1) facts.push(`${share(time, this.whole.weight)} of ${this.whole.name}`);
     this.parts.title.replaceChildren(
       make("h2", "", oneLine(this.name(this.index), 300)), place,
       make("span", "facts-line", facts.join(" · ")));
@@ -214,7 +200,7 @@ export class LinesView {
     const row = make("tr", "");
     row.append(make("th", "number", "Line"), ...this.#present().map((column) => {
       const cell = make("th", this.#cellClass(column), column.label);
-      cell.title = column.about;
+      cell.title = column.form === "share" ? `share of ${this.whole.name}` : column.about;
       return cell;
     }), make("th", "text", "Source"));
     for (const cell of row.children) cell.setAttribute("scope", "col");
@@ -228,11 +214,12 @@ export class LinesView {
     for (const column of this.#present()) {
       const ran = values?.some((value) => value > 0) ?? false;
       const told = values && (ran || column.form === "count");
-      const cell = make("td", this.#cellClass(column), told ? lineCell(column, values, func) : "");
+      const cell = make("td", this.#cellClass(column), told
+        ? lineCell(column, values, func, this.whole.weight) : "");
       if (values && !ran && column.id === "time") cell.textContent = "never ran";
       if (ran && values && column.form === "share" && cell.textContent) {
         const bar = make("span", "bar");
-        const whole = func.totals[column.metric];
+        const whole = this.whole.weight;
         bar.style.width = `${whole ? Math.min(1, values[column.metric] / whole) * 100 : 0}%`;
         cell.replaceChildren(bar, make("span", "over", cell.textContent ?? ""));
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The page: one state (tab, view, zoomed node, function, search), kept in the address, shown by all parts.
 import { Palette } from "./colour.js";
-import { Tree, decode, encode, findMatches, matcher, nodeKey, nodeOf } from "./data.js";
+import { Tree, decode, encode, findMatches, matcher, nodeKey, nodeOf, wholeOf } from "./data.js";
 import { duration, localTime, oneLine, plural, share, withUnit } from "./format.js";
 import { Icicle } from "./icicle.js";
 import { LinesView } from "./lines.js";
@@ -20,6 +20,7 @@ const searchInput = /** @type {HTMLInputElement} */ (part("search"));
 const canvas = /** @type {HTMLCanvasElement} */ (part("canvas"));
 const palette = new Palette(recording);
 const weightUnit = recording.metrics.find((m) => m.id === recording.weight)?.unit ?? "ns";
+const whole = wholeOf(recording);
 const tip = new Tip(part("tip"));
 const state = { tab: "paths", view: 0, node: 0, func: 0, search: "" };
 /** @type {Map<number, Tree>} */
@@ -62,7 +63,7 @@ function columns() {
     const label = id[0].toUpperCase() + id.slice(1);
     if (column) found.push({ id, label, about: `${label}: ${about}`, unit });
     if (id === recording.weight)
-      found.push({ id: "share", label: "%", about: `Share of the root's ${id}`, unit: "" });
+      found.push({ id: "share", label: "%", about: `Share of ${whole.name}`, unit: "" });
   }
   return found;
 }
@@ -103,6 +104,7 @@ function showHeader() {
   addFact("Processes", [processes.length === 1 ? `1 (pid ${first.pid})` : `${processes.length}`],
     processes.map((p) => `${p.pid} ${p.program}`).join("\n").slice(0, 2000));
   addFact("Threads", recording.threads ? [`${recording.threads}`] : []);
+  addFact("Shares are of", whole.weight ? [`${withUnit(whole.weight, weightUnit)}: ${whole.name}`] : []);
   addFact("Samples", recording.sampling);
   addFact("Host", distinct(processes.map((p) => p.host)));
   addFact("Python", distinct(processes.map((p) => p.python)));
@@ -141,15 +143,15 @@ function fillViews() {
 /** Words for views that hold nothing below their root, and for shares above 100 %. */
 function explainView() {
   const empty = part("empty");
-  const overlap = tree.span[0] > tree.weight[0] * 1.005 && weightUnit === "ns" && tree.weight[0] > 0;
+  const overlap = tree.span[0] > tree.whole * 1.005 && weightUnit === "ns" && tree.whole > 0;
   empty.hidden = tree.count > 1;
   empty.textContent = recording.views[state.view].kind === "thread"
     ? "Nothing was recorded in this thread."
     : "Nothing was recorded below the root. Mark what matters with dwell.region(\"name\") or "
       + "@dwell.func(), and run the program under dwell run.";
   part("overlap").hidden = !overlap;
-  part("overlap").textContent = "Threads overlap: shares are of the run’s "
-    + `${duration(tree.weight[0])} and add up to more than 100%`;
+  part("overlap").textContent = `Threads overlap: shares are of ${whole.name}’s `
+    + `${duration(tree.whole)} and add up to more than 100%`;
   canvas.setAttribute("aria-label", `Icicle of ${plural(tree.count, "path")}: width is the `
     + `${recording.weight}, callers above what they call. The table holds the same data.`);
 }
@@ -172,7 +174,7 @@ function showTrail() {
   part("trail").replaceChildren(...parts.flatMap((element, index) =>
     index ? [make("span", "sep", "›"), element] : [element]));
   part("trail").lastElementChild?.append(make("span", "size",
-    `${withUnit(tree.weight[state.node], weightUnit)} · ${share(tree.weight[state.node], tree.weight[0])}`));
+    `${withUnit(tree.weight[state.node], weightUnit)} · ${share(tree.weight[state.node], tree.whole)}`));
   part("out").hidden = state.node === 0;
 }
 
@@ -204,7 +206,7 @@ function showMatches() {
     matched = found.matched;
     output.textContent = found.count
       ? `${plural(found.count, "match", "matches")} · ${withUnit(found.weight, weightUnit)} · `
-        + share(found.weight, tree.weight[0])
+        + share(found.weight, tree.whole)
       : "No match";
   }
   icicle.highlight(matched);

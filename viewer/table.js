@@ -198,7 +198,7 @@ export class Table {
     if (column.id === "share") {
       const bar = make("span", "bar");
       bar.style.width = `${Math.min(1, tree.span[node] / (tree.span[0] || 1)) * 100}%`;
-      cell.append(bar, make("span", "over", share(tree.weight[node], tree.weight[0])));
+      cell.append(bar, make("span", "over", share(tree.weight[node], tree.whole)));
       cell.classList.add("share");
       return cell;
     }

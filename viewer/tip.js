@@ -12,7 +12,7 @@ export function describe(tree, node) {
     const value = tree.column(id)[node];
     if (value > 0 && id !== "suspended") lines.push([id, withUnit(value, unit)]);
     if (id !== weight) continue;
-    lines.push(["of all", share(value, tree.weight[0])]);
+    lines.push(["of all", share(value, tree.whole)]);
     if (node !== 0) lines.push(["of parent", share(value, tree.weight[tree.parent[node]])]);
   }
   const asleep = tree.column("suspended")[node];

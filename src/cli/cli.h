@@ -52,6 +52,11 @@ int dw_cli_parse(const struct dw_option *options, int argc, char **argv);
 /* True, and the text is on stdout, when --help or -h is among the options. */
 bool dw_cli_help(int argc, char **argv, const char *text);
 
+/* A number that is not negative, and what stands behind it. */
+bool dw_cli_parse_number(const char *text, double *number, const char **rest);
+/* The value of --threshold, "1%"; 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_cli_parse_threshold(const char *text, double *share);
+
 /* The options of the tabular lenses, as text and as what it means. */
 struct dw_report_words {
     const char *by, *sort, *limit, *columns;

@@ -74,24 +74,6 @@ static int find_word(const char *what, const char *word, const char *const *word
     return -1;
 }
 
-static bool parse_number(const char *text, double *number, const char **rest)
-{
-    char *end;
-    *number = strtod(text, &end);
-    *rest = end;
-    return end != text && *text != '-' && *text != '+' && isfinite(*number);
-}
-
-static int parse_threshold(const char *text, double *share)
-{
-    const char *rest;
-    double number;
-    if (!parse_number(text, &number, &rest) || (*rest && strcmp(rest, "%") != 0) || number > 100)
-        return dw_cli_usage("--threshold needs a share such as 1%%, not '%s'", text);
-    *share = number / 100;
-    return 0;
-}
-
 static int parse_limit(const char *text, uint32_t *limit)
 {
     char *end;
@@ -112,7 +94,7 @@ static int parse_allowance(const char *text, struct allowance *allowance)
     const char *rest = text;
     double number = 0;
     *allowance = (struct allowance){.text = text};
-    bool fine = !strncmp(text, "slower ", 7) && parse_number(text + 7, &number, &rest);
+    bool fine = !strncmp(text, "slower ", 7) && dw_cli_parse_number(text + 7, &number, &rest);
     rest += strspn(rest, " ");
     for (size_t i = 0; fine && i < sizeof units / sizeof *units; i++) {
         if (strcmp(rest, units[i].unit) != 0)
@@ -140,9 +122,23 @@ static const char *format_of(const struct request *request)
                                         : "table";
 }
 
+/* A name that promises what diff does not make. */
+static int check_output(const struct request *request)
+{
+    const struct dw_lens *lens = request->output ? dw_lens_of_file(request->output) : NULL;
+    if (!lens || request->format || !strcmp(lens->name, "svg") || !strcmp(lens->name, "json") ||
+        ends_with(request->output, ".json"))
+        return 0;
+    return dw_cli_usage("%s: diff makes no %s file; -o NAME.svg makes a flame graph for the "
+                        "browser, -o NAME.json data, and any other name a table",
+                        request->output, lens->name);
+}
+
 static int parse_format(struct request *request)
 {
     static const char *const formats[] = {"table", "json", "svg", NULL};
+    if (check_output(request))
+        return DW_EXIT_USAGE;
     int format = find_word("format", format_of(request), formats);
     request->write = format == 0   ? dw_diff_write_table
                      : format == 1 ? dw_diff_write_json
@@ -169,7 +165,7 @@ static int parse_words(struct request *request)
     options->only_above = options->only_above || request->threshold;
     int status = request->limit ? parse_limit(request->limit, &options->limit) : 0;
     if (!status && request->threshold)
-        status = parse_threshold(request->threshold, &options->threshold);
+        status = dw_cli_parse_threshold(request->threshold, &options->threshold);
     if (!status && request->fail_if)
         status = parse_allowance(request->fail_if, &request->allowance);
     if (!status && request->of && !request->fail_if)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TREE_THRESHOLD 0.01
+
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
@@ -20,10 +22,12 @@ static const char help[] =
     "\n"
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
-    "                   process\n"
+    "                   process (a row each; --format tree has what they did)\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
     "  --format FORMAT  table (the default), tree, csv or json\n"
+    "  --threshold P%   of trees: leave out what took less (1%; 0: nothing)\n"
+    "  --width N        cut names to fit N columns (default: as the terminal has; else whole)\n"
     "  --columns A,B,C  of regions, paths, threads and processes: name, total, self, count,\n"
     "                   percents_of_total, path, ...; not of samples: average, min, max, p50,\n"
     "                   p95, p99, stdev, active, suspended, cpu, open\n"
@@ -63,7 +67,7 @@ static const char help[] =
     "  dwell report run.dwell --by line --match train.py\n"
     "  dwell report run.dwell --format tree\n"
     "  dwell report run.dwell --by function --match 'json' --callers\n"
-    "  dwell report rank*.dwell --by process --columns indented_name,total,self\n"
+    "  dwell report rank*.dwell --by process\n"
     "  dwell report old.prof --format csv > old.csv\n";
 
 struct request {
@@ -71,8 +75,10 @@ struct request {
     struct dw_function_words functions;
     struct dw_line_words lines;
     struct dw_native_words native;
-    const char *format;
+    const char *format, *threshold, *width;
     const struct dw_lens *lens; /* of the format */
+    double share;               /* what the threshold means */
+    size_t columns;             /* to fit into; 0: any number */
 };
 
 static const struct dw_lens *find_format(const char *name)
@@ -152,7 +158,7 @@ static int report_samples(const struct dw_profile *profile, const struct request
     struct dw_sample_request wanted;
     int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
     struct dw_lens_options options = {.samples = &wanted.options,
-                                      .width = dw_cli_width(STDOUT_FILENO)};
+                                      .width = request->columns};
     if (!status)
         status =
             dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);
@@ -165,7 +171,8 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 {
     struct dw_report_options options;
     int status = dw_report_options_init(&options, &request->words);
-    options.lens.width = dw_cli_width(STDOUT_FILENO);
+    options.lens.width = request->columns;
+    options.lens.threshold = request->share;
     if (!status)
         status = report_rows(profile, request, &options, file);
     dw_report_options_release(&options);
@@ -274,6 +281,22 @@ static int report(char **files, int count, const struct request *request)
     return has_more ? report_part(files, count, request, DW_PART_ENTRIES, &has_more) : status;
 }
 
+/* Only trees have small rows left out. */
+static int parse_shape(struct request *request)
+{
+    bool is_tree = !strcmp(request->format, "tree");
+    const char *rest = "";
+    double columns = (double)dw_cli_width(STDOUT_FILENO);
+    request->share = is_tree ? TREE_THRESHOLD : 0;
+    if (request->threshold && !is_tree)
+        return dw_cli_usage("--threshold goes with --format tree");
+    if (request->width &&
+        (!dw_cli_parse_number(request->width, &columns, &rest) || *rest || columns > UINT32_MAX))
+        return dw_cli_usage("--width needs a number of columns, not '%s'", request->width);
+    request->columns = (size_t)columns;
+    return request->threshold ? dw_cli_parse_threshold(request->threshold, &request->share) : 0;
+}
+
 /* Options of functions or lines ask for these. */
 static int check(struct request *request)
 {
@@ -287,7 +310,9 @@ static int check(struct request *request)
     request->native.lines =
         of_lines || (by && !strcmp(by, "line")) || !strcmp(request->format, "json");
     request->lens = find_format(request->format);
-    return request->lens ? dw_native_words_check(&request->native) : DW_EXIT_USAGE;
+    if (!request->lens || parse_shape(request))
+        return DW_EXIT_USAGE;
+    return dw_native_words_check(&request->native);
 }
 
 static int parse_and_report(struct request *request, int argc, char **argv)
@@ -300,6 +325,8 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "limit", .value = &words->limit, .uses = &functions->restrictions},
         {.name = "columns", .value = &words->columns},
         {.name = "format", .value = &request->format},
+        {.name = "threshold", .value = &request->threshold},
+        {.name = "width", .value = &request->width},
         {.name = "names", .value = &request->native.names},
         {.name = "internals", .flag = &request->native.internals},
         {.name = "match", .uses = &functions->restrictions},

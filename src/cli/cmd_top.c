@@ -28,6 +28,7 @@
 #define DRAW_EVERY_NS 500000000
 #define PRINT_EVERY_NS 1000000000
 #define PRINTED_ROWS 20
+#define OTHER_ROWS 7 /* of a terminal, that the last table has to leave free */
 #define PATIENCE_NS 500000000         /* with a process that is only starting */
 #define CHILD_PATIENCE_NS 10000000000 /* with one that we started */
 
@@ -45,9 +46,8 @@ static const char help[] =
     "      g  only while holding the GIL      w  also while waiting\n"
     "      p  pause    r  start counting anew    ?  help    q  quit\n"
     "\n"
-    "Into a pipe or a file it prints a table a second. What a program started here writes is "
-    "shown\n"
-    "when the screen is left; 'q' ends the program too.\n";
+    "The last table stays when it ends. Into a pipe or a file it prints a table a second. What a\n"
+    "program started here writes is shown when the screen is left; 'q' ends the program too.\n";
 
 struct top {
     struct dw_recording_options options;
@@ -118,13 +118,21 @@ static int draw(struct top *top, uint64_t now_ns)
     return dw_out_close(&out);
 }
 
-static int print(struct top *top, uint64_t now_ns)
+static int print(struct top *top, uint64_t now_ns, uint32_t limit)
 {
     struct dw_out out;
     update(top, now_ns);
     dw_out_init_fd(&out, STDOUT_FILENO);
-    dw_top_print(&top->screen, PRINTED_ROWS, &out);
+    dw_top_print(&top->screen, (unsigned)dw_cli_width(STDOUT_FILENO), limit, &out);
     return dw_out_close(&out);
+}
+
+/* The last table stays, with the command above it and the prompt below. */
+static int print_last(struct top *top)
+{
+    unsigned columns, rows;
+    dw_terminal_size(&columns, &rows);
+    return print(top, dw_clock_ns(CLOCK_MONOTONIC), rows > OTHER_ROWS ? rows - OTHER_ROWS : 1);
 }
 
 static int watch_in_terminal(struct top *top)
@@ -154,7 +162,7 @@ static int watch_in_pipe(struct top *top)
         next_ns += PRINT_EVERY_NS;
         error = dw_recording_run(&top->recording, next_ns, &dw_cli_stopped);
         if (!error)
-            error = print(top, dw_clock_ns(CLOCK_MONOTONIC));
+            error = print(top, dw_clock_ns(CLOCK_MONOTONIC), PRINTED_ROWS);
     }
     return error == DW_ERR_IO && errno == EPIPE ? 0 : error;
 }
@@ -171,7 +179,7 @@ static int watch(struct top *top)
     if (top->has_terminal && dw_terminal_enter()) {
         int error = watch_in_terminal(top);
         dw_terminal_leave();
-        return error;
+        return error ? error : print_last(top);
     }
     return watch_in_pipe(top);
 }

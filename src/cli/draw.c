@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A picture of the call graph: the dot lens writes into Graphviz's `dot`, which
- * writes into our output. There is no shell between them. */
+ * A picture of the call graph: the dot lens writes into Graphviz's `dot`, which writes into
+ * memory; there is no shell between them. `dot` gives pictures a size in points; ours has the width
+ * of the window, and that size where it is clicked on. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
@@ -10,6 +11,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,21 +104,70 @@ static int paint(const struct dw_profile *profile, const char *input, int fd)
     int status = wait_for(painter.child);
     if (error)
         return dw_cli_error(input, error);
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
-        return 0; /* whoever closed the pipe had enough */
     return status ? trouble("Graphviz's 'dot' could not draw the graph") : 0;
+}
+
+struct picture {
+    char *text; /* mapped */
+    size_t size;
+};
+
+static const char *find(const struct picture *picture, const char *from, const char *what)
+{
+    size_t rest = picture->size - (size_t)(from - picture->text);
+    return memmem(from, rest, what, strlen(what));
+}
+
+/* Between the width of the window and the size that texts are written for. */
+static const char zoom[] =
+    "const at = this.getBoundingClientRect(), x = (event.clientX - at.x) / at.width, "
+    "y = (event.clientY - at.y) / at.height; "
+    "this.style.width = this.style.width ? '' : this.style.maxWidth; "
+    "const now = this.getBoundingClientRect(); "
+    "scrollTo(x * now.width - innerWidth / 2, y * now.height - innerHeight / 2)";
+
+/* Replaces <svg width="1234pt" height="567pt". */
+static int put_picture(const void *context, struct dw_out *out)
+{
+    const struct picture *picture = context;
+    const char *at = picture->text, *svg = find(picture, at, "<svg width=\"");
+    const char *size = svg ? svg + strlen("<svg width=\"") : NULL;
+    const char *unit = size ? find(picture, size, "pt\" height=\"") : NULL;
+    const char *end = unit ? find(picture, unit + strlen("pt\" height=\""), "\"") : NULL;
+    if (end) {
+        dw_out_write(out, at, (size_t)(svg - at));
+        dw_out_printf(out,
+                      "<svg width=\"100%%\" style=\"height: auto; max-width: %.*spt\" "
+                      "onclick=\"%s\"",
+                      (int)(unit - size), size, zoom);
+        at = end + 1;
+    }
+    dw_out_write(out, at, picture->size - (size_t)(at - picture->text));
+    return 0;
+}
+
+static int show_picture(int fd, const char *input, const char *path)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return dw_cli_error("dot", DW_ERR_IO);
+    struct picture picture = {.size = (size_t)status.st_size};
+    picture.text = mmap(NULL, picture.size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (picture.text == MAP_FAILED)
+        return dw_cli_error("dot", DW_ERR_IO);
+    int result = dw_cli_write_with(put_picture, &picture, input, path);
+    munmap(picture.text, picture.size);
+    return result;
 }
 
 int dw_cli_draw(const struct dw_profile *profile, const char *input, const char *path)
 {
-    struct dw_output output;
-    bool to_stdout = !path || !strcmp(path, "-");
-    int error = dw_output_open(&output, path);
-    if (error)
-        return dw_cli_error(path, error);
-    int status = paint(profile, input, output.fd);
-    error = dw_output_close(&output, status ? DW_ERR_IO : 0);
-    if (!status && error)
-        return dw_cli_error(to_stdout ? "standard output" : path, error);
+    int fd = memfd_create("picture", MFD_CLOEXEC);
+    if (fd < 0)
+        return dw_cli_error("dot", DW_ERR_IO);
+    int status = paint(profile, input, fd);
+    if (!status)
+        status = show_picture(fd, input, path);
+    close(fd);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "lens/column.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -91,6 +92,25 @@ int dw_cli_parse(const struct dw_option *options, int argc, char **argv)
             return -1;
     }
     return operands;
+}
+
+bool dw_cli_parse_number(const char *text, double *number, const char **rest)
+{
+    char *end;
+    *number = strtod(text, &end);
+    *rest = end;
+    return end != text && *text != '-' && *text != '+' && isfinite(*number);
+}
+
+int dw_cli_parse_threshold(const char *text, double *share)
+{
+    const char *rest;
+    double number;
+    if (!dw_cli_parse_number(text, &number, &rest) || (*rest && strcmp(rest, "%") != 0) ||
+        number > 100)
+        return dw_cli_usage("--threshold needs a share such as 1%%, not '%s'", text);
+    *share = number / 100;
+    return 0;
 }
 
 static const struct {

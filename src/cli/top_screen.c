@@ -13,7 +13,7 @@
 #define PLAIN "\033[0m"
 #define COLUMN_WIDTH 38 /* of the numbers before a name */
 #define FIT_WIDTH 24    /* a name with less than this is cut at its end */
-#define HEAD_ROWS 4
+#define HEAD_ROWS 5
 
 static const char *const help_lines[] = {
     "o  sort by own time          t  sort by total time",
@@ -24,8 +24,7 @@ static const char *const help_lines[] = {
     "q  quit                      ?  this help",
     "",
     "own: in the function itself; total: also in what it called.",
-    "Percentages are of the last seconds, 100 for one thread that is there all the",
-    "time; seconds are since the start.",
+    "Percentages are of the last seconds; seconds are since the start.",
 };
 
 static double percent(double part, double whole)
@@ -38,18 +37,33 @@ static const char *title_of(const struct dw_top_view *view)
     return view->by == DW_TOP_THREADS ? "thread" : view->by == DW_TOP_LINES ? "line" : "function";
 }
 
-static void put_head(const struct dw_top_screen *screen, struct dw_out *out)
+/* The program's name gives way, so that the rest fits; 0 columns: any number. */
+static void put_head(const struct dw_top_screen *screen, unsigned columns, struct dw_out *out)
 {
     const struct dw_sampler *sampler = dw_recording_sampler(screen->recording);
+    struct dw_out before, after;
+    dw_out_init_memory(&before);
+    dw_out_init_memory(&after);
+    dw_out_printf(&before, "process %d: ", (int)screen->recording->options.pid);
+    dw_out_text(&after, ", Python ");
+    dw_python_put_version(sampler->python.version, &after);
+    dw_out_printf(&after, ", %u thread%s%s", sampler->thread_count,
+                  sampler->thread_count == 1 ? "" : "s", sampler->is_lost ? ", no Python now" : "");
+    size_t others = before.buffer.size + after.buffer.size;
+    size_t room = columns > others + FIT_WIDTH ? columns - others : FIT_WIDTH;
+    dw_out_write(out, before.buffer.data, before.buffer.size);
+    dw_fit_put(out, screen->program, strlen(screen->program), columns ? room : 0);
+    dw_out_write(out, after.buffer.data, after.buffer.size);
+    dw_out_close(&before);
+    dw_out_close(&after);
+}
+
+static void put_rates(const struct dw_top_screen *screen, struct dw_out *out)
+{
     struct dw_recording_numbers numbers = dw_recording_numbers(screen->recording);
-    dw_out_printf(out, "process %d: ", (int)screen->recording->options.pid);
-    dw_out_printable(out, screen->program, strlen(screen->program));
-    dw_out_text(out, ", Python ");
-    dw_python_put_version(sampler->python.version, out);
-    dw_out_printf(out, ", %u thread%s, GIL held %.0f %%, %.0f samples a second%s",
-                  sampler->thread_count, sampler->thread_count == 1 ? "" : "s",
+    dw_out_printf(out, "GIL held %.0f %%, %.0f samples a second; 100 %% is one thread all the time",
                   fmin(100, percent(screen->table.gil.recent, screen->table.elapsed.recent)),
-                  numbers.rate_hz, sampler->is_lost ? ", no Python now" : "");
+                  numbers.rate_hz);
 }
 
 static void put_mode(const struct dw_top_screen *screen, struct dw_out *out)
@@ -100,25 +114,35 @@ static void draw_help(unsigned columns, unsigned rows, struct dw_out *out)
     }
 }
 
+static void put_row(const struct dw_top_screen *screen, const struct dw_top_row *row,
+                    unsigned columns, struct dw_out *out)
+{
+    struct dw_out name;
+    dw_out_init_memory(&name);
+    dw_top_row_put_name(&screen->table, &screen->view, row, &name);
+    put_numbers(screen, row, out);
+    bool has_room = columns >= COLUMN_WIDTH + FIT_WIDTH;
+    dw_fit_put(out, name.buffer.data, name.buffer.size, has_room ? columns - COLUMN_WIDTH : 0);
+    dw_out_close(&name);
+}
+
 static void draw_row(const struct dw_top_screen *screen, const struct dw_top_row *row,
                      unsigned columns, struct dw_out *out)
 {
-    struct dw_out line, name;
+    struct dw_out line;
     dw_out_init_memory(&line);
-    dw_out_init_memory(&name);
-    dw_top_row_put_name(&screen->table, &screen->view, row, &name);
-    put_numbers(screen, row, &line);
-    bool has_room = columns >= COLUMN_WIDTH + FIT_WIDTH;
-    dw_fit_put(&line, name.buffer.data, name.buffer.size, has_room ? columns - COLUMN_WIDTH : 0);
+    put_row(screen, row, columns, &line);
     end_line(&line, columns, out);
-    dw_out_close(&name);
 }
 
 static void draw_head(const struct dw_top_screen *screen, unsigned columns, struct dw_out *out)
 {
     struct dw_out line;
     dw_out_init_memory(&line);
-    put_head(screen, &line);
+    put_head(screen, columns, &line);
+    end_line(&line, columns, out);
+    dw_out_init_memory(&line);
+    put_rates(screen, &line);
     end_line(&line, columns, out);
     dw_out_init_memory(&line);
     put_mode(screen, &line);
@@ -143,15 +167,17 @@ void dw_top_draw(const struct dw_top_screen *screen, unsigned columns, unsigned 
     dw_out_text(out, CLEAR_BELOW);
 }
 
-void dw_top_print(const struct dw_top_screen *screen, uint32_t limit, struct dw_out *out)
+void dw_top_print(const struct dw_top_screen *screen, unsigned columns, uint32_t limit,
+                  struct dw_out *out)
 {
-    put_head(screen, out);
+    put_head(screen, columns, out);
+    dw_out_char(out, '\n');
+    put_rates(screen, out);
     dw_out_char(out, '\n');
     put_title(screen, out);
     dw_out_char(out, '\n');
     for (uint32_t i = 0; i < screen->table.row_count && i < limit; i++) {
-        put_numbers(screen, &screen->table.rows[i], out);
-        dw_top_row_put_name(&screen->table, &screen->view, &screen->table.rows[i], out);
+        put_row(screen, &screen->table.rows[i], columns, out);
         dw_out_char(out, '\n');
     }
     dw_out_char(out, '\n');

@@ -17,7 +17,9 @@ struct dw_top_screen {
 /* Into the terminal that has this size. */
 void dw_top_draw(const struct dw_top_screen *screen, unsigned columns, unsigned rows,
                  struct dw_out *out);
-/* The same as lines of text, the most important `limit` of them. */
-void dw_top_print(const struct dw_top_screen *screen, uint32_t limit, struct dw_out *out);
+/* The same as lines of text, the most important `limit` of them, no longer than so many columns; 0:
+ * as long as they are. */
+void dw_top_print(const struct dw_top_screen *screen, unsigned columns, uint32_t limit,
+                  struct dw_out *out);
 
 #endif

@@ -49,7 +49,7 @@ static void put_thread(struct dw_out *out, const struct dw_rows *rows, const str
 static void put_process(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
 {
     if (row->process != DW_ROW_NONE)
-        dw_roster_put_process(out, rows->profile, row->process);
+        dw_roster_put_program(out, rows->profile, row->process, rows->has_hosts);
 }
 
 #define GETTER(name, value)                                                                        \

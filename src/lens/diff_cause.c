@@ -30,11 +30,9 @@ uint32_t dw_diff_causes(const struct dw_diff *diff, uint32_t rows[DW_DIFF_CAUSES
     double largest = diff->count ? diff->rows[diff->by_change[0]].change : 0;
     double smallest = diff->options.normalise ? SMALLEST_SHARE : SMALLEST;
     uint32_t count = 0;
-    if (is_noise(diff, total) && is_noise(diff, largest))
-        return 0;
     while (count < DW_DIFF_CAUSES_MAX && count < diff->count) {
         double change = diff->rows[diff->by_change[count]].change;
-        if (change == 0 || fabs(change) < smallest * fabs(largest))
+        if (is_noise(diff, change) || fabs(change) < smallest * fabs(largest))
             break;
         if (count && fabs(total - explained) <= EXPLAINED * fabs(total))
             break;
@@ -317,7 +315,7 @@ int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff)
 {
     uint32_t rows[DW_DIFF_CAUSES_MAX];
     uint32_t count = dw_diff_causes(diff, rows);
-    double total = dw_diff_total_change(diff);
+    double total = dw_diff_total_change(diff), change = diff->options.normalise ? 0 : total;
     double largest = fmax(fabs(total), count ? fabs(diff->rows[rows[0]].change) : 0);
     struct scale scale = scale_of(diff, largest);
     dw_out_text(out, diff->options.normalise ? "shares of the total" : "total ");
@@ -330,7 +328,8 @@ int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff)
         fabs(total - explained_by(diff, rows, count)) > UNEXPLAINED * fabs(total))
         dw_out_text(out, ", the rest in many places");
     if (!count)
-        dw_out_text(out, is_too_little(diff) ? "too little time to judge (less than 0.1 ms)"
-                                             : "no change worth naming");
+        dw_out_text(out, is_too_little(diff)     ? "too little time to judge (less than 0.1 ms)"
+                         : is_noise(diff, change) ? "no change worth naming"
+                                                 : "in many places, none of them worth naming");
     return out->error;
 }

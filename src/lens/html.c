@@ -135,7 +135,12 @@ static const char *about(const struct page *page, size_t metric)
 static void put_metrics(struct page *page)
 {
     bool are_counts = dw_samples_are_counts(page->profile);
-    dw_out_text(page->out, ",\n\"weight\":\"total\",\"metrics\":[");
+    dw_out_text(page->out, ",\n\"weight\":\"total\",\"whole\":\"");
+    if (page->are_samples)
+        dw_notes_put_whole_name(page->out, page->profile);
+    else
+        dw_out_text(page->out, "the run");
+    dw_out_text(page->out, "\",\"metrics\":[");
     for (size_t i = 0; i < METRIC_COUNT; i++)
         if (is_told(page, i))
             dw_out_printf(page->out,

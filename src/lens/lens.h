@@ -24,6 +24,8 @@ struct dw_lens_options {
     const char *sort; /* a column id; NULL: by total time, largest first */
     size_t limit;     /* rows at most; 0: all */
     size_t width;     /* columns of the terminal that it is for; 0: any line may be long */
+    double threshold; /* trees for people: smaller shares of the whole are left out; 0: none */
+    bool only_totals; /* by thread or process: one row for each, in place of its tree */
     bool with_lines;  /* of samples: functions with the lines that they had reached */
     const struct dw_function_options *functions; /* of tables of functions (function_list.h) */
     const struct dw_line_options *lines;         /* of reports of lines (line_list.h), or NULL */

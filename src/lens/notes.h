@@ -18,7 +18,11 @@ void dw_notes_put_json_losses(struct dw_out *out, const struct dw_profile *profi
  * the GIL, when that is known. Nothing when there are none. */
 void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
                            const char *prefix);
-/* The same as one JSON string, for formats that have room for no more. */
+/* A line that says what shares of samples are of; nothing when there are none, or no times. */
+void dw_notes_put_whole(struct dw_out *out, const struct dw_profile *profile, const char *prefix);
+/* What that is: "the CPU time of 3 threads". */
+void dw_notes_put_whole_name(struct dw_out *out, const struct dw_profile *profile);
+/* The sampling as one JSON string, for formats that have room for no more. */
 void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile);
 /* The same of each process that was sampled: a comma and the member "sampling" of an object. */
 void dw_notes_put_json_sampling(struct dw_out *out, const struct dw_profile *profile);

@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* An idle thread waits for the GIL for one part in so many of its time at most. */
+#define IDLE_ASKS 10
+
 static int compare_numbers(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
@@ -90,7 +93,22 @@ static struct dw_string program_name(const struct dw_profile *profile, uint32_t 
     return (struct dw_string){argv.bytes + start, end - start};
 }
 
+bool dw_roster_has_hosts(const struct dw_profile *profile)
+{
+    for (uint32_t i = 1; i < profile->process_count; i++)
+        if (dw_string_compare(dw_profile_property(profile, i, "host"),
+                              dw_profile_property(profile, 0, "host")))
+            return true;
+    return false;
+}
+
 void dw_roster_put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t process)
+{
+    dw_roster_put_program(out, profile, process, profile->process_count > 1);
+}
+
+void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile, uint32_t process,
+                           bool with_host)
 {
     struct dw_string program = program_name(profile, process);
     struct dw_string host = dw_profile_property(profile, process, "host");
@@ -99,7 +117,7 @@ void dw_roster_put_process(struct dw_out *out, const struct dw_profile *profile,
     dw_out_write(out, program.bytes, program.size);
     dw_out_char(out, ' ');
     dw_out_u64(out, profile->processes[process].pid);
-    if (host.size && profile->process_count > 1) {
+    if (host.size && with_host) {
         dw_out_char(out, '@');
         dw_out_write(out, host.bytes, host.size);
     }
@@ -114,6 +132,21 @@ void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, 
     }
     dw_out_text(out, "thread ");
     dw_out_u64(out, profile->threads[thread].tid);
+}
+
+/* A thread that wakes to see that there is nothing to do may wait for the GIL then. */
+bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread)
+{
+    const struct dw_sample_table *samples = &profile->threads[thread].samples;
+    uint64_t all = 0, waited = 0, asked = 0;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        uint32_t state = samples->samples[i].state & DW_SAMPLE_STATE_MASK;
+        uint64_t weight_ns = samples->samples[i].weight_ns;
+        all += weight_ns;
+        waited += state == DW_SAMPLE_WAITING ? weight_ns : 0;
+        asked += state == DW_SAMPLE_GIL ? weight_ns : 0;
+    }
+    return waited && all - waited - asked <= all / DW_IDLE_RUNS && asked <= all / IDLE_ASKS;
 }
 
 uint64_t dw_roster_epoch_ns(const struct dw_profile *profile)

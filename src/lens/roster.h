@@ -16,8 +16,18 @@ int dw_roster_first_threads(const struct dw_profile *profile, uint32_t **first);
 
 /* "train.py 1234", and "@host" behind it when there are several processes. */
 void dw_roster_put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t process);
+/* The same with the host, where it is known, or without. */
+void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile, uint32_t process,
+                           bool with_host);
+/* Whether the processes ran on several hosts; this looks at all of them. */
+bool dw_roster_has_hosts(const struct dw_profile *profile);
 /* The thread's name, or "thread 1234". */
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread);
+
+/* An idle thread runs, or would run if it had a CPU, for one part in so many of its time at most. */
+#define DW_IDLE_RUNS 20
+/* Whether the thread did next to nothing but wait, as far as its samples tell. */
+bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread);
 
 /* The earliest start of a process, in wall-clock nanoseconds. */
 uint64_t dw_roster_epoch_ns(const struct dw_profile *profile);

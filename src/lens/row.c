@@ -10,7 +10,6 @@
 #include "lens/stack_tree.h"
 
 #define ROW_MAX (1u << 24)
-#define PATH_FRAMES_MAX 256 /* of a path in one cell */
 
 struct building {
     struct dw_rows *rows;
@@ -135,6 +134,12 @@ static uint64_t difference(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
+/* By more than what rounding makes. */
+static bool is_more(uint64_t part, uint64_t whole)
+{
+    return whole && part > whole + whole / 200;
+}
+
 /* Completes the rows from `first`, the root of the tree just built. */
 static void finish_tree(struct building *building, uint32_t first)
 {
@@ -149,6 +154,8 @@ static void finish_tree(struct building *building, uint32_t first)
         row->cpu = row->metric.cpu;
         row->tree_total = rows[first].metric.total;
         row->inner = difference(row->total, row->children_total);
+        building->rows->overlaps |= is_more(row->total, row->tree_total) ||
+                                    is_more(row->children_total, row->tree_total);
         row->self =
             difference(difference(dw_row_active(row), row->metric.children), row->children_open);
         building->row_of[row->path] = DW_ROW_NONE;
@@ -172,7 +179,7 @@ static int label_tree(struct building *building, uint32_t first, uint32_t thread
     if (by_thread && profile->process_count > 1)
         dw_out_text(&text, " of ");
     if (!by_thread || profile->process_count > 1)
-        dw_roster_put_process(&text, profile, process);
+        dw_roster_put_program(&text, profile, process, rows->has_hosts);
     dw_out_char(&text, '\0');
     if (text.error || text.buffer.failed) {
         dw_out_close(&text);
@@ -250,8 +257,11 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
         return DW_ERR_ARGUMENT;
     struct dw_rows made = {.profile = profile,
                            .by = options->by,
+                           .is_flat = options->only_totals || options->by == DW_BY_PATH ||
+                                      options->by == DW_BY_NAME,
                            .are_samples = dw_samples_are_in(profile),
-                           .are_counts = dw_samples_are_counts(profile)};
+                           .are_counts = dw_samples_are_counts(profile),
+                           .has_hosts = dw_roster_has_hosts(profile)};
     int error = dw_speller_init(&made.speller, profile->paths.paths, profile->paths.count);
     if (!error)
         error = build(&made);
@@ -259,8 +269,12 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
         error = dw_rows_flatten_paths(&made);
     if (!error && options->by == DW_BY_NAME)
         error = dw_rows_flatten_names(&made);
+    if (!error && options->only_totals)
+        dw_rows_flatten_trees(&made);
     if (!error)
         error = dw_rows_sort(&made, column);
+    if (!error && options->threshold > 0 && !made.is_flat)
+        error = dw_rows_prune(&made, options->threshold);
     if (error) {
         dw_rows_release(&made);
         return error;
@@ -280,38 +294,6 @@ void dw_rows_release(struct dw_rows *rows)
     free(rows->labels);
     dw_speller_release(&rows->speller);
     *rows = (struct dw_rows){0};
-}
-
-void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
-{
-    if (rows->by == DW_BY_PATH)
-        dw_row_put_path(out, rows, row);
-    else
-        dw_out_write(out, row->name.bytes, row->name.size);
-}
-
-void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
-{
-    const struct dw_frame *frame = dw_profile_frame(rows->profile, row->path);
-    struct dw_string file = dw_file_short(dw_profile_string(rows->profile, frame->file));
-    dw_row_put_name(out, rows, row);
-    if (file.size && frame->kind == DW_FRAME_FUNCTION && !strcmp(row->name.bytes, "<module>"))
-        dw_out_printf(out, " (%.*s)", (int)file.size, file.bytes);
-}
-
-void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
-{
-    struct dw_spelling spelling;
-    dw_speller_spell(&rows->speller, row->path, PATH_FRAMES_MAX, &spelling);
-    for (uint32_t i = 0; i < spelling.count; i++) {
-        struct dw_string name = dw_profile_path_name(rows->profile, spelling.paths[i]);
-        dw_out_text(out, i ? " > " : "");
-        if (spelling.cut && i == spelling.cut_at) {
-            dw_spelling_put_cut(out, &spelling);
-            dw_out_text(out, " > ");
-        }
-        dw_out_write(out, name.bytes, name.size);
-    }
 }
 
 uint64_t dw_row_average(const struct dw_row *row)

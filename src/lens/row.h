@@ -16,6 +16,7 @@ struct dw_row {
     uint32_t thread;  /* DW_ROW_NONE where several are merged */
     uint32_t process; /* likewise */
     dw_path_id path;  /* in a list by name: one path that ends with the frame */
+    uint32_t joined;  /* frames further up the path that this row stands for, too */
     struct dw_string name;
     bool measured;           /* not only there for the rows under it */
     struct dw_metric metric; /* of all entries: for count, average, percentiles */
@@ -31,11 +32,17 @@ struct dw_row {
 struct dw_rows {
     const struct dw_profile *profile;
     enum dw_by by;
+    bool is_flat;     /* a list: no row is under another */
     bool are_samples; /* counts are of samples */
     bool are_counts;  /* and so are times */
+    bool has_hosts;   /* processes ran on several */
     struct dw_row *rows;
     uint32_t count, capacity;
-    uint32_t left_out; /* rows beyond the limit */
+    uint32_t left_out;   /* rows beyond the limit */
+    bool overlaps;       /* threads ran side by side: shares can be more than the whole */
+    double threshold;    /* below it, rows were left out: */
+    uint32_t small;      /* their number */
+    uint64_t small_total; /* and what they took, each without those that are under another */
     char **labels;     /* names of tree roots that are threads or processes */
     uint32_t label_count, label_capacity;
     struct dw_speller speller;
@@ -48,10 +55,14 @@ void dw_rows_release(struct dw_rows *rows);
 
 /* The row's own name; in a list by path the whole path, "a > b > c". */
 void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
-/* The same for people, who want to know which "<module>" it is. */
+/* The same for people, who want to know which "<module>" it is, and that a thread is idle; with
+ * the frames that the row stands for. */
 void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
 /* The whole path without the root, also elsewhere. */
 void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
+
+/* A line that says what shares are of, where that is not the row above them. */
+void dw_rows_put_whole(struct dw_out *out, const struct dw_rows *rows);
 
 /* Mean duration of the completed entries. */
 uint64_t dw_row_average(const struct dw_row *row);
@@ -65,5 +76,10 @@ int dw_rows_sort(struct dw_rows *rows, const struct dw_column *column);
 /* Turns the one tree of all paths into a flat list. */
 int dw_rows_flatten_paths(struct dw_rows *rows);
 int dw_rows_flatten_names(struct dw_rows *rows);
+/* Keeps the roots of all trees, as a list. */
+void dw_rows_flatten_trees(struct dw_rows *rows);
+/* Leaves out rows of sorted trees whose share is below the threshold, and joins what calls one
+ * thing only, and takes no time itself, with what it calls. */
+int dw_rows_prune(struct dw_rows *rows, double threshold);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Flat lists, made from the tree of all paths, which knows what is inside what. */
+ * Flat lists, made from the tree of all paths, which knows what is inside what, or of the roots
+ * of many trees. */
 #include "lens/row.h"
 
 #include "base/grow.h"
@@ -100,6 +101,23 @@ static int merge_names(const struct dw_rows *tree, const bool *outermost, uint32
             return error;
     }
     return 0;
+}
+
+void dw_rows_flatten_trees(struct dw_rows *rows)
+{
+    uint32_t kept = 0;
+    uint64_t whole = 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (rows->rows[i].parent == DW_ROW_NONE)
+            rows->rows[kept++] = rows->rows[i];
+        else
+            dw_metric_release(&rows->rows[i].metric);
+    }
+    rows->count = kept;
+    for (uint32_t i = 0; i < kept; i++)
+        whole += rows->rows[i].total;
+    for (uint32_t i = 0; i < kept; i++)
+        rows->rows[i].tree_total = whole;
 }
 
 static void swap_rows(struct dw_rows *a, struct dw_rows *b)

@@ -38,9 +38,8 @@ static int compare(const void *left, const void *right, void *context)
     const struct place *p = left, *q = right;
     const struct dw_rows *rows = context;
     const struct dw_row *a = &rows->rows[p->row], *b = &rows->rows[q->row];
-    bool flat = rows->by == DW_BY_PATH || rows->by == DW_BY_NAME;
     int order = compare_numbers(p->parent, q->parent);
-    if (!order && (flat || p->parent != DW_ROW_NONE)) {
+    if (!order && (rows->is_flat || p->parent != DW_ROW_NONE)) {
         order = compare_numbers(q->key, p->key);
         if (!order && rows->by != DW_BY_PATH)
             order = compare_frames(rows->profile, a, b);

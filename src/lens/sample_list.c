@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "lens/function_files.h"
 #include "lens/functions.h"
+#include "lens/roster.h"
+#include "model/extension_names.h"
 #include "model/outermost.h"
 
 #include <inttypes.h>
@@ -119,6 +121,43 @@ static int split(struct grouping *grouping)
     return 0;
 }
 
+static void add_idle_thread(struct grouping *grouping, const struct dw_thread *thread,
+                            uint64_t *idle)
+{
+    for (uint32_t i = 0; i < thread->samples.count; i++) {
+        const struct dw_sample *sample = &thread->samples.samples[i];
+        dw_path_id path = grouping->list->tree.path_of[sample->stack];
+        uint32_t state = sample->state & DW_SAMPLE_STATE_MASK;
+        if (state != DW_SAMPLE_WAITING && state != DW_SAMPLE_GIL)
+            continue;
+        grouping->list->rows[grouping->keys[path]].idle_self += sample->weight_ns;
+        idle[path] += sample->weight_ns;
+    }
+}
+
+static int add_idle(struct grouping *grouping)
+{
+    const struct dw_profile *profile = grouping->profile;
+    struct dw_sample_list *list = grouping->list;
+    uint64_t *idle = calloc(list->tree.count, sizeof *idle); /* by path */
+    if (!idle)
+        return DW_ERR_MEMORY;
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        bool is_idle = dw_roster_is_idle(profile, t);
+        list->threads += profile->threads[t].samples.count > 0;
+        list->idle_threads += is_idle;
+        if (is_idle)
+            add_idle_thread(grouping, &profile->threads[t], idle);
+    }
+    for (dw_path_id path = list->tree.count; path-- > 1;) { /* callees first */
+        if (grouping->outermost[path])
+            list->rows[grouping->keys[path]].idle_total += idle[path];
+        idle[list->tree.paths[path].parent] += idle[path];
+    }
+    free(idle);
+    return 0;
+}
+
 static void put_string(struct dw_out *out, struct dw_string string)
 {
     dw_out_printable(out, string.bytes, string.size);
@@ -136,7 +175,9 @@ static void put_function(struct dw_out *out, const struct dw_frame *frame,
                          const struct dw_function *shown, bool full_paths)
 {
     put_string(out, shown->name);
-    bool is_object = frame->kind == DW_FRAME_NATIVE && *shown->name.bytes == '['; /* "[libz.so]" */
+    bool is_object = frame->kind == DW_FRAME_NATIVE &&
+                     (*shown->name.bytes == '[' || /* "[libz.so]" */
+                      dw_extension_has_name(shown->file.bytes, shown->name.bytes));
     if (!frame->file || (is_object && !full_paths))
         return;
     dw_out_text(out, " (");
@@ -153,15 +194,18 @@ static void put_line(struct dw_out *out, const struct dw_function *shown)
 }
 
 static void put_label(struct dw_out *out, const struct dw_sample_list *list,
-                      const struct dw_place *place, const struct dw_function *shown,
+                      const struct dw_sample_row *row, const struct dw_function *shown,
                       bool full_paths)
 {
     if (list->by == DW_SPOT_FUNCTION)
-        put_function(out, dw_place_frame(list->tree.profile, place), shown, full_paths);
+        put_function(out, dw_place_frame(list->tree.profile, row->place), shown, full_paths);
     else if (list->by == DW_SPOT_LINE)
         put_line(out, shown);
     else
         put_string(out, shown->file);
+    uint64_t busy = row->total.weight - row->idle_total;
+    if (row->idle_total)
+        dw_out_text(out, busy <= row->total.weight / DW_IDLE_RUNS ? " (idle)" : " (partly idle)");
     dw_out_char(out, '\0');
 }
 
@@ -228,7 +272,7 @@ static int label_rows(struct dw_sample_list *list, bool full_paths)
     bool failed = !shown || !starts;
     for (uint32_t i = 0; !failed && i < list->count; i++) {
         starts[i] = list->labels.buffer.size;
-        put_label(&list->labels, list, list->rows[i].place, &shown[i], full_paths);
+        put_label(&list->labels, list, &list->rows[i], &shown[i], full_paths);
     }
     failed = failed || list->labels.error || list->labels.buffer.failed;
     for (uint32_t i = 0; !failed && i < list->count; i++)
@@ -243,17 +287,28 @@ static int descending(uint64_t a, uint64_t b)
     return (a < b) - (a > b);
 }
 
+/* Time of idle threads counts last. */
+static int compare_times(const struct dw_sample_row *a, const struct dw_sample_row *b, bool by_self)
+{
+    int order = 0;
+    if (by_self)
+        order = descending(a->self.weight - a->idle_self, b->self.weight - b->idle_self);
+    if (!order)
+        order = descending(a->total.weight - a->idle_total, b->total.weight - b->idle_total);
+    if (!order && by_self)
+        order = descending(a->self.weight, b->self.weight);
+    return order ? order : descending(a->total.weight, b->total.weight);
+}
+
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct dw_sample_row *a = left, *b = right;
     const enum dw_sample_sort *sort = context;
     int order = 0;
-    if (*sort == DW_SAMPLES_SORT_SELF)
-        order = descending(a->self.weight, b->self.weight);
     if (*sort == DW_SAMPLES_SORT_COUNT)
         order = descending(a->total.count, b->total.count);
     if (!order && *sort != DW_SAMPLES_SORT_NAME)
-        order = descending(a->total.weight, b->total.weight);
+        order = compare_times(a, b, *sort == DW_SAMPLES_SORT_SELF);
     if (!order)
         order = strcmp(a->label, b->label);
     return order ? order : (a->place > b->place) - (a->place < b->place);
@@ -282,6 +337,8 @@ static int make(struct grouping *grouping, const struct dw_sample_options *optio
         return error;
     add_paths(grouping);
     error = split(grouping);
+    if (!error)
+        error = add_idle(grouping);
     drop_empty(grouping);
     if (!error)
         error = label_rows(grouping->list, options->full_paths);

@@ -30,6 +30,7 @@ struct dw_sample_row {
     /* Weight of samples of which this is the innermost Python code or, of native code, the
      * innermost of all: how it was spent. */
     uint64_t python, native, waiting;
+    uint64_t idle_self, idle_total; /* the part in which idle threads waited */
     const char *label;
 };
 
@@ -40,6 +41,7 @@ struct dw_sample_list {
     /* In lists of lines, how time was spent: whether it is known what ran, and what waited. */
     bool tells_running, tells_waiting;
     struct dw_stack_sums all;
+    uint32_t threads, idle_threads;
     struct dw_sample_row *rows;
     uint32_t count;
     uint32_t left_out;    /* rows beyond the limit */

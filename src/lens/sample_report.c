@@ -75,6 +75,15 @@ static void put_row(struct dw_out *out, const struct dw_sample_list *list,
     put_label(out, list, row->label, width);
 }
 
+static void put_idle(struct dw_out *out, const struct dw_sample_list *list)
+{
+    if (list->idle_threads)
+        dw_out_printf(out,
+                      "idle: %" PRIu32 " of %" PRIu32 " thread%s only waited; their time is marked "
+                      "and counts last\n",
+                      list->idle_threads, list->threads, list->threads == 1 ? "" : "s");
+}
+
 static int write_table(const struct dw_profile *profile, const struct dw_lens_options *options,
                        struct dw_out *out)
 {
@@ -83,6 +92,8 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
     if (error)
         return error;
     dw_notes_put_sampling(out, profile, "");
+    dw_notes_put_whole(out, profile, "");
+    put_idle(out, &list);
     put_heading(out, &list);
     for (uint32_t i = 0; i < list.count && !out->error; i++)
         put_row(out, &list, &list.rows[i], options->width);

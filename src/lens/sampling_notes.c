@@ -3,9 +3,13 @@
  * stand for. It is the asked one unless samples were late or were missed. */
 #include "lens/notes.h"
 
+#include "lens/column.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const modes[] = {"CPU time", "wall time", "counts"};
 
 struct summary {
     uint32_t processes;
@@ -107,25 +111,18 @@ static void put_trouble(struct dw_out *out, const struct dw_sampling *sums)
     dw_out_char(out, '\n');
 }
 
-/* A line of its own, and only of what there is. */
+/* A line each, and only of what there is. */
 static void explain_trouble(struct dw_out *out, const struct dw_sampling *sums, const char *prefix)
 {
     struct trouble parts[TROUBLES];
-    const char *before = prefix;
     list_troubles(sums, parts);
-    for (size_t i = 0; i < TROUBLES; i++) {
-        if (!parts[i].count)
-            continue;
-        dw_out_printf(out, "%s%s samples %s", before, parts[i].what, parts[i].meaning);
-        before = "; ";
-    }
-    if (before != prefix)
-        dw_out_char(out, '\n');
+    for (size_t i = 0; i < TROUBLES; i++)
+        if (parts[i].count)
+            dw_out_printf(out, "%s%s samples %s\n", prefix, parts[i].what, parts[i].meaning);
 }
 
 static void put_summary(struct dw_out *out, const struct summary *summary, enum dw_sample_mode mode)
 {
-    static const char *const modes[] = {"CPU time", "wall time", "counts"};
     dw_out_printf(out, "%s: %" PRIu64 " sample%s", modes[mode], summary->samples,
                   summary->samples == 1 ? "" : "s");
     if (mode == DW_SAMPLE_COUNTS) {
@@ -201,6 +198,40 @@ void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
     put_gil(out, profile, prefix);
 }
 
+static uint32_t count_sampled_threads(const struct dw_profile *profile)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        count += profile->threads[i].samples.count > 0;
+    return count;
+}
+
+void dw_notes_put_whole_name(struct dw_out *out, const struct dw_profile *profile)
+{
+    uint32_t threads = count_sampled_threads(profile);
+    enum dw_sample_mode mode = DW_SAMPLE_CPU;
+    while (mode < DW_SAMPLE_COUNTS && !summarize(profile, mode).processes)
+        mode++;
+    dw_out_printf(out, "the %s of ", mode == DW_SAMPLE_COUNTS ? "samples" : modes[mode]);
+    if (threads == 1)
+        dw_out_text(out, "the thread");
+    else
+        dw_out_printf(out, "%" PRIu32 " threads", threads);
+}
+
+void dw_notes_put_whole(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    uint64_t weight =
+        summarize(profile, DW_SAMPLE_CPU).weight + summarize(profile, DW_SAMPLE_WALL).weight;
+    if (!weight)
+        return;
+    dw_out_printf(out, "%spercentages are of ", prefix);
+    dw_out_duration(out, weight);
+    dw_out_text(out, ", ");
+    dw_notes_put_whole_name(out, profile);
+    dw_out_char(out, '\n');
+}
+
 void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile)
 {
     struct dw_out text;
@@ -213,13 +244,13 @@ void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile
 
 static void put_json_process(struct dw_out *out, const struct dw_process *process)
 {
-    static const char *const modes[] = {"cpu", "wall", "counts"};
+    static const char *const words[] = {"cpu", "wall", "counts"};
     const struct dw_sampling *sampling = &process->sampling;
     dw_out_printf(out,
                   "{\"pid\": %" PRIu64 ", \"mode\": \"%s\", \"native\": %s, \"period_ns\": %" PRIu64
                   ", \"taken\": %" PRIu64 ", \"missed\": %" PRIu64 ", \"guessed\": %" PRIu64
                   ", \"cut\": %" PRIu64 ", \"retried\": %" PRIu64 "}",
-                  process->pid, modes[sampling->mode], sampling->native ? "true" : "false",
+                  process->pid, words[sampling->mode], sampling->native ? "true" : "false",
                   sampling->period_ns, sampling->taken, sampling->missed, sampling->guessed,
                   sampling->cut, sampling->retried);
 }

@@ -17,6 +17,11 @@ static const char *const default_columns[] = {
 static const char *const sample_columns[] = {"indented_name", "total",   "percents_of_total",
                                              "self",          "samples", NULL};
 
+static const char *const entry_totals[] = {"indented_name", "total", "percents_of_total", "self",
+                                           NULL};
+static const char *const sample_totals[] = {"indented_name", "total", "percents_of_total",
+                                            "samples", NULL};
+
 struct table {
     struct dw_rows rows;
     const struct dw_column **columns;
@@ -94,6 +99,7 @@ static void put_row(struct table *table, const struct dw_row *row)
 static void put_table(struct table *table, size_t width)
 {
     dw_notes_put_sampling(table->out, table->rows.profile, "");
+    dw_rows_put_whole(table->out, &table->rows);
     measure(table);
     fit(table, width);
     put_header(table);
@@ -104,22 +110,43 @@ static void put_table(struct table *table, size_t width)
     dw_notes_put_losses(table->out, table->rows.profile, "");
 }
 
-static int write_table(const struct dw_profile *profile, const struct dw_lens_options *options,
+static bool asks_for(const struct dw_lens_options *options, const char *column)
+{
+    for (size_t i = 0; options->columns && i < options->column_count; i++)
+        if (!strcmp(options->columns[i], column))
+            return true;
+    return false;
+}
+
+static int choose_columns(struct table *table, const struct dw_profile *profile,
+                          const struct dw_lens_options *options)
+{
+    bool are_samples = dw_samples_are_in(profile);
+    const char *const *totals = are_samples ? sample_totals : entry_totals;
+    const char *const *others = are_samples ? sample_columns : default_columns;
+    return dw_columns_choose(options, options->only_totals ? totals : others, &table->columns,
+                             &table->count);
+}
+
+/* A thread or process is a row; its tree is shown to those who ask for the column of trees. */
+static int write_table(const struct dw_profile *profile, const struct dw_lens_options *given,
                        struct dw_out *out)
 {
     struct table table = {.out = out};
+    struct dw_lens_options options = *given;
+    options.only_totals = (given->by == DW_BY_THREAD || given->by == DW_BY_PROCESS) &&
+                          !asks_for(given, "indented_name");
+    options.threshold = 0;
     dw_out_init_memory(&table.cell);
-    int error =
-        dw_columns_choose(options, dw_samples_are_in(profile) ? sample_columns : default_columns,
-                          &table.columns, &table.count);
+    int error = choose_columns(&table, profile, &options);
     if (!error)
-        error = dw_rows_make(profile, options, &table.rows);
+        error = dw_rows_make(profile, &options, &table.rows);
     if (!error) {
         table.widths = calloc(table.count + 1, sizeof *table.widths);
         error = table.widths ? 0 : DW_ERR_MEMORY;
     }
     if (!error)
-        put_table(&table, options->width);
+        put_table(&table, options.width);
     int cell_error = dw_out_close(&table.cell);
     dw_rows_release(&table.rows);
     free(table.widths);

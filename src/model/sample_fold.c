@@ -4,6 +4,7 @@
 #include "model/sample_fold.h"
 
 #include "base/grow.h"
+#include "model/extension_names.h"
 #include "model/line_fold.h"
 #include "model/parts.h"
 
@@ -167,7 +168,9 @@ int dw_samples_fold(struct dw_profile *profile)
     if (!dw_samples_are_in(profile))
         return 0;
     bool has_entries = dw_entries_are_in(profile); /* paths that have other times */
-    int error = mark_bare(profile);
+    int error = dw_samples_name_extensions(profile);
+    if (!error)
+        error = mark_bare(profile);
     if (!error)
         error = dw_samples_fold_lines(profile);
     return error || has_entries ? error : fold_paths(profile);

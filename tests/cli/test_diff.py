@@ -507,3 +507,16 @@ def test_the_flame_graph_is_xml_whatever_the_names(tmp_path, run, diff):
     new = run("new", source % 2_000_000, "--regions")
     diff(old, new, "-o", path)
     assert any(title.startswith("</svg>&\"'\\x01") for _, title in boxes_of(path))
+
+
+def test_a_name_that_promises_another_format_is_refused(record, run_dwell, tmp_path):
+    old = record("old", PROGRAM)
+    for name, kind in (("x.html", "html"), ("x.csv", "csv")):
+        done = run_dwell("diff", old, old, "-o", name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            f"dwell: {name}: diff makes no {kind} file; -o NAME.svg makes a flame graph for the "
+            "browser, -o NAME.json data, and any other name a table\n"
+        )
+        assert not (tmp_path / name).exists()
+    assert run_dwell("diff", old, old, "-o", "x.html", "--format", "table").returncode == 0

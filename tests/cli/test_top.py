@@ -264,6 +264,22 @@ def test_quitting_ends_the_program_that_it_started(top: Callable[..., Terminal],
     assert not Path(f"/proc/{pid}").exists()
 
 
+def test_the_head_fits_and_the_last_table_stays(start: Start, top: Callable[..., Terminal]):
+    name = "a_program_with_a_name_that_is_too_long_for_its_line.py"
+    process = start(BUSY, name=name, sleeps=False)
+    terminal = top(process.pid, columns=80, rows=24)
+    terminal.wait_for(r"inner \(a_prog")
+    head, rates, *_ = terminal.screen()
+    assert re.fullmatch(rf"process {process.pid}: a_.*….*, Python [\d.]+, \d threads", head)
+    assert re.fullmatch(r"GIL held \d+ %, \d+ samples a second; 100 % is one thread .*", rates)
+    terminal.press("q")
+    assert terminal.process.wait(PATIENCE_S) == 0
+    terminal.wait_for(re.escape(LEFT) + r"(?s:.*)<module> \(a_p.*\n\r?\n")
+    left = terminal.text.partition(LEFT)[2].replace("\r", "").rstrip().split("\n")
+    assert left[0].startswith(f"process {process.pid}: ") and "own%" in left[2]
+    assert 3 < len(left) < 24 and max(map(len, left)) <= 80
+
+
 def test_tables_into_a_pipe(start: Start, run_dwell: Program):
     process = start(BUSY, sleeps=False)
     result = run_dwell("top", str(process.pid), "--count", "2", "--rate", "1000")
@@ -271,8 +287,9 @@ def test_tables_into_a_pipe(start: Start, run_dwell: Program):
     tables = result.stdout.strip().split("\n\n")
     assert len(tables) == 2
     for table in tables:
-        head, title, *rows = table.splitlines()
+        head, rates, title, *rows = table.splitlines()
         assert head.startswith(f"process {process.pid}: program.py, Python ")
+        assert rates.endswith("100 % is one thread all the time")
         assert title.split() == ["own%", "total%", "own", "s", "total", "s", "function"]
         names = [row.split(None, 4)[4] for row in rows]
         assert names[0] == "inner (program.py:2)"

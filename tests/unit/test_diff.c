@@ -10,6 +10,7 @@
 #include "lens/diff_order.h"
 #include "model/sample_fold.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MS 1000000u
@@ -223,6 +224,28 @@ static void test_changes_that_cancel_out(void **state)
     struct dw_diff diff = make(profiles[DW_OLD], profiles[DW_NEW], &by_function);
     check_sentence(&diff, "total +0.0 ms: +20.0 ms in a (each call 2x slower), "
                           "-20.0 ms in b (3x faster)");
+    dw_diff_release(&diff);
+    dw_profile_free(profiles[DW_OLD]);
+    dw_profile_free(profiles[DW_NEW]);
+}
+
+/* 100 functions take 10 ms each, then 11: none of them changed by 1 % of the total. */
+static void test_what_is_below_the_threshold_is_no_cause(void **state)
+{
+    (void)state;
+    struct dw_profile *profiles[DW_SIDES];
+    for (unsigned i = 0; i < 2; i++) {
+        profiles[i] = fixture_new();
+        uint32_t thread = thread_of(profiles[i]);
+        for (uint32_t line = 1; line <= 100; line++) {
+            char name[8];
+            snprintf(name, sizeof name, "f%u", line);
+            dw_frame_id f = fixture_function(profiles[i], "x.py", line, name);
+            call(profiles[i], thread, DW_PATH_ROOT, f, 1, (i ? 11 : 10) * MS);
+        }
+    }
+    struct dw_diff diff = make(profiles[DW_OLD], profiles[DW_NEW], &by_function);
+    check_sentence(&diff, "total +0.10 s: in many places, none of them worth naming");
     dw_diff_release(&diff);
     dw_profile_free(profiles[DW_OLD]);
     dw_profile_free(profiles[DW_NEW]);
@@ -543,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_lines_of_functions_that_are_one_place),
         cmocka_unit_test(test_the_cause_of_more_calls_is_above),
         cmocka_unit_test(test_changes_that_cancel_out),
+        cmocka_unit_test(test_what_is_below_the_threshold_is_no_cause),
         cmocka_unit_test(test_what_is_too_short_is_not_judged),
         cmocka_unit_test(test_more_calls_that_are_faster),
         cmocka_unit_test(test_the_reason_is_of_the_path_that_is_named),

@@ -106,6 +106,7 @@ static void test_perf_script_of_a_clock_has_times(void **state)
     (void)state;
     check_report(perf, sizeof perf - 1, DW_SPOT_FUNCTION,
                  "CPU time: 2 samples, 4000 Hz asked, 2000 Hz obtained\n"
+                 "percentages are of 1.000 ms, the CPU time of 2 threads\n"
                  "total %  self %   total s    self s   samples  function\n"
                  "  75.00   75.00     0.001     0.001         1  __schedule ([kernel.kallsyms])\n"
                  "  25.00   25.00     0.000     0.000         1  do_it (libwork.so)\n"
@@ -145,6 +146,7 @@ static void test_gperftools(void **state)
     struct bytes bytes = gperftools_file();
     check_report(bytes.data, bytes.size, DW_SPOT_FUNCTION,
                  "CPU time: 12 samples, 100 Hz asked, 100 Hz obtained\n"
+                 "percentages are of 120.0 ms, the CPU time of the thread\n"
                  "total %  self %   total s    self s   samples  function\n"
                  " 100.00  100.00     0.120     0.120        12  [python3.13]\n"
                  "  41.67    0.00     0.050     0.000         5  [lib with spaces.so.1]\n");

@@ -94,6 +94,23 @@ static void test_tree(void **state)
     dw_profile_free(profile);
 }
 
+/* A thread that is in a region while the first one is, too. */
+static void test_shares_above_the_whole_are_explained(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_small();
+    fixture_entry(profile, 1, fixture_path(profile, "load"), 9 * MS);
+    for (int i = 0; i < 2; i++) {
+        char *text = fixture_show(profile, i ? "tree" : "table", NULL, NULL);
+        static const char told[] =
+            "percentages are of 10.00 ms, the time that passed; threads ran side by side, so they "
+            "can be more than 100\n";
+        assert_int_equal(strncmp(text, told, strlen(told)), 0);
+        free(text);
+    }
+    dw_profile_free(profile);
+}
+
 static void test_collapsed(void **state)
 {
     (void)state;
@@ -461,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_table_tells_losses),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_shares_above_the_whole_are_explained),
         cmocka_unit_test(test_collapsed),
         cmocka_unit_test(test_chrome),
         cmocka_unit_test(test_chrome_needs_a_timeline),

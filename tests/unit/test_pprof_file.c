@@ -140,6 +140,7 @@ static void test_what_others_write(void **state)
     struct dw_profile *profile = fixture_import(file.data, file.size);
     char *table = report(profile, DW_SPOT_LINE);
     assert_string_equal(table, "wall time: 2 samples, as fast as it goes, 100000 Hz obtained\n"
+                               "percentages are of 20.00 us, the wall time of the thread\n"
                                "total %  self %   total s    self s   samples  line\n"
                                " 100.00   75.00     0.000     0.000         2  g\n"
                                "  25.00   25.00     0.000     0.000         1  x.go:7 (f)\n"

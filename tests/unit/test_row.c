@@ -198,6 +198,61 @@ static void test_threads_are_trees(void **state)
     dw_profile_free(profile);
 }
 
+/* Two processes of one host, then of two. */
+static void test_a_row_for_each_process(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"0:process 11 0:process 10", "0:process 11@b 0:process 10@a"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct dw_profile *profile = fixture_new();
+        uint32_t small = fixture_process(profile, 10, 0), large = fixture_process(profile, 11, 100);
+        uint32_t first = fixture_thread(profile, small, 10, "MainThread");
+        uint32_t second = fixture_thread(profile, large, 11, "MainThread");
+        fixture_property(profile, small, "host", "a");
+        fixture_property(profile, large, "host", i ? "b" : "a");
+        fixture_root(profile, first, 2 * MS);
+        fixture_root(profile, second, 6 * MS);
+        fixture_entry(profile, second, fixture_path(profile, "x/y"), MS);
+        struct dw_rows rows;
+        const struct dw_lens_options options = {.by = DW_BY_PROCESS, .only_totals = true};
+        assert_int_equal(dw_rows_make(profile, &options, &rows), 0);
+        check_shape(&rows, names[i]);
+        assert_int_equal(rows.rows[0].total, 6 * MS);
+        assert_int_equal(rows.rows[0].tree_total, 8 * MS);
+        assert_int_equal(rows.rows[1].tree_total, 8 * MS);
+        dw_rows_release(&rows);
+        dw_profile_free(profile);
+    }
+}
+
+/* What is small is counted once: a row under another one that is left out adds no time. */
+static void test_small_rows_are_left_out(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
+    fixture_root(profile, thread, 100 * MS);
+    fixture_entry(profile, thread, fixture_path(profile, "a"), 90 * MS);
+    fixture_entry(profile, thread, fixture_path(profile, "a/b"), 90 * MS);
+    fixture_entry(profile, thread, fixture_path(profile, "a/b/c"), 60 * MS);
+    fixture_entry(profile, thread, fixture_path(profile, "a/b/d"), 20 * MS);
+    for (int i = 0; i < 2; i++)
+        fixture_entry(profile, thread, fixture_path(profile, "a/b/d/e"), 10 * MS);
+    fixture_entry(profile, thread, fixture_path(profile, "s"), 4 * MS);
+    fixture_entry(profile, thread, fixture_path(profile, "s/t"), 3 * MS);
+    struct dw_rows rows;
+    assert_int_equal(dw_rows_make(profile, &(struct dw_lens_options){.threshold = 0.05}, &rows), 0);
+    check_shape(&rows, "0:<main> 1:b 2:c 2:d 3:e"); /* d is entered once and e twice */
+    assert_int_equal(rows.rows[1].joined, 1);
+    assert_int_equal(rows.rows[1].total, 90 * MS);
+    assert_int_equal(rows.rows[1].self, 10 * MS);
+    assert_int_equal(rows.rows[4].parent, 3);
+    assert_int_equal(rows.small, 2);
+    assert_int_equal(rows.small_total, 4 * MS);
+    dw_rows_release(&rows);
+    dw_profile_free(profile);
+}
+
 /* f 10 ms > f 6 ms > g 2 ms > f 1 ms: f took 10 ms, not 17. */
 static void test_recursion_counts_once(void **state)
 {
@@ -363,6 +418,8 @@ int main(void)
         cmocka_unit_test(test_unmeasured_paths),
         cmocka_unit_test(test_open_children_are_not_self),
         cmocka_unit_test(test_threads_are_trees),
+        cmocka_unit_test(test_a_row_for_each_process),
+        cmocka_unit_test(test_small_rows_are_left_out),
         cmocka_unit_test(test_recursion_counts_once),
         cmocka_unit_test(test_sort_and_limit),
         cmocka_unit_test(test_deep_paths),

@@ -51,23 +51,25 @@ static void check_lens(const char *lens, const struct dw_lens_options *options,
 
 #define HEADER_RATE                                                                                \
     "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\n"
-#define HEADER_MEANING                                                                             \
-    "missed samples were due and not taken; guessed samples have native callers that are "         \
-    "likely, not certain; cut samples lack their outermost functions\n"
+#define HEADER_MISSED "missed samples were due and not taken\n"
+#define HEADER_GUESSED "guessed samples have native callers that are likely, not certain\n"
+#define HEADER_CUT "cut samples lack their outermost functions\n"
 #define HEADER_GIL "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %\n"
-#define HEADER HEADER_RATE HEADER_MEANING HEADER_GIL
+#define HEADER HEADER_RATE HEADER_MISSED HEADER_GUESSED HEADER_CUT HEADER_GIL
+#define HEADER_WHOLE HEADER "percentages are of 10.00 ms, the CPU time of 2 threads\n"
 /* The same in a JSON string. */
 #define HEADER_TEXT                                                                                \
     "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\\n"         \
-    "missed samples were due and not taken; guessed samples have native callers that are "         \
-    "likely, not certain; cut samples lack their outermost functions\\n"                           \
+    "missed samples were due and not taken\\n"                                                     \
+    "guessed samples have native callers that are likely, not certain\\n"                          \
+    "cut samples lack their outermost functions\\n"                                                \
     "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %"
 
 static void test_functions(void **state)
 {
     (void)state;
     check_report(&dw_sample_table, (struct dw_sample_options){0},
-                 HEADER "total %  self %   total s    self s   samples  function\n"
+                 HEADER_WHOLE "total %  self %   total s    self s   samples  function\n"
                         "  40.00   40.00     0.004     0.004         4  scatter (scatter.c:28)\n"
                         "  80.00   30.00     0.008     0.003         8  work (app.py:5)\n"
                         " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
@@ -82,7 +84,7 @@ static void test_lines_are_split_by_what_was_done(void **state)
     check_report(
         &dw_sample_table,
         (struct dw_sample_options){.by = DW_SPOT_LINE, .sort = DW_SAMPLES_SORT_TOTAL},
-        HEADER "total %  self %   total s    self s   samples  python s  native s waiting s  line\n"
+        HEADER_WHOLE "total %  self %   total s    self s   samples  python s  native s waiting s  line\n"
                "  70.00    0.00     0.007     0.000         7     0.000     0.000     0.000  "
                "app.py:3 (main)\n"
                "  50.00    0.00     0.005     0.000         5     0.000     0.004     0.000  "
@@ -144,7 +146,7 @@ static void test_match_limit_and_names(void **state)
     check_report(
         &dw_sample_table,
         (struct dw_sample_options){.sort = DW_SAMPLES_SORT_NAME, .limit = 1, .match = &pattern},
-        HEADER "total %  self %   total s    self s   samples  function\n"
+        HEADER_WHOLE "total %  self %   total s    self s   samples  function\n"
                " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
                "(1 more)\n");
     regfree(&pattern);
@@ -167,7 +169,7 @@ static void test_table(void **state)
 {
     (void)state;
     check_lens("table", NULL,
-               HEADER "name                total  % of total      self  samples\n"
+               HEADER_WHOLE "name                total  % of total      self  samples\n"
                       "---------------  --------  ----------  --------  -------\n"
                       "<main>           10.00 ms     100.00%      0 ns       10\n"
                       ". main           10.00 ms     100.00%  1.000 ms       10\n"
@@ -183,7 +185,8 @@ static void test_tree_of_threads(void **state)
 {
     (void)state;
     check_lens("tree", &(struct dw_lens_options){.by = DW_BY_THREAD},
-               HEADER "   total   share              samples      self  name\n"
+               HEADER "percentages are of each thread's own time\n"
+                      "   total   share              samples      self  name\n"
                       "9.000 ms  100.0%  ██████████        9      0 ns  MainThread\n"
                       "9.000 ms  100.0%  ██████████        9  1.000 ms  └─ main\n"
                       "7.000 ms   77.8%  ███████▊          7  2.000 ms     ├─ work\n"
@@ -195,6 +198,90 @@ static void test_tree_of_threads(void **state)
                       "1.000 ms  100.0%  ██████████        1      0 ns  worker\n"
                       "1.000 ms  100.0%  ██████████        1      0 ns  └─ main\n"
                       "1.000 ms  100.0%  ██████████        1  1.000 ms     └─ work\n");
+}
+
+/* Shares below a third are left out, and the three that only call the next are one row. */
+static void test_tree_without_what_is_small(void **state)
+{
+    (void)state;
+    check_lens("tree", &(struct dw_lens_options){.threshold = 0.33, .width = 80},
+               HEADER_WHOLE "   total   share  samples      self  name\n"
+                            "10.00 ms  100.0%       10      0 ns  <main>\n"
+                            "10.00 ms  100.0%       10  3.000 ms  └ main > work\n"
+                            "4.000 ms   40.0%        4  4.000 ms    └ loop > scatter\n"
+                            "(3 more of less than 33 % each, together 2.000 ms)\n");
+}
+
+static void test_names_are_cut_to_the_width(void **state)
+{
+    (void)state;
+    static const char long_name[] = "a_function_whose_name_has_no_end_and_goes_on_and_on";
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
+    fixture_root(profile, thread, 2000000);
+    fixture_entry(profile, thread, fixture_path(profile, long_name), 1000000);
+    const size_t widths[] = {80, 120};
+    const char *const last[] = {"└ a_function_wh…s_no_end_and_goes_on_and_on\n",
+                                "└─ a_function_whose_name_has_no_end_and_goes_on_and_on\n"};
+    for (size_t i = 0; i < 2; i++) {
+        char *text =
+            fixture_show(profile, "tree", &(struct dw_lens_options){.width = widths[i]}, NULL);
+        assert_non_null(strstr(text, last[i]));
+        free(text);
+    }
+    dw_profile_free(profile);
+}
+
+static void test_a_row_for_each_thread(void **state)
+{
+    (void)state;
+    check_lens("table", &(struct dw_lens_options){.by = DW_BY_THREAD},
+               HEADER_WHOLE "name           total  % of total  samples\n"
+                            "----------  --------  ----------  -------\n"
+                            "MainThread  9.000 ms      90.00%        9\n"
+                            "worker      1.000 ms      10.00%        1\n");
+}
+
+/* All samples of the second thread waited, and one of nine of the first. */
+static void test_idle_threads_are_marked(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_sampled();
+    struct dw_thread *worker = &profile->threads[1];
+    profile->processes[0].sampling.mode = DW_SAMPLE_WALL;
+    worker->samples.samples[0].state = DW_SAMPLE_WAITING;
+    worker->samples.samples[0].weight_ns = 50000000;
+    assert_int_equal(dw_samples_fold(profile), 0);
+    char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){0});
+    assert_non_null(strstr(text, "idle: 1 of 2 threads only waited"));
+    const char *busy = strstr(text, " scatter ("), *partly = strstr(text, " work (app.py:5) (partly idle)\n");
+    assert_true(busy && partly && busy < partly); /* its own time: 4 ms of 52 */
+    free(text);
+    text = fixture_show(profile, "table", &(struct dw_lens_options){.by = DW_BY_THREAD}, NULL);
+    assert_non_null(strstr(text, "\nworker (idle)  "));
+    assert_non_null(strstr(text, "\nMainThread  "));
+    free(text);
+    dw_profile_free(profile);
+}
+
+static void test_unnamed_code_of_an_extension_has_the_module_s_name(void **state)
+{
+    (void)state;
+    static const char path[] = "/x/site-packages/a/_b/c.cpython-313-x86_64-linux-gnu.so";
+    struct dw_profile *profile = fixture_sampled();
+    struct dw_frame *copy = NULL;
+    for (dw_frame_id i = 0; i < profile->frames.count; i++)
+        if (!strcmp(dw_profile_string(profile, profile->frames.frames[i].name).bytes, "memcpy"))
+            copy = &profile->frames.frames[i];
+    assert_non_null(copy);
+    assert_int_equal(dw_string_intern(&profile->strings, path, strlen(path), &copy->file), 0);
+    profile->modules[1].path = copy->file;
+    assert_int_equal(dw_string_intern(&profile->strings, "[c.so]", 6, &copy->name), 0);
+    assert_int_equal(dw_samples_fold(profile), 0);
+    char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){0});
+    assert_non_null(strstr(text, "  a._b.c\n"));
+    free(text);
+    dw_profile_free(profile);
 }
 
 static void test_csv(void **state)
@@ -239,7 +326,7 @@ static void test_callgrind(void **state)
                "creator: dwell " DW_VERSION "\n"
                "pid: 41\n"
                "cmd: /home/me/app.py\n"
-               "# " HEADER_RATE "# " HEADER_MEANING "# " HEADER_GIL "positions: line\n"
+               "# " HEADER_RATE "# " HEADER_MISSED "# " HEADER_GUESSED "# " HEADER_CUT "# " HEADER_GIL "positions: line\n"
                "events: ns\n"
                "summary: 10000000\n"
                "\n"
@@ -522,6 +609,11 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_tree_of_threads),
+        cmocka_unit_test(test_tree_without_what_is_small),
+        cmocka_unit_test(test_names_are_cut_to_the_width),
+        cmocka_unit_test(test_a_row_for_each_thread),
+        cmocka_unit_test(test_idle_threads_are_marked),
+        cmocka_unit_test(test_unnamed_code_of_an_extension_has_the_module_s_name),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_collapsed),
         cmocka_unit_test(test_callgrind),

@@ -128,7 +128,7 @@ def test_modules_say_which_they_are(browser: Browser, make_page: MakePage, run_d
     assert "<module> (program.py)" in named and "<module>" not in named
     found = search_for(browser, "<module>")
     assert found, browser.errors
-    shown = run_dwell("report", "run.dwell", "--format", "tree").stdout
+    shown = run_dwell("report", "run.dwell", "--format", "tree", "--threshold", "0").stdout
     assert " <module> (json/__init__.py)\n" in shown and " <module> (tool.py)\n" in shown
 
 

@@ -228,6 +228,37 @@ def test_lines_beside_regions(browser: Browser, tmp_path: Path, run_dwell: Calla
     assert browser.errors == []
 
 
+# It sleeps longer than it works, so that its CPU time is another one than that of the run.
+SLEEPY = """\
+import time
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(500))
+
+burn(0.1)
+time.sleep(0.5)
+burn(0.1)
+"""
+
+
+def test_a_function_has_one_share(browser: Browser, tmp_path: Path, run_dwell: Callable) -> None:
+    (tmp_path / "program.py").write_text(SLEEPY)
+    assert run_dwell("run", "-q", "-o", "s.dwell", "program.py").returncode == 0
+    assert run_dwell("export", "s.dwell", "-o", "s.html").returncode == 0
+    cells = "[...({}).querySelectorAll('.share')].map(cell => cell.innerText.trim())[0]"
+    named = "[...document.querySelectorAll('{}')].find(row => row.innerText.includes('burn'))"
+    browser.open(tmp_path / "s.html")
+    in_paths = browser.evaluate(cells.format(named.format("#table .body .row")))
+    assert "the CPU time of " in browser.text("#facts")
+    browser.open(tmp_path / "s.html", "#tab=lines&function=burn%3A3")
+    in_lines = browser.evaluate(cells.format(named.format("#functions .function")))
+    assert in_paths == in_lines and in_paths.endswith("%")
+    assert f"{in_lines} of the CPU time of " in browser.text("#function-title")
+    assert browser.errors == []
+
+
 def test_narrow_window_shows_source(browser: Browser, page: Path) -> None:
     browser.resize(420, 800)
     browser.open(page)
