@@ -98,7 +98,7 @@ int dw_probe_log_end(struct dw_probe_log *log, bool last)
     now.tick = now.monotonic_ns;
     dw_log_write_clock(&log->writer, 0, &now);
     if (last)
-        dw_log_write_end(&log->writer, 0, 0);
+        dw_log_write_end(&log->writer, 0, 0, false);
     return dw_log_writer_error(&log->writer);
 }
 
