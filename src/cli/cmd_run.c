@@ -134,16 +134,13 @@ static bool has_bytes(const char *path)
  * the status after saying what is wrong. */
 static int prepare_place(const struct run *run, struct place *place)
 {
-    if (find_place(run, place) || (run->out && !can_write(place->path))) {
-        const char *what = run->out ? run->out : "the working directory";
-        fprintf(stderr, "dwell: %s: %s; the program was not started\n", what, strerror(errno));
-        return DW_EXIT_TROUBLE;
-    }
-    remove_old(place->path);
-    if (run->out || !dw_log_claim(place->path))
+    bool is_found = !find_place(run, place) && (!run->out || can_write(place->path));
+    if (is_found)
+        remove_old(place->path);
+    if (is_found && (run->out || !dw_log_claim(place->path)))
         return 0;
-    fprintf(stderr, "dwell: %s: %s; the program was not started: name another place with -o\n",
-            place->name, strerror(errno));
+    fprintf(stderr, "dwell: %s: %s; the program was not started%s\n", place->name, strerror(errno),
+            run->out ? "" : ": name another place with -o");
     return DW_EXIT_TROUBLE;
 }
 
@@ -449,6 +446,8 @@ static int check_marks(const struct run *run)
     if (!may_import)
         return dw_cli_usage("--lines has nothing to record: no function is marked with @profile; "
                             "mark some, or name them with -f FUNCTION");
+    if (run->quiet)
+        return 0;
     fputs("dwell: the program marks no function with @profile; unless a module that it imports "
           "does, no lines are recorded: -f FUNCTION names some\n",
           stderr);

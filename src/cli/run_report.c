@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/run_lines.h"
 #include "cli/run_words.h"
 #include "log/reader.h"
 
@@ -12,8 +13,8 @@
 #include <unistd.h>
 
 #define ROWS 20         /* when it is not known how many lines the terminal has */
-#define ROWS_MIN 5      /* in however small a terminal */
-#define OTHER_LINES 12  /* of a report, beside its rows, and the prompt after it */
+#define ROWS_MIN 3      /* in however small a terminal */
+#define OTHER_LINES 13  /* of a report, beside its rows, and the prompt after it */
 #define HEADING_LINES 5 /* of a table of regions below one of samples */
 
 struct reporting {
@@ -37,15 +38,6 @@ static void put_samples(struct dw_out *out, const struct dw_profile *profile, si
     struct dw_sample_options samples = {.limit = rows};
     struct dw_lens_options options = {.samples = &samples, .width = dw_cli_width(STDERR_FILENO)};
     dw_sample_table.write(profile, &options, out);
-}
-
-static void put_lines(struct dw_out *out, const struct dw_profile *profile, bool callees)
-{
-    struct dw_line_options lines = dw_line_defaults;
-    struct dw_lens_options options = {.lines = &lines};
-    lines.strip_zeros = true;
-    lines.callees = callees;
-    dw_lens_lines.write(profile, &options, out);
 }
 
 static void put_calls(struct dw_out *out, const struct dw_profile *profile, size_t rows)
@@ -80,7 +72,9 @@ static void put_table(const struct reporting *reporting, const struct dw_profile
         if (!dw_run_is_short(reporting->end, &reporting->samples))
             put_samples(out, profile, reporting->rows);
         break;
-    case DW_RUN_LINES: put_lines(out, profile, reporting->end->callees); break;
+    case DW_RUN_LINES:
+        dw_run_put_lines(out, profile, reporting->end->callees, reporting->rows);
+        break;
     case DW_RUN_CALLS: put_calls(out, profile, reporting->rows); break;
     case DW_RUN_REGIONS:
         if (!reporting->is_reported)
@@ -107,12 +101,14 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     struct dw_out out;
     enum dw_run_kind kind = kind_of(profile, reporting->end);
     bool has_regions = profile->lacks_entries && !reporting->is_reported;
-    size_t of_regions = reporting->rows / 3, taken = of_regions + HEADING_LINES;
+    bool is_short = dw_run_is_short(reporting->end, &reporting->samples);
+    size_t of_regions = is_short ? reporting->rows : reporting->rows / 3;
+    size_t taken = of_regions + HEADING_LINES;
     if (has_regions)
         reporting->rows = reporting->rows > taken + ROWS_MIN ? reporting->rows - taken : ROWS_MIN;
     dw_out_init_fd(&out, STDERR_FILENO);
     dw_run_put_ending(&out, reporting->end, &reporting->samples, reporting->recordings.children);
-    if (has_regions && !dw_run_is_short(reporting->end, &reporting->samples))
+    if (has_regions && !is_short)
         dw_out_text(&out, dw_cli_heading(profile));
     put_table(reporting, profile, kind, &out);
     if (has_regions)

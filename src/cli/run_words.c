@@ -233,7 +233,7 @@ static void add_commands(struct commands *commands, const struct dw_run_end *end
     else if (kind == DW_RUN_SAMPLES)
         add_report(commands, end, recordings, " --by line", "lines instead of functions");
     else if (kind == DW_RUN_LINES)
-        add_report(commands, end, recordings, " --sort time --summarize", "the longest last");
+        add_report(commands, end, recordings, " --sort time", "whole functions, the longest last");
     else if (kind == DW_RUN_CALLS)
         add_report(commands, end, recordings, " --callers", "who called them");
     else if (kind == DW_RUN_REGIONS)
