@@ -45,6 +45,12 @@ static bool has_mostly_waited(const struct dw_run_end *end)
            times->elapsed_ns - ready_ns > WAIT_MIN_NS;
 }
 
+/* Whether the machine was so busy that elapsed times say little of the program. */
+static bool has_queued(const struct dw_child_times *times)
+{
+    return times->delay_ns > times->elapsed_ns / 4 && times->delay_ns > WAIT_MIN_NS;
+}
+
 void dw_run_put_times(struct dw_out *out, const struct dw_run_end *end)
 {
     dw_out_text(out, "dwell: ");
@@ -105,6 +111,10 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
     else if (is_short)
         dw_out_printf(out, ": too short for samples to tell much (%" PRIu64 " taken)",
                       samples->count);
+    if (has_queued(times)) {
+        dw_out_text(out, "; on a busy machine: it waited for a CPU for ");
+        dw_out_duration(out, times->delay_ns);
+    }
     dw_out_char(out, '\n');
     if (times->children_cpu_ns < CHILDREN_MIN_NS || times->children_cpu_ns < times->cpu_ns / 4 ||
         end->subprocesses || recorded_children)
