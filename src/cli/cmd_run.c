@@ -237,6 +237,8 @@ static int start(const struct run *run)
                              .lines = run->lines,
                              .callees = run->callees,
                              .named = run->functions.buffer.size > 0,
+                             .may_be_calls =
+                                 !run->sample && !run->regions && !run->timeline && !run->cpu,
                              .subprocesses = run->subprocesses};
     end.status = dw_child_run(python, run->words, &end.times);
     if (end.status < 0) {

@@ -21,6 +21,7 @@ struct dw_run_end {
     bool lines;        /* these were asked for */
     bool callees;      /* what they call, too */
     bool named;        /* functions were named with -f */
+    bool may_be_calls; /* no option was given that excludes --calls */
     bool subprocesses; /* programs that it starts are recorded too */
 };
 

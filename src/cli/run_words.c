@@ -236,7 +236,7 @@ static void add_commands(struct commands *commands, const struct dw_run_end *end
 {
     if (has_mostly_waited(end))
         add_again(commands, end, "--mode wall", "where it waits, too");
-    else if (is_short)
+    else if (is_short && end->may_be_calls)
         add_again(commands, end, "--calls", "every call, however short");
     if (kind == DW_RUN_SAMPLES && is_short)
         add_report(commands, end, recordings, "", "the samples that were taken");

@@ -158,7 +158,14 @@ def test_nothing_marked_is_told_before_and_after(run_dwell, tmp_path) -> None:
     assert before.startswith("dwell: the program marks no function with @profile; unless ")
     assert between == "runs"
     assert after.startswith("dwell: no lines were recorded: no function that is marked ")
-    assert command.split("#")[0].split() == "dwell run -f FUNCTION --lines program.py".split()
+    assert command.split("#")[0].split() == [
+        "dwell",
+        "run",
+        "-f",
+        "FUNCTION",
+        "--lines",
+        "program.py",
+    ]
     assert list(tmp_path.glob("*.dwell")) == []
     named = run_dwell("run", "-f", "no_such", "-o", "x.dwell", "program.py")
     assert named.stderr.endswith("no lines were recorded: no function that -f names has run\n")
