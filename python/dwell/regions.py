@@ -45,6 +45,8 @@ class RegionProfiler:
             return
         last = snapshot()
         log_file = _core.log_file()
+        if getattr(self._reporter, "is_for_people", False):
+            _core.say_reported()  # `dwell run` need not do it again
         _core.stop()
         self._reporter.dump_profiler(last)
         if self._log_file is not None and log_file != self._log_file:

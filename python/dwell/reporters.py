@@ -54,6 +54,11 @@ class ConsoleReporter(_TextReporter):
 
     lens = "table"
 
+    @property
+    def is_for_people(self) -> bool:
+        """Whether the table is on the terminal, or wherever the program's output goes."""
+        return self.stream in (None, sys.stdout, sys.stderr)
+
     def __init__(
         self, columns: Iterable[str] = DEFAULT_CONSOLE_COLUMNS, stream: TextIO | None = None
     ) -> None:

@@ -4,6 +4,7 @@
 #ifndef DW_CLI_CLI_H
 #define DW_CLI_CLI_H
 
+#include "base/guess.h"
 #include "lens/function_list.h"
 #include "lens/line_list.h"
 #include "lens/sample_list.h"
@@ -26,6 +27,10 @@ int dw_cmd_top(int argc, char **argv);
 
 /* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */
 int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "dwell: SENTENCE 'WORD'; did you mean 'ANOTHER'?" or, when no word was near, `otherwise` in place
+ * of the question. Both words are shown behind the prefix. Always returns DW_EXIT_USAGE. */
+int dw_cli_unknown(const char *sentence, const char *prefix, const struct dw_guess *guess,
+                   const char *otherwise, ...) __attribute__((format(printf, 4, 5)));
 /* "dwell: FILE: reason"; always returns DW_EXIT_TROUBLE. */
 int dw_cli_error(const char *file, int error);
 
@@ -148,8 +153,9 @@ void dw_cli_say_left_out(const struct dw_profile *profile);
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);
 
-/* Columns of the terminal that the fd is; 0: it is none. */
+/* Columns and lines of the terminal that the fd is; 0: it is none. */
 size_t dw_cli_width(int fd);
+size_t dw_cli_height(int fd);
 
 /* Where a command writes: stdout, or a file that appears under its name only when it is whole. */
 struct dw_output {

@@ -59,17 +59,19 @@ struct request {
 static int find_word(const char *what, const char *word, const char *const *words)
 {
     struct dw_out list;
+    struct dw_guess guess = {.typed = word};
     dw_out_init_memory(&list);
     for (int i = 0; words[i]; i++) {
         if (!strcmp(words[i], word)) {
             dw_out_close(&list);
             return i;
         }
+        dw_guess_try(&guess, words[i]);
         dw_out_text(&list, i ? ", " : "");
         dw_out_text(&list, words[i]);
     }
-    dw_cli_usage("no %s '%s'; there are: %.*s", what, word, (int)list.buffer.size,
-                 (const char *)list.buffer.data);
+    dw_cli_unknown(what, "", &guess, "there are: %.*s", (int)list.buffer.size,
+                   (const char *)list.buffer.data);
     dw_out_close(&list);
     return -1;
 }
@@ -139,7 +141,7 @@ static int parse_format(struct request *request)
     static const char *const formats[] = {"table", "json", "svg", NULL};
     if (check_output(request))
         return DW_EXIT_USAGE;
-    int format = find_word("format", format_of(request), formats);
+    int format = find_word("no format", format_of(request), formats);
     request->write = format == 0   ? dw_diff_write_table
                      : format == 1 ? dw_diff_write_json
                                    : dw_diff_write_flame;
@@ -155,8 +157,8 @@ static int parse_words(struct request *request)
     static const char *const sorts[] = {"change", "ratio", "old", "new", NULL};
     static const char *const sides[] = {"old", "new", NULL};
     struct dw_diff_options *options = &request->options;
-    int sort = request->sort ? find_word("column", request->sort, sorts) : DW_DIFF_CHANGE;
-    int width = request->width ? find_word("width", request->width, sides) : DW_NEW;
+    int sort = request->sort ? find_word("no column", request->sort, sorts) : DW_DIFF_CHANGE;
+    int width = request->width ? find_word("no width", request->width, sides) : DW_NEW;
     if (sort < 0 || width < 0)
         return DW_EXIT_USAGE;
     options->sort = (enum dw_diff_sort)sort;
@@ -221,7 +223,7 @@ static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **fi
 {
     static const char *const kinds[] = {"samples, calls or regions", "samples or lines",
                                         "samples, calls or regions", "regions"};
-    int found = find_word("grouping", word, dw_diff_by_names);
+    int found = find_word("no grouping", word, dw_diff_by_names);
     if (found < 0)
         return DW_EXIT_USAGE;
     *by = (enum dw_diff_by)found;

@@ -54,6 +54,16 @@ static const struct dw_lens *find_lens(const char *name)
     return strcmp(name, svg_graph.name) ? dw_lens_find(name) : &svg_graph;
 }
 
+static int say_unknown_lens(const char *name)
+{
+    struct dw_guess guess = {.typed = name};
+    const struct dw_lens *lens;
+    for (size_t i = 0; (lens = dw_lens_at(i)); i++)
+        dw_guess_try(&guess, lens->name);
+    dw_guess_try(&guess, svg_graph.name);
+    return dw_cli_unknown("no lens", "", &guess, "'dwell export --to help' lists them");
+}
+
 /* FILE without its last extension, and the lens's. */
 static char *default_output(const char *file, const struct dw_lens *lens)
 {
@@ -142,7 +152,7 @@ int dw_cmd_export(int argc, char **argv)
     if (!files || (!to && !request.lens))
         return dw_cli_usage("export needs a file and --to LENS; '--to help' lists the lenses");
     if (!request.lens)
-        return dw_cli_usage("no lens '%s'; 'dwell export --to help' lists them", to);
+        return say_unknown_lens(to);
     request.native.lines = request.lens->shows_places || with_lines;
     request.part = with_lines ? DW_PART_SAMPLES : dw_cli_part_of(&words);
     int status = dw_native_words_check(&request.native);

@@ -84,10 +84,13 @@ struct request {
 static const struct dw_lens *find_format(const char *name)
 {
     static const char *const formats[] = {"table", "csv", "json", "tree"};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    struct dw_guess guess = {.typed = name};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (!strcmp(formats[i], name))
             return dw_lens_find(name);
-    dw_cli_usage("no format '%s'; there are: table, csv, json, tree", name);
+        dw_guess_try(&guess, formats[i]);
+    }
+    dw_cli_unknown("no format", "", &guess, "there are: table, csv, json, tree");
     return NULL;
 }
 

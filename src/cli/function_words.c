@@ -78,6 +78,14 @@ static int parse_restrictions(struct dw_function_request *request,
     return 0;
 }
 
+static int say_unknown_sort(const char *sort)
+{
+    struct dw_guess guess = {.typed = sort};
+    dw_function_sort_guess(&guess);
+    return dw_cli_unknown("cannot sort functions by", "", &guess, "there are: %s",
+                          dw_function_sort_words());
+}
+
 int dw_function_request_init(struct dw_function_request *request,
                              const struct dw_function_words *words, const char *sort)
 {
@@ -87,8 +95,7 @@ int dw_function_request_init(struct dw_function_request *request,
     if (words->full_paths && words->strip_dirs)
         return dw_cli_usage("--full-paths and --strip-dirs exclude each other");
     if (sort && dw_function_sort_parse(sort, &request->options.sort))
-        return dw_cli_usage("cannot sort functions by '%s'; there are: %s", sort,
-                            dw_function_sort_words());
+        return say_unknown_sort(sort);
     return parse_restrictions(request, &words->restrictions);
 }
 

@@ -28,7 +28,14 @@ static const struct command commands[] = {
 
 static int print_help(FILE *stream)
 {
-    fputs("dwell shows where a program spends its time.\n"
+    fputs("dwell shows where a Python program, and the native code under it, spends its time.\n"
+          "\n"
+          "  dwell run train.py                   run it, record it, and say where its time went\n"
+          "  dwell run -o run.dwell train.py      the same, recorded in run.dwell\n"
+          "  dwell report run.dwell --by line     the lines that took the time\n"
+          "  dwell export run.dwell -o run.html   a page for the browser; run.svg: a flame graph\n"
+          "  dwell diff old.dwell run.dwell       what got slower, and why\n"
+          "  dwell top 4711                       watch process 4711 live\n"
           "\n"
           "usage: dwell COMMAND [options]\n"
           "\n",
@@ -36,18 +43,6 @@ static int print_help(FILE *stream)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
     fputs("\n"
-          "examples:\n"
-          "  dwell run -o run.dwell train.py --epochs 3    record a run of train.py\n"
-          "  dwell report run.dwell                        where its time went\n"
-          "  dwell report run.dwell --by function --sort self --limit 20\n"
-          "  dwell export run.dwell -o run.svg             a flame graph for the browser\n"
-          "  dwell diff before.dwell after.dwell           what got slower, and why\n"
-          "  dwell merge rank*.dwell -o all.dwell          many processes as one recording\n"
-          "  dwell time 'sorted(x)' 'x.sort()' -s 'x = list(range(999))'\n"
-          "  dwell attach 4711 --duration 10               record process 4711 for ten seconds\n"
-          "  dwell top 4711                                watch it live\n"
-          "  dwell dump 4711                               where process 4711 is right now\n"
-          "\n"
           "'dwell COMMAND --help' explains a command.\n",
           stream);
     return stream == stdout ? 0 : DW_EXIT_USAGE;
@@ -61,6 +56,15 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
+static int say_unknown(const char *word)
+{
+    struct dw_guess guess = {.typed = word};
+    bool is_option = word[0] == '-';
+    for (size_t i = 0; !is_option && i < sizeof commands / sizeof *commands; i++)
+        dw_guess_try(&guess, commands[i].name);
+    return dw_cli_unknown(is_option ? "no option" : "no command", "", &guess, "see 'dwell --help'");
+}
+
 /* `dwell help COMMAND` is `dwell COMMAND --help`. */
 static int help(int argc, char **argv)
 {
@@ -68,7 +72,7 @@ static int help(int argc, char **argv)
         return print_help(stdout);
     const struct command *command = find(argv[2]);
     if (!command)
-        return dw_cli_usage("no command '%s'; see 'dwell --help'", argv[2]);
+        return say_unknown(argv[2]);
     char *arguments[] = {argv[2], "--help", NULL};
     return command->run(2, arguments);
 }
@@ -88,9 +92,5 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "help"))
         return help(argc, argv);
     const struct command *command = find(argv[1]);
-    if (!command)
-        return dw_cli_usage(argv[1][0] == '-' ? "no option '%s'; see 'dwell --help'"
-                                              : "no command '%s'; see 'dwell --help'",
-                            argv[1]);
-    return command->run(argc - 1, argv + 1);
+    return command ? command->run(argc - 1, argv + 1) : say_unknown(argv[1]);
 }

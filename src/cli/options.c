@@ -11,6 +11,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+int dw_cli_unknown(const char *sentence, const char *prefix, const struct dw_guess *guess,
+                   const char *otherwise, ...)
+{
+    fprintf(stderr, "dwell: %s '%s%s'; ", sentence, prefix, guess->typed);
+    if (guess->meant) {
+        fprintf(stderr, "did you mean '%s%s'?\n", prefix, guess->meant);
+        return DW_EXIT_USAGE;
+    }
+    va_list arguments;
+    va_start(arguments, otherwise);
+    vfprintf(stderr, otherwise, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return DW_EXIT_USAGE;
+}
+
 bool dw_cli_help(int argc, char **argv, const char *text)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -41,6 +57,19 @@ static const struct dw_option *find(const struct dw_option *options, const char 
     return NULL;
 }
 
+/* Letters are not guessed. */
+static void say_unknown(const struct dw_option *options, const char *argument, const char *command)
+{
+    bool is_long = argument[1] == '-';
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(argument + 1 + is_long, "="),
+             argument + 1 + is_long);
+    struct dw_guess guess = {.typed = name};
+    for (; is_long && options->name; options++)
+        dw_guess_try(&guess, options->name);
+    dw_cli_unknown("no option", is_long ? "--" : "-", &guess, "see 'dwell %s --help'", command);
+}
+
 static bool keep(const struct dw_option *option, const char *value)
 {
     struct dw_option_uses *uses = option->uses;
@@ -62,7 +91,7 @@ static bool take(const struct dw_option *options, int argc, char **argv, int *at
     const char *value = NULL;
     const struct dw_option *option = find(options, argv[*at], &value);
     if (!option) {
-        dw_cli_usage("no option '%s'; see 'dwell %s --help'", argv[*at], argv[0]);
+        say_unknown(options, argv[*at], argv[0]);
         return false;
     }
     if (option->flag) {
@@ -121,15 +150,19 @@ static const struct {
 
 static int parse_by(const char *word, enum dw_by *by)
 {
+    struct dw_guess guess = {.typed = word};
     for (size_t i = 0; i < sizeof groupings / sizeof *groupings; i++) {
         if (!strcmp(groupings[i].word, word)) {
             *by = groupings[i].by;
             return 0;
         }
+        dw_guess_try(&guess, groupings[i].word);
     }
-    return dw_cli_usage("no grouping '%s'; there are: region, path, thread, process, function and, "
-                        "for reports, line and, of samples, module",
-                        word);
+    dw_guess_try(&guess, "line");
+    dw_guess_try(&guess, "module");
+    return dw_cli_unknown("no grouping", "", &guess,
+                          "there are: region, path, thread, process, function and, for reports, "
+                          "line and, of samples, module");
 }
 
 static int parse_limit(const char *word, size_t *limit)
@@ -148,14 +181,16 @@ static int check_column(const char *id)
     if (dw_column_find(id))
         return 0;
     struct dw_out list;
+    struct dw_guess guess = {.typed = id};
     const struct dw_column *column;
     dw_out_init_memory(&list);
     for (size_t i = 0; (column = dw_column_at(i)); i++) {
+        dw_guess_try(&guess, column->id);
         dw_out_text(&list, i ? ", " : "");
         dw_out_text(&list, column->id);
     }
-    int status = dw_cli_usage("no column '%s'; there are: %.*s", id, (int)list.buffer.size,
-                              (char *)list.buffer.data);
+    int status = dw_cli_unknown("no column", "", &guess, "there are: %.*s", (int)list.buffer.size,
+                                (char *)list.buffer.data);
     dw_out_close(&list);
     return status;
 }

@@ -108,6 +108,12 @@ size_t dw_cli_width(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
+size_t dw_cli_height(int fd)
+{
+    struct winsize size = {0};
+    return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_row;
+}
+
 bool dw_cli_is_same_file(const char *a, const char *b)
 {
     struct stat s, t;

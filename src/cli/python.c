@@ -2,7 +2,10 @@
 #define _GNU_SOURCE
 #include "cli/python.h"
 
+#include "base/file.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,4 +70,25 @@ void dw_python_program_name(char *const *program, char *name, size_t size)
     char *dot = strrchr(name, '.');
     if (dot && dot != name && !strcmp(dot, ".py"))
         *dot = 0;
+}
+
+static char *read_text(const char *path)
+{
+    struct dw_file file;
+    if (dw_file_open(path, &file))
+        return NULL;
+    bool is_text = !memchr(file.data, 0, file.size);
+    char *text = is_text ? strndup((const char *)file.data, file.size) : NULL;
+    dw_file_close(&file);
+    return text;
+}
+
+char *dw_python_source(char *const *program)
+{
+    if (program[0][0] != '-')
+        return read_text(program[0]);
+    const char *option = end_of_letters(program[0]);
+    if (*option != 'c' || (!option[1] && !program[1]))
+        return NULL;
+    return strdup(option[1] ? option + 1 : program[1]);
 }

@@ -16,5 +16,8 @@ int dw_python_option(const char *word);
 bool dw_python_has_letter(const char *word, char letter);
 /* "dir/name.py" is "name"; "-m pkg.mod" is "pkg.mod"; "-c ..." and "-" are "python". */
 void dw_python_program_name(char *const *program, char *name, size_t size);
+/* The text of the program, as far as it is known without running it: that of a script or of -c.
+ * NULL when it is not; the caller frees it. */
+char *dw_python_source(char *const *program);
 
 #endif

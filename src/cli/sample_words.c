@@ -30,13 +30,16 @@ bool dw_sample_by_is_known(const char *by)
 
 static int parse_sort(const char *word, enum dw_sample_sort *sort)
 {
+    struct dw_guess guess = {.typed = word};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         if (!strcmp(orders[i].word, word)) {
             *sort = orders[i].sort;
             return 0;
         }
+        dw_guess_try(&guess, orders[i].word);
     }
-    return dw_cli_usage("cannot sort samples by '%s'; there are: self, total, samples, name", word);
+    return dw_cli_unknown("cannot sort samples by", "", &guess,
+                          "there are: self, total, samples, name");
 }
 
 static int parse_limit(const char *word, uint64_t *limit)

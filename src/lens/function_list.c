@@ -101,6 +101,12 @@ const char *dw_function_sort_words(void)
            "stdname, time, tottime";
 }
 
+void dw_function_sort_guess(struct dw_guess *guess)
+{
+    for (size_t i = 0; i < WORD_COUNT; i++)
+        dw_guess_try(guess, words[i].word);
+}
+
 /* The index of a word, WORD_COUNT when there is none or more than one meaning. */
 static size_t find_word(const char *text, size_t size)
 {

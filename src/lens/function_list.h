@@ -4,6 +4,7 @@
 #ifndef DW_LENS_FUNCTION_LIST_H
 #define DW_LENS_FUNCTION_LIST_H
 
+#include "base/guess.h"
 #include "lens/functions.h"
 #include "lens/lens.h"
 
@@ -44,6 +45,8 @@ struct dw_function_options {
 int dw_function_sort_parse(const char *text, struct dw_function_sort *sort);
 /* The words, for people. */
 const char *dw_function_sort_words(void);
+/* Tries each of them. */
+void dw_function_sort_guess(struct dw_guess *guess);
 
 struct dw_function_list {
     struct dw_functions functions;

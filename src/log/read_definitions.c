@@ -159,8 +159,10 @@ int dw_read_end(struct dw_reading *reading, struct dw_cursor *cursor)
     int error = dw_reading_process(reading, cursor, &index);
     if (error)
         return error;
-    reading->profile->processes[index].dropped = dw_cursor_get(cursor);
-    reading->profile->processes[index].ended = true;
+    struct dw_process *process = &reading->profile->processes[index];
+    process->dropped = dw_cursor_get(cursor);
+    process->is_reported = !cursor->bad && cursor->at < cursor->end && dw_cursor_get(cursor);
+    process->ended = true;
     return 0;
 }
 

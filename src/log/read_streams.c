@@ -122,6 +122,7 @@ static int join_process(const struct joining *joining, uint32_t into, uint32_t f
     join_sampling(kept, other);
     kept->ended &= other->ended;
     kept->dropped += other->dropped;
+    kept->is_reported |= other->is_reported;
     int error = join_properties(kept, other);
     free(other->properties);
     other->properties = NULL;

@@ -259,7 +259,8 @@ int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)
         dw_log_write_timing(writer, &profile->timings[i], &profile->strings);
     for (uint32_t i = 0; i < profile->process_count; i++)
         if (profile->processes[i].ended)
-            dw_log_write_end(writer, i, profile->processes[i].dropped);
+            dw_log_write_end(writer, i, profile->processes[i].dropped,
+                             profile->processes[i].is_reported);
     if (error && !writer->error)
         writer->error = error;
     return writer->error;

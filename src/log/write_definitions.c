@@ -45,11 +45,14 @@ void dw_log_write_clock(struct dw_log_writer *writer, uint32_t process,
     dw_log_chunk_write(writer, DW_CHUNK_CLOCK);
 }
 
-void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped)
+void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped,
+                      bool is_reported)
 {
     struct dw_buffer *payload = dw_log_chunk_begin(writer);
     dw_buffer_put(payload, process);
     dw_buffer_put(payload, dropped);
+    if (is_reported)
+        dw_buffer_put(payload, 1);
     dw_log_chunk_write(writer, DW_CHUNK_END);
 }
 

@@ -104,7 +104,8 @@ void dw_timed_sample_put(struct dw_buffer *bytes, uint64_t delta_ticks, dw_path_
                          uint32_t state, uint64_t weight_ns);
 void dw_log_write_timed_samples(struct dw_log_writer *writer, uint32_t thread, uint64_t base_tick,
                                 const struct dw_buffer *bytes);
-void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped);
+void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped,
+                      bool is_reported);
 
 /* Metrics of one thread: begin, add any number, end. Times are ticks, and the open
  * entries are counted up to the tick `as_of`. The histogram needs only the buckets

@@ -23,6 +23,7 @@ struct dw_process {
     struct dw_clock_pair last_clock;  /* last sign of life in the log */
     bool ended;                       /* the log was closed by the program, not cut off */
     uint64_t dropped;                 /* events that could not be kept */
+    bool is_reported;                 /* the program has shown its regions itself */
     struct dw_property *properties;   /* argv, cwd, host, python, ...: docs/format.md lists them */
     uint32_t property_count, property_capacity;
     uint32_t path_map; /* index into the profile's path_maps, for its events */

@@ -59,6 +59,13 @@ static PyObject *core_stop(PyObject *module, PyObject *unused)
     return error ? dw_raise_error(error, dw_recorder_log_file()) : Py_NewRef(Py_None);
 }
 
+static PyObject *core_say_reported(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    dw_recorder_say_reported();
+    Py_RETURN_NONE;
+}
+
 static PyObject *core_flush_last(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -231,6 +238,7 @@ static PyMethodDef methods[] = {
     {"start", FAST(core_start), METH_VARARGS | METH_KEYWORDS, NULL},
     {"widen", core_widen, METH_VARARGS, NULL},
     {"stop", core_stop, METH_NOARGS, NULL},
+    {"say_reported", core_say_reported, METH_NOARGS, NULL},
     {"flush_last", core_flush_last, METH_NOARGS, NULL},
     {"is_active", core_is_active, METH_NOARGS, NULL},
     {"log_file", core_log_file, METH_NOARGS, NULL},

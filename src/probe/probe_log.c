@@ -100,7 +100,7 @@ int dw_probe_log_end(struct dw_probe_log *log, bool last, const struct dw_clock_
     clock.tick = clock.monotonic_ns;
     dw_log_write_clock(&log->writer, 0, &clock);
     if (last)
-        dw_log_write_end(&log->writer, 0, 0);
+        dw_log_write_end(&log->writer, 0, 0, false);
     return dw_log_writer_error(&log->writer);
 }
 

@@ -76,7 +76,8 @@ static void flush(bool with_end)
         log_drain.is_last = with_end;
         dw_drain_run(&log_drain, &dw_recorder.tables);
         if (with_end)
-            dw_log_write_end(&log_drain.writer, 0, atomic_load(&dw_recorder.dropped));
+            dw_log_write_end(&log_drain.writer, 0, atomic_load(&dw_recorder.dropped),
+                             atomic_load(&dw_recorder.is_reported));
         if (log_drain.writer.error)
             give_up_log();
     }
@@ -269,7 +270,7 @@ int dw_recorder_snapshot(struct dw_log_writer *writer)
     int error = dw_log_writer_init(&drain.writer, -1);
     if (!error) {
         dw_drain_run(&drain, &dw_recorder.tables);
-        dw_log_write_end(&drain.writer, 0, atomic_load(&dw_recorder.dropped));
+        dw_log_write_end(&drain.writer, 0, atomic_load(&dw_recorder.dropped), false);
         error = drain.writer.error;
     }
     pthread_mutex_unlock(&drain_lock);

@@ -96,6 +96,7 @@ void dw_fork_continue(void)
     dw_recorder.tables.folded = NULL;
     dw_recorder.next_track_id = 0;
     atomic_store(&dw_recorder.dropped, 0);
+    atomic_store(&dw_recorder.is_reported, false);
     dw_flusher_open_child();
     if (survivor && survivor->recording == dw_recorder.recording && dw_tracks_register(survivor))
         restart_track(survivor, dw_tick());

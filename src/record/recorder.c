@@ -25,6 +25,11 @@ void dw_recorder_drop(uint64_t events)
     atomic_fetch_add(&dw_recorder.dropped, events);
 }
 
+void dw_recorder_say_reported(void)
+{
+    atomic_store(&dw_recorder.is_reported, true);
+}
+
 static int init_tables(void)
 {
     if (dw_recorder.tables.strings.count)
@@ -171,6 +176,7 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     dw_recorder.options = *wanted;
     dw_recorder.is_fork = false;
     atomic_store(&dw_recorder.dropped, 0);
+    atomic_store(&dw_recorder.is_reported, false);
     dw_tracks_forget();
     dw_recorder.tables.process.first_clock = dw_clock_pair_now();
     dw_recorder_new_uuid(&dw_recorder.tables.process);

@@ -43,6 +43,9 @@ void dw_recorder_describe(const char *key, const void *value, size_t size);
 int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *strings);
 /* Turns on what another caller of start wants too: a timeline or CPU time, from now on. */
 void dw_recorder_widen(const struct dw_record_options *options);
+/* The program shows its regions itself when it ends: the end of the log says so, and nobody needs
+ * to show them again. */
+void dw_recorder_say_reported(void);
 /* The log file in use ("" without one); valid until the next fork or start. */
 const char *dw_recorder_log_file(void);
 

@@ -347,6 +347,6 @@ int dw_sample_log_flush(struct dw_sample_log *log, bool last)
     dw_log_write_sampling(&log->writer, 0, &log->sampling);
     dw_log_write_clock(&log->writer, 0, &now);
     if (last)
-        dw_log_write_end(&log->writer, 0, 0);
+        dw_log_write_end(&log->writer, 0, 0, false);
     return dw_log_writer_error(&log->writer);
 }

@@ -14,6 +14,7 @@ struct dw_recorder {
     bool is_fork;       /* a child that has not recorded anything of its own yet */
     uint32_t next_track_id;
     _Atomic uint64_t dropped;
+    atomic_bool is_reported; /* the program shows its regions itself */
 };
 
 extern struct dw_recorder dw_recorder;

@@ -168,18 +168,65 @@ def test_report_at_the_end(run_dwell, tmp_path, program) -> None:
     done = run_dwell("run", "--lines", "-o", "run.dwell", "program.py")
     assert done.stdout == ""
     lines = done.stderr.splitlines()
-    assert lines[0] == "Timer unit: 1e-06 s"
+    assert lines[1] == "Timer unit: 1e-06 s"
     assert "Function: marked at line 4" in lines
     row = next(line for line in lines if line.endswith("json.dumps(i)"))
     assert row.split()[:2] == ["7", "10"]
-    assert lines[-1].startswith("dwell: recorded in ")
+    assert lines[-3] == "dwell: recorded in run.dwell; next:"
 
 
-def test_nothing_marked_is_told(run_dwell, tmp_path) -> None:
-    done = run_dwell("run", "--lines", "-o", "run.dwell", "-c", "pass")
-    assert (
-        "no lines were recorded; mark functions with @profile or name them with -f" in done.stderr
-    )
+MANY = "@profile\ndef work():\n" + "".join(f"    x{i} = {i}\n" for i in range(300)) + "work()\n"
+
+
+def test_a_long_report_is_one_of_the_longest_lines(run_dwell, tmp_path) -> None:
+    (tmp_path / "program.py").write_text(MANY)
+    done = run_dwell("run", "--lines", "-o", "run.dwell", "program.py")
+    lines = done.stderr.splitlines()
+    assert lines[1].split() == ["time", "s", "%", "func", "hits", "line"]
+    rows = [line.split() for line in lines[2:22]]
+    assert all(row[2] == "1" and row[3].startswith("program.py:") for row in rows)
+    assert all(row[4:] == ["(work)", f"x{row[-1]}", "=", row[-1]] for row in rows)
+    assert lines[22] == "(280 more)"
+    assert "Line #" in run_dwell("report", "run.dwell").stdout
+
+
+def test_nothing_marked_is_refused_when_it_is_certain(run_dwell, tmp_path) -> None:
+    (tmp_path / "program.py").write_text("print('runs')\n")
+    for program in (["-c", "print('runs')"], ["-cprint('runs')"], ["program.py"]):
+        done = run_dwell("run", "--lines", "-o", "run.dwell", *program)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            "dwell: --lines has nothing to record: no function is marked with @profile; mark some, "
+            "or name them with -f FUNCTION\n"
+        )
+    assert run_dwell("run", "--lines", "-f", "f", "program.py").stdout == "runs\n"
+    assert run_dwell("run", "--lines", "--sample", "program.py").stdout == "runs\n"
+
+
+def test_nothing_marked_is_told_before_and_after(run_dwell, tmp_path) -> None:
+    (tmp_path / "program.py").write_text("import sys\nsys.stderr.write('runs\\n')\n")
+    done = run_dwell("run", "--lines", "program.py")
+    before, between, _, after, command = done.stderr.splitlines()
+    assert before.startswith("dwell: the program marks no function with @profile; unless ")
+    assert between == "runs"
+    assert after.startswith("dwell: no lines were recorded: no function that is marked ")
+    assert command.split("#")[0].split() == [
+        "dwell",
+        "run",
+        "-f",
+        "FUNCTION",
+        "--lines",
+        "program.py",
+    ]
+    assert list(tmp_path.glob("*.dwell")) == []
+    named = run_dwell("run", "-f", "no_such", "-o", "x.dwell", "program.py")
+    assert named.stderr.endswith("no lines were recorded: no function that -f names has run\n")
+
+
+def test_a_mark_in_a_module_needs_no_other_word(run_dwell, tmp_path) -> None:
+    (tmp_path / "helper.py").write_text("@profile\ndef work():\n    return 1\n")
+    (tmp_path / "program.py").write_text("import helper\nhelper.work()\n")
+    assert record(run_dwell, tmp_path, "program.py") == {"work": {3: 1}}
 
 
 def test_callees(run_dwell, tmp_path, program) -> None:

@@ -81,7 +81,7 @@ def test_both_are_in_one_file(tmp_path, run_dwell, program):
     (burn,) = [row for row in by_function["rows"] if row["function"] == "burn"]
     assert 0.7 * BURNT_S < burn["total_ns"] / 1e9 < 1.5 * BURNT_S
     names, tables = done.stderr.split("\n\n")[-2:]
-    assert names.splitlines()[0].startswith("Samples: ") and "burn (program.py:5)" in names
+    assert names.splitlines()[1].startswith("Samples: ") and "burn (program.py:5)" in names
     assert tables.splitlines()[0].startswith("Regions: ") and ". . step" in tables
 
 

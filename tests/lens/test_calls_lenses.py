@@ -418,7 +418,7 @@ def test_svg_graph_without_graphviz(tmp_path, record, run_dwell):
     ("options", "says"),
     [
         (["--sort", "n"], "cannot sort functions by 'n'; there are: calls, ncalls, "),
-        (["--sort", "time,"], "cannot sort functions by 'time,'; there are: "),
+        (["--sort", "time,"], "cannot sort functions by 'time,'; did you mean 'time'?"),
         (["--limit", "1.5"], "--limit needs a number of functions or a part of them such as 0.1"),
         (["--limit", "-1"], "--limit needs a number of functions or a part of them such as 0.1"),
         (["--match", "("], "--match '(': "),

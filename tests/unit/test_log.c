@@ -32,7 +32,7 @@ static void write_log(struct dw_log_writer *writer, bool ended)
     dw_log_write_lines(writer, 0, &profile->lines, 0);
     dw_log_write_clock(writer, 0, &later);
     if (ended)
-        dw_log_write_end(writer, 0, 3);
+        dw_log_write_end(writer, 0, 3, true);
     assert_int_equal(writer->error, 0);
     dw_profile_free(profile);
 }
@@ -56,6 +56,7 @@ static void test_comes_back(void **state)
     assert_int_equal(process->pid, 41);
     assert_true(process->ended);
     assert_int_equal(process->dropped, 3);
+    assert_true(process->is_reported);
     assert_int_equal(dw_process_duration_ns(process), 1000000);
     assert_string_equal(dw_profile_property(profile, 0, "host").bytes, "node7");
     assert_string_equal(dw_profile_property(profile, 0, "none").bytes, "");
@@ -236,7 +237,7 @@ static void test_file_cut_to_nothing_meanwhile(void **state)
     dw_log_write_source(&writer, (struct dw_string){"a.py", 4}, (struct dw_string){"x\n", 2});
     assert_int_equal(truncate(path, 0), 0);
     dw_log_write_source(&writer, (struct dw_string){"b.py", 4}, (struct dw_string){"y\n", 2});
-    dw_log_write_end(&writer, 0, 0);
+    dw_log_write_end(&writer, 0, 0, false);
     assert_int_equal(dw_log_writer_close(&writer), 0);
     dw_log_writer_release(&writer);
     assert_true(dw_log_may_replace(path));

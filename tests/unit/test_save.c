@@ -65,6 +65,7 @@ static void test_ends_drops_and_sources_are_kept(void **state)
     (void)state;
     struct dw_profile *profile = fixture_small();
     profile->processes[0].dropped = 9;
+    profile->processes[0].is_reported = true;
     fixture_thread(profile, fixture_process(profile, 50, 77), 1, "MainThread");
     profile->processes[1].ended = false;
     struct dw_log_writer writer;
@@ -76,6 +77,7 @@ static void test_ends_drops_and_sources_are_kept(void **state)
     assert_int_equal(loaded->process_count, 2);
     assert_true(loaded->processes[0].ended);
     assert_int_equal(loaded->processes[0].dropped, 9);
+    assert_true(loaded->processes[0].is_reported);
     assert_false(loaded->processes[1].ended);
     assert_int_equal(loaded->losses.cut_files, 1);
     assert_int_equal(loaded->source_count, 1);

@@ -104,7 +104,7 @@ static void write_both(bool samples_first, bool ended)
     write_samples(&writers[!samples_first]);
     write_regions(&writers[samples_first]);
     for (int i = 0; i < 2 && ended; i++)
-        dw_log_write_end(&writers[i], 0, 1);
+        dw_log_write_end(&writers[i], 0, 1, i == 1);
     close_both(writers);
 }
 
@@ -160,6 +160,7 @@ static void test_either_may_begin_the_file(void **state)
         check_both(profile);
         assert_true(profile->processes[0].ended);
         assert_int_equal(profile->processes[0].dropped, 2);
+        assert_true(profile->processes[0].is_reported);
         assert_int_equal(profile->losses.cut_files, 0);
         dw_profile_free(profile);
     }
@@ -188,7 +189,7 @@ static void test_the_process_ended_when_both_did(void **state)
     open_both(writers);
     write_samples(&writers[0]);
     write_regions(&writers[1]);
-    dw_log_write_end(&writers[1], 0, 0);
+    dw_log_write_end(&writers[1], 0, 0, false);
     close_both(writers);
     struct dw_profile *profile = read_path(&error);
     assert_int_equal(error, 0);
