@@ -130,18 +130,28 @@ static bool has_bytes(const char *path)
     return !stat(path, &status) && (status.st_size || !S_ISREG(status.st_mode));
 }
 
-/* Makes room for the recording; a name of our own is taken before anybody else takes it. 0, or
- * the status after saying what is wrong. */
-static int prepare_place(const struct run *run, struct place *place)
+/* Makes room for the recording; a name of our own is taken before anybody else takes it. Else
+ * errno says why there is none. */
+static bool prepare_place(const struct run *run, struct place *place)
 {
-    bool is_found = !find_place(run, place) && (!run->out || can_write(place->path));
-    if (is_found)
-        remove_old(place->path);
-    if (is_found && (run->out || !dw_log_claim(place->path)))
-        return 0;
-    fprintf(stderr, "dwell: %s: %s; the program was not started%s\n", place->name, strerror(errno),
-            run->out ? "" : ": name another place with -o");
-    return DW_EXIT_TROUBLE;
+    if (find_place(run, place) || (run->out && !can_write(place->path)))
+        return false;
+    remove_old(place->path);
+    return run->out || !dw_log_claim(place->path);
+}
+
+/* Without a place for the recording: one that was asked for is missed before the program starts;
+ * else, as in a directory that was deleted, the program runs as it would without dwell. */
+static int run_unrecorded(const struct run *run, const struct place *place, const char *python)
+{
+    struct dw_child_times times;
+    fprintf(stderr, "dwell: %s: %s; %s\n", place->name, strerror(errno),
+            run->out ? "the program was not started"
+                     : "nothing is recorded: name another place with -o");
+    if (run->out)
+        return DW_EXIT_TROUBLE;
+    int status = dw_child_run(python, run->words, &times);
+    return status < 0 ? CANNOT_START : dw_child_exit(status);
 }
 
 static const char *probes_of(const struct run *run)
@@ -222,9 +232,9 @@ static int start(const struct run *run)
         dw_cli_error(python, DW_ERR_IO);
         return CANNOT_START;
     }
-    int status = prepare_place(run, &place);
-    if (!status)
-        status = set_request(run, place.path);
+    if (!prepare_place(run, &place))
+        return run_unrecorded(run, &place, python);
+    int status = set_request(run, place.path);
     if (status)
         return status;
     struct dw_run_end end = {.out_file = place.path,

@@ -158,6 +158,9 @@ static int parse_by(const char *word, enum dw_by *by)
         }
         dw_guess_try(&guess, groupings[i].word);
     }
+    if (!strcmp(word, "line") || !strcmp(word, "module"))
+        return dw_cli_usage("--by %s is for tables, CSV and JSON of %s", word,
+                            *word == 'l' ? "samples and lines" : "samples");
     dw_guess_try(&guess, "line");
     dw_guess_try(&guess, "module");
     return dw_cli_unknown("no grouping", "", &guess,

@@ -255,11 +255,14 @@ def test_a_working_directory_that_is_gone(directory, dwell_program, python, prog
     named = subprocess.run([*ours, "-o", f"{directory}/x.dwell", *program], **known)
     assert (named.returncode, named.stderr) == (status, plain.stderr)
     assert (directory / "x.dwell").exists()
-    for more in ([], ["-o", "y.dwell"]):
-        done = subprocess.run([*ours, *more, *program], **known)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert "No such file or directory; the program was not started" in done.stderr
-        assert done.stderr.endswith("with -o\n") != bool(more)
+    unrecorded = subprocess.run([*ours, *program], **known)
+    assert unrecorded.returncode == status
+    said, _, rest = unrecorded.stderr.partition("\n")
+    assert said.endswith("No such file or directory; nothing is recorded: name another place with -o")
+    assert rest == plain.stderr
+    refused = subprocess.run([*ours, "-o", "y.dwell", *program], **known)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "y.dwell: No such file or directory; the program was not started" in refused.stderr
 
 
 def test_too_little_memory_is_named(tmp_path, python_program):
