@@ -28,6 +28,13 @@ test-all: ## the same on all supported Pythons; makes a Debian sid for the newes
 	@tools/test $(PYTHONS)
 	@tools/sid test
 
+wheels: ## make the sdist and a wheel for each Python found, in build/wheels
+	@tools/setup wheels
+	@$(PYTHON) tools/wheels $(PYTHONS)
+
+wheel-test: wheels ## install the wheels in Debians that have nothing but Python, and use them there
+	@tools/wheel-test
+
 lint: ## check format, layers, types; compile with warnings as errors
 	@tools/setup lint
 	@tools/lint
@@ -58,7 +65,7 @@ soak: ## start and stop sampling, attach and detach for an hour (SOAK_SECONDS=36
 	@SOAK_SECONDS=$${SOAK_SECONDS:-3600} build/venv/$$($(PYTHON) -c \
 	  'import sys; print("%d.%d" % sys.version_info[:2])')/bin/python -m pytest -s -q tests/soak
 
-clean: ## remove what was built, but not the Debian sid
-	@rm -rf $(filter-out build/sid,$(wildcard build/*))
+clean: ## remove what was built, but not the Debians
+	@rm -rf $(filter-out build/sid build/bookworm build/trixie,$(wildcard build/*))
 
-.PHONY: help demo build test test-all lint format bench accuracy fuzz soak clean
+.PHONY: help demo build test test-all wheels wheel-test lint format bench accuracy fuzz soak clean
