@@ -160,8 +160,7 @@ static int report_samples(const struct dw_profile *profile, const struct request
                                                    &dw_sample_json};
     struct dw_sample_request wanted;
     int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
-    struct dw_lens_options options = {.samples = &wanted.options,
-                                      .width = request->columns};
+    struct dw_lens_options options = {.samples = &wanted.options, .width = request->columns};
     if (!status)
         status =
             dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);

@@ -328,8 +328,8 @@ int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff)
         fabs(total - explained_by(diff, rows, count)) > UNEXPLAINED * fabs(total))
         dw_out_text(out, ", the rest in many places");
     if (!count)
-        dw_out_text(out, is_too_little(diff)     ? "too little time to judge (less than 0.1 ms)"
+        dw_out_text(out, is_too_little(diff)      ? "too little time to judge (less than 0.1 ms)"
                          : is_noise(diff, change) ? "no change worth naming"
-                                                 : "in many places, none of them worth naming");
+                                                  : "in many places, none of them worth naming");
     return out->error;
 }

@@ -24,7 +24,8 @@ bool dw_roster_has_hosts(const struct dw_profile *profile);
 /* The thread's name, or "thread 1234". */
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread);
 
-/* An idle thread runs, or would run if it had a CPU, for one part in so many of its time at most. */
+/* An idle thread runs, or would run if it had a CPU, for one part in so many of its time at most.
+ */
 #define DW_IDLE_RUNS 20
 /* Whether the thread did next to nothing but wait, as far as its samples tell. */
 bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread);

@@ -154,8 +154,8 @@ static void finish_tree(struct building *building, uint32_t first)
         row->cpu = row->metric.cpu;
         row->tree_total = rows[first].metric.total;
         row->inner = difference(row->total, row->children_total);
-        building->rows->overlaps |= is_more(row->total, row->tree_total) ||
-                                    is_more(row->children_total, row->tree_total);
+        building->rows->overlaps |=
+            is_more(row->total, row->tree_total) || is_more(row->children_total, row->tree_total);
         row->self =
             difference(difference(dw_row_active(row), row->metric.children), row->children_open);
         building->row_of[row->path] = DW_ROW_NONE;

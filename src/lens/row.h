@@ -38,12 +38,12 @@ struct dw_rows {
     bool has_hosts;   /* processes ran on several */
     struct dw_row *rows;
     uint32_t count, capacity;
-    uint32_t left_out;   /* rows beyond the limit */
-    bool overlaps;       /* threads ran side by side: shares can be more than the whole */
-    double threshold;    /* below it, rows were left out: */
-    uint32_t small;      /* their number */
+    uint32_t left_out;    /* rows beyond the limit */
+    bool overlaps;        /* threads ran side by side: shares can be more than the whole */
+    double threshold;     /* below it, rows were left out: */
+    uint32_t small;       /* their number */
     uint64_t small_total; /* and what they took, each without those that are under another */
-    char **labels;     /* names of tree roots that are threads or processes */
+    char **labels;        /* names of tree roots that are threads or processes */
     uint32_t label_count, label_capacity;
     struct dw_speller speller;
 };

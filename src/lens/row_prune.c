@@ -74,8 +74,8 @@ static void compact(struct pruning *pruning)
     for (uint32_t i = 0; i < pruning->rows->count; i++) {
         struct dw_row *row = &rows[i];
         bool is_out = pruning->new_id[i] == DW_ROW_NONE;
-        uint32_t above = is_out || row->parent == DW_ROW_NONE ? DW_ROW_NONE
-                                                              : pruning->new_id[row->parent];
+        uint32_t above =
+            is_out || row->parent == DW_ROW_NONE ? DW_ROW_NONE : pruning->new_id[row->parent];
         bool is_joined = above != DW_ROW_NONE && joins(pruning, &rows[above], row);
         if (is_joined) {
             join(&rows[above], row);

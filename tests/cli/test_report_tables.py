@@ -63,7 +63,9 @@ def report(tmp_path, run_dwell: Program):
     def run(source: str, *options: str) -> str:
         (tmp_path / "program.py").write_text(source)
         if not (tmp_path / "all.dwell").exists():
-            assert run_dwell("run", "-q", "--regions", "-o", "x.dwell", "program.py").returncode == 0
+            assert (
+                run_dwell("run", "-q", "--regions", "-o", "x.dwell", "program.py").returncode == 0
+            )
             files = sorted(file.name for file in tmp_path.glob("x*.dwell"))
             assert run_dwell("merge", *files, "-o", "all.dwell").returncode == 0
         shown = run_dwell("report", "all.dwell", *options)

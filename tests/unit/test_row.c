@@ -202,7 +202,8 @@ static void test_threads_are_trees(void **state)
 static void test_a_row_for_each_process(void **state)
 {
     (void)state;
-    static const char *const names[] = {"0:process 11 0:process 10", "0:process 11@b 0:process 10@a"};
+    static const char *const names[] = {"0:process 11 0:process 10",
+                                        "0:process 11@b 0:process 10@a"};
     for (unsigned i = 0; i < 2; i++) {
         struct dw_profile *profile = fixture_new();
         uint32_t small = fixture_process(profile, 10, 0), large = fixture_process(profile, 11, 100);

@@ -69,13 +69,14 @@ static void test_functions(void **state)
 {
     (void)state;
     check_report(&dw_sample_table, (struct dw_sample_options){0},
-                 HEADER_WHOLE "total %  self %   total s    self s   samples  function\n"
-                        "  40.00   40.00     0.004     0.004         4  scatter (scatter.c:28)\n"
-                        "  80.00   30.00     0.008     0.003         8  work (app.py:5)\n"
-                        " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
-                        "  10.00   10.00     0.001     0.001         1  <gc>\n"
-                        "  10.00   10.00     0.001     0.001         1  memcpy (python3)\n"
-                        "  40.00    0.00     0.004     0.000         4  loop (scatter.c:10)\n");
+                 HEADER_WHOLE
+                 "total %  self %   total s    self s   samples  function\n"
+                 "  40.00   40.00     0.004     0.004         4  scatter (scatter.c:28)\n"
+                 "  80.00   30.00     0.008     0.003         8  work (app.py:5)\n"
+                 " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
+                 "  10.00   10.00     0.001     0.001         1  <gc>\n"
+                 "  10.00   10.00     0.001     0.001         1  memcpy (python3)\n"
+                 "  40.00    0.00     0.004     0.000         4  loop (scatter.c:10)\n");
 }
 
 static void test_lines_are_split_by_what_was_done(void **state)
@@ -84,22 +85,23 @@ static void test_lines_are_split_by_what_was_done(void **state)
     check_report(
         &dw_sample_table,
         (struct dw_sample_options){.by = DW_SPOT_LINE, .sort = DW_SAMPLES_SORT_TOTAL},
-        HEADER_WHOLE "total %  self %   total s    self s   samples  python s  native s waiting s  line\n"
-               "  70.00    0.00     0.007     0.000         7     0.000     0.000     0.000  "
-               "app.py:3 (main)\n"
-               "  50.00    0.00     0.005     0.000         5     0.000     0.004     0.000  "
-               "app.py:6 (work)\n"
-               "  40.00   30.00     0.004     0.003         4     0.002     0.001     0.001  "
-               "app.py:7 (work)\n"
-               "  40.00    0.00     0.004     0.000         4     0.000     0.000     0.000  "
-               "scatter.c:12 (loop)\n"
-               "  40.00   40.00     0.004     0.004         4     0.000     0.004     0.000  "
-               "scatter.c:30 (scatter)\n"
-               "  30.00   10.00     0.003     0.001         3     0.001     0.000     0.001  "
-               "app.py:4 (main)\n"
-               "  10.00   10.00     0.001     0.001         1     0.001     0.000     0.000  <gc>\n"
-               "  10.00   10.00     0.001     0.001         1     0.000     0.001     0.000  "
-               "python3 (memcpy)\n");
+        HEADER_WHOLE
+        "total %  self %   total s    self s   samples  python s  native s waiting s  line\n"
+        "  70.00    0.00     0.007     0.000         7     0.000     0.000     0.000  "
+        "app.py:3 (main)\n"
+        "  50.00    0.00     0.005     0.000         5     0.000     0.004     0.000  "
+        "app.py:6 (work)\n"
+        "  40.00   30.00     0.004     0.003         4     0.002     0.001     0.001  "
+        "app.py:7 (work)\n"
+        "  40.00    0.00     0.004     0.000         4     0.000     0.000     0.000  "
+        "scatter.c:12 (loop)\n"
+        "  40.00   40.00     0.004     0.004         4     0.000     0.004     0.000  "
+        "scatter.c:30 (scatter)\n"
+        "  30.00   10.00     0.003     0.001         3     0.001     0.000     0.001  "
+        "app.py:4 (main)\n"
+        "  10.00   10.00     0.001     0.001         1     0.001     0.000     0.000  <gc>\n"
+        "  10.00   10.00     0.001     0.001         1     0.000     0.001     0.000  "
+        "python3 (memcpy)\n");
 }
 
 static void test_modules_as_csv(void **state)
@@ -147,8 +149,8 @@ static void test_match_limit_and_names(void **state)
         &dw_sample_table,
         (struct dw_sample_options){.sort = DW_SAMPLES_SORT_NAME, .limit = 1, .match = &pattern},
         HEADER_WHOLE "total %  self %   total s    self s   samples  function\n"
-               " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
-               "(1 more)\n");
+                     " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
+                     "(1 more)\n");
     regfree(&pattern);
 }
 
@@ -170,15 +172,15 @@ static void test_table(void **state)
     (void)state;
     check_lens("table", NULL,
                HEADER_WHOLE "name                total  % of total      self  samples\n"
-                      "---------------  --------  ----------  --------  -------\n"
-                      "<main>           10.00 ms     100.00%      0 ns       10\n"
-                      ". main           10.00 ms     100.00%  1.000 ms       10\n"
-                      ". . work         8.000 ms      80.00%  3.000 ms        8\n"
-                      ". . . loop       4.000 ms      40.00%      0 ns        4\n"
-                      ". . . . scatter  4.000 ms      40.00%  4.000 ms        4\n"
-                      ". . . work       1.000 ms      10.00%      0 ns        1\n"
-                      ". . . . memcpy   1.000 ms      10.00%  1.000 ms        1\n"
-                      ". . <gc>         1.000 ms      10.00%  1.000 ms        1\n");
+                            "---------------  --------  ----------  --------  -------\n"
+                            "<main>           10.00 ms     100.00%      0 ns       10\n"
+                            ". main           10.00 ms     100.00%  1.000 ms       10\n"
+                            ". . work         8.000 ms      80.00%  3.000 ms        8\n"
+                            ". . . loop       4.000 ms      40.00%      0 ns        4\n"
+                            ". . . . scatter  4.000 ms      40.00%  4.000 ms        4\n"
+                            ". . . work       1.000 ms      10.00%      0 ns        1\n"
+                            ". . . . memcpy   1.000 ms      10.00%  1.000 ms        1\n"
+                            ". . <gc>         1.000 ms      10.00%  1.000 ms        1\n");
 }
 
 static void test_tree_of_threads(void **state)
@@ -254,7 +256,8 @@ static void test_idle_threads_are_marked(void **state)
     assert_int_equal(dw_samples_fold(profile), 0);
     char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){0});
     assert_non_null(strstr(text, "idle: 1 of 2 threads only waited"));
-    const char *busy = strstr(text, " scatter ("), *partly = strstr(text, " work (app.py:5) (partly idle)\n");
+    const char *busy = strstr(text, " scatter ("),
+               *partly = strstr(text, " work (app.py:5) (partly idle)\n");
     assert_true(busy && partly && busy < partly); /* its own time: 4 ms of 52 */
     free(text);
     text = fixture_show(profile, "table", &(struct dw_lens_options){.by = DW_BY_THREAD}, NULL);
@@ -326,7 +329,8 @@ static void test_callgrind(void **state)
                "creator: dwell " DW_VERSION "\n"
                "pid: 41\n"
                "cmd: /home/me/app.py\n"
-               "# " HEADER_RATE "# " HEADER_MISSED "# " HEADER_GUESSED "# " HEADER_CUT "# " HEADER_GIL "positions: line\n"
+               "# " HEADER_RATE "# " HEADER_MISSED "# " HEADER_GUESSED "# " HEADER_CUT
+               "# " HEADER_GIL "positions: line\n"
                "events: ns\n"
                "summary: 10000000\n"
                "\n"
