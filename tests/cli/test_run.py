@@ -95,7 +95,7 @@ def test_a_program_that_installs_itself_reports_too(tmp_path, run_dwell):
     done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
     assert done.stderr.count(". x") == 1
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    assert [event["ph"] for event in events if event.get("name") == "x"] == ["B"]
+    assert [event["ph"] for event in events if event.get("name") == "x"] == ["B", "E"]
     assert (tmp_path / "x.dwell").exists()
 
 
