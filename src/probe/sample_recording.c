@@ -19,11 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_NS 20000000u         /* threads, modules and rings are looked at so often, */
-#define BUSY_LOOK_NS 10000000u    /* and so often when more samples come than */
-#define BUSY_PERIOD_NS 1000000u   /* one in this time */
-#define OWED_LOOK_NS 1000000u     /* at threads with time in the kernel that is not placed yet */
-#define CALM_AFTER_NS 50000000u   /* without a thread that turned from waiting to running, or back \
+#define LOOK_NS 20000000u       /* threads, modules and rings are looked at so often, */
+#define BUSY_LOOK_NS 10000000u  /* and so often when more samples come than */
+#define BUSY_PERIOD_NS 1000000u /* one in this time */
+#define OWED_LOOK_NS 1000000u   /* at threads with time in the kernel that is not placed yet */
+#define CALM_AFTER_NS                                                                              \
+    50000000u                     /* without a thread that turned from waiting to running, or back \
                                    */
 #define CALM_LOOK_NS 3000000u     /* at threads that wait, then */
 #define FLUSH_NS 500000000u       /* a kill costs no more than this, */

@@ -258,7 +258,9 @@ def test_a_working_directory_that_is_gone(directory, dwell_program, python, prog
     unrecorded = subprocess.run([*ours, *program], **known)
     assert unrecorded.returncode == status
     said, _, rest = unrecorded.stderr.partition("\n")
-    assert said.endswith("No such file or directory; nothing is recorded: name another place with -o")
+    assert said.endswith(
+        "No such file or directory; nothing is recorded: name another place with -o"
+    )
     assert rest == plain.stderr
     refused = subprocess.run([*ours, "-o", "y.dwell", *program], **known)
     assert (refused.returncode, refused.stdout) == (1, "")
