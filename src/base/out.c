@@ -149,6 +149,8 @@ typedef void escape(struct dw_out *out, uint32_t code);
 static void write_escaped(struct dw_out *out, const void *bytes, size_t size, const char *special,
                           escape *escape_code)
 {
+    if (!size)
+        return; /* the bytes may be NULL */
     const uint8_t *at = bytes, *end = at + size, *run = at;
     while (at < end) {
         size_t length = dw_utf8_length(at, end);

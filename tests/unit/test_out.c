@@ -40,6 +40,7 @@ static void test_json_strings(void **state)
     (void)state;
     static const struct escape cases[] = {
         CASE("", "\"\""),
+        {NULL, 0, "\"\""},
         CASE("plain", "\"plain\""),
         CASE("a\"b\\c", "\"a\\\"b\\\\c\""),
         CASE("\n\r\t", "\"\\n\\r\\t\""),
