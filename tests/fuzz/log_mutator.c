@@ -20,7 +20,19 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *bytes, size_t size, const uint8_t *others,
                                  size_t others_size, uint8_t *to, size_t max, unsigned seed);
 
-enum { CHANGE, CHANGE_STORED, NUMBER, DEEPEN, MULTIPLY, RENAME, MOVE, DROP, REPEAT, LATER, ACTIONS };
+enum {
+    CHANGE,
+    CHANGE_STORED,
+    NUMBER,
+    DEEPEN,
+    MULTIPLY,
+    RENAME,
+    MOVE,
+    DROP,
+    REPEAT,
+    AGAIN,
+    ACTIONS
+};
 
 struct mutation {
     struct dw_chunk chunks[CHUNKS_MAX];
@@ -142,7 +154,7 @@ static void put_changed(struct mutation *mutation, struct dw_chunk chunk, unsign
     case RENAME: chunk.type = (uint16_t)(1 + below(mutation, DW_CHUNK_TIMED_SAMPLES + 1)); break;
     case MOVE: chunk.stream = (uint16_t)below(mutation, 3); break;
     case REPEAT: put(mutation, &chunk); break;
-    case LATER: break;
+    case AGAIN: break;
     case DROP: return;
     default: change(mutation, &chunk, action); break;
     }
@@ -182,13 +194,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t max, unsigned
     unsigned action = below(&mutation, ACTIONS + 1);
     if (!mutation.count || action == ACTIONS)
         return LLVMFuzzerMutate(bytes, size, max);
-    uint32_t chosen = below(&mutation, mutation.count), later = below(&mutation, mutation.count);
+    uint32_t chosen = below(&mutation, mutation.count), again = below(&mutation, mutation.count);
     for (uint32_t i = 0; i < mutation.count; i++) {
         if (i == chosen)
             put_changed(&mutation, mutation.chunks[i], action);
         else
             put(&mutation, &mutation.chunks[i]);
-        if (action == LATER && i == later)
+        if (action == AGAIN && i == again)
             put(&mutation, &mutation.chunks[chosen]);
     }
     size_t changed = finish(&mutation, bytes, max);

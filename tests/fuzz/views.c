@@ -114,12 +114,8 @@ static const struct kind {
     void (*run)(const struct dw_profile *profile, uint32_t which, uint32_t salt);
     uint32_t count; /* of views; 0: one for each lens */
 } kinds[] = {
-    {show, 0},
-    {show_samples, DW_SPOT_MODULE + 1},
-    {show_functions, 3},
-    {show_timings, 1},
-    {compare_with_itself, DW_DIFF_BYS},
-    {compare_with_nothing, DW_DIFF_BYS},
+    {show, 0},         {show_samples, DW_SPOT_MODULE + 1}, {show_functions, 3},
+    {show_timings, 1}, {compare_with_itself, DW_DIFF_BYS}, {compare_with_nothing, DW_DIFF_BYS},
 };
 
 static uint32_t count_of(const struct kind *kind)
