@@ -40,7 +40,6 @@ static void test_json_strings(void **state)
     (void)state;
     static const struct escape cases[] = {
         CASE("", "\"\""),
-        {NULL, 0, "\"\""},
         CASE("plain", "\"plain\""),
         CASE("a\"b\\c", "\"a\\\"b\\\\c\""),
         CASE("\n\r\t", "\"\\n\\r\\t\""),
@@ -120,6 +119,17 @@ static void test_width_is_what_is_printed(void **state)
         assert_int_equal(dw_text_width(cases[i].text, strlen(cases[i].text)), cases[i].width);
 }
 
+static void test_no_bytes_may_be_null(void **state)
+{
+    (void)state;
+    static const struct escape quoted = {NULL, 0, "\"\""}, empty = {NULL, 0, ""};
+    check_escapes(dw_out_json_string, &quoted, 1);
+    check_escapes(dw_out_csv_field, &empty, 1);
+    check_escapes(dw_out_printable, &empty, 1);
+    check_escapes(dw_out_xml, &empty, 1);
+    assert_int_equal(dw_text_width(NULL, 0), 0);
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -179,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_csv_fields),
         cmocka_unit_test(test_printable_is_one_line),
         cmocka_unit_test(test_width_is_what_is_printed),
+        cmocka_unit_test(test_no_bytes_may_be_null),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_full_disk_is_told_once),
         cmocka_unit_test(test_bytes_arrive_in_order),
