@@ -242,7 +242,7 @@ def long_named_events() -> bytes:
     log.numbers(PATHS, (1, 0, 1))
     log.thread(0, 41)
     event = varint(9 << 3 | 4) + b"\x01"
-    log.stored(EVENTS, bytes(4) + plain(event * 60_000), len(event) * 60_000)
+    log.stored(EVENTS, bytes(4) + plain(event * 200_000), len(event) * 200_000)
     return log.bytes()
 
 

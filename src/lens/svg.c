@@ -105,7 +105,7 @@ static void put_name(struct dw_out *out, const void *context, uint32_t box)
 static void put_weight(struct dw_out *out, const void *context, double ns)
 {
     const struct drawing *drawing = context;
-    dw_rows_put_time(out, &drawing->rows, (uint64_t)ns);
+    dw_rows_put_time(out, &drawing->rows, dw_whole_ns(ns));
     dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
     dw_out_printf(out, ", %.2f %%", drawing->whole > 0 ? 100 * ns / drawing->whole : 0);
 }

@@ -163,6 +163,22 @@ static void test_full_disk_is_told_once(void **state)
     close(fd);
 }
 
+static void test_output_is_limited(void **state)
+{
+    (void)state;
+    int fd = open("/dev/null", O_WRONLY);
+    struct dw_out out;
+    dw_out_init_fd(&out, fd);
+    dw_out_limit(&out, 1000000);
+    dw_out_repeat(&out, 'x', 1000000);
+    assert_int_equal(dw_out_close(&out), 0);
+    dw_out_init_fd(&out, fd);
+    dw_out_limit(&out, 1000000);
+    dw_out_repeat(&out, 'x', 1000001);
+    assert_int_equal(dw_out_close(&out), DW_ERR_OUTPUT);
+    close(fd);
+}
+
 static void test_bytes_arrive_in_order(void **state)
 {
     (void)state;
@@ -192,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_no_bytes_may_be_null),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_full_disk_is_told_once),
+        cmocka_unit_test(test_output_is_limited),
         cmocka_unit_test(test_bytes_arrive_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
