@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from .line_log import varint
 
 PROCESS, STRINGS, FRAMES, PATHS, THREAD, VALUES, EVENTS = 1, 3, 4, 5, 6, 7, 8
-END, MODULES, PLACES, STACKS, SAMPLES, SAMPLING = 10, 13, 14, 15, 16, 17
+SOURCE, END, LINES, MODULES, PLACES, STACKS, SAMPLES, SAMPLING = 9, 10, 11, 13, 14, 15, 16, 17
 RAW_MAX = 4 << 20
 
 
@@ -211,6 +211,53 @@ def same_threads() -> bytes:
     return log.bytes()
 
 
+def _long_name(log: Log) -> None:
+    """String 1 has two megabytes."""
+    size = 2 << 20
+    log.stored(STRINGS, repeated(b"\x00\x00" + varint(size), 97, size), 2 + 4 + size)
+
+
+def long_names() -> bytes:
+    """Very many functions of one endless name, each below the other."""
+    log, count = Log(), 10_000
+    log.process()
+    _long_name(log)
+    log.numbers(FRAMES, [1, *(n for i in range(1, count) for n in (4, 1, 1, i))])
+    log.numbers(PLACES, [1, *(n for i in range(1, count) for n in (i, i, i, 1, 2, 0, 0, 0))])
+    log.numbers(SAMPLING, (0, 0, 0, 10_000_000, 1, 0, 0, 0, 0))
+    for kind in (STACKS, PATHS):
+        log.numbers(kind, [1, *(n for i in range(1, count) for n in (i - 1, i))])
+    log.thread(0, 41)
+    log.numbers(SAMPLES, [0, *(n for i in range(1, count) for n in (i, 0, 1, 9))])
+    log.numbers(VALUES, [0, *(n for i in range(1, count) for n in (i, 1, count - i, *[0] * 10))])
+    return log.bytes()
+
+
+def long_named_events() -> bytes:
+    """An endless name at each of very many points in time."""
+    log = Log()
+    log.process()
+    _long_name(log)
+    log.numbers(FRAMES, (1, 3, 1, 0, 0))
+    log.numbers(PATHS, (1, 0, 1))
+    log.thread(0, 41)
+    event = varint(9 << 3 | 4) + b"\x01"
+    log.stored(EVENTS, bytes(4) + plain(event * 200_000), len(event) * 200_000)
+    return log.bytes()
+
+
+def far_functions() -> bytes:
+    """Very many functions that begin at the first line of a long source and end at the last."""
+    log, count, size = Log(), 20_000, 1 << 20
+    log.process()
+    log.chunk(STRINGS, varint(0) + b"\x00\x01f")
+    log.numbers(FRAMES, [1, *(n for i in range(1, count) for n in (4, 1, 1, i))])
+    log.stored(SOURCE, repeated(b"\x01f" + varint(size), 10, size), 2 + 3 + size)
+    rows = (n for i in range(1, count) for n in (i, i, 0, 1, 1, i, size - 5, 0, 1, 1))
+    log.numbers(LINES, [0, *rows])
+    return log.bytes()
+
+
 def many_properties() -> bytes:
     """Two streams that describe one process in ever so many words."""
     log = Log()
@@ -236,5 +283,8 @@ KINDS: dict[str, Callable[[], bytes]] = {
         many_processes,
         same_threads,
         many_properties,
+        long_names,
+        long_named_events,
+        far_functions,
     )
 }

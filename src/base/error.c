@@ -36,6 +36,8 @@ const char *dw_error_text(int error)
     case DW_ERR_STALE: return "has changed since it was recorded";
     case DW_ERR_REMOVED: return "was removed while it was written, so nothing is left of it";
     case DW_ERR_UNSOUND: return "could not be read back, so it was not kept";
+    case DW_ERR_OUTPUT:
+        return "makes more output than a file of its size may; DWELL_OUTPUT_MB allows more";
     case DW_ERR_NO_SAMPLES: return "a profile of neither time nor samples";
     default: return "unknown error";
     }

@@ -28,6 +28,7 @@ enum dw_error {
     DW_ERR_NO_SAMPLES = -20,     /* a profile of something that is not ours */
     DW_ERR_REMOVED = -21,        /* the file lost its name while we wrote it */
     DW_ERR_UNSOUND = -22,        /* what we wrote is not what a reader accepts */
+    DW_ERR_OUTPUT = -23,         /* more was to be written than is allowed */
 };
 
 /* One clause, lower case, without a full stop. For DW_ERR_IO it reads errno. */

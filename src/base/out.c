@@ -21,9 +21,17 @@ void dw_out_init_memory(struct dw_out *out)
     *out = (struct dw_out){.fd = -1};
 }
 
+void dw_out_limit(struct dw_out *out, uint64_t bytes)
+{
+    out->limit = bytes;
+}
+
 static void flush(struct dw_out *out)
 {
     size_t done = 0;
+    out->written += out->buffer.size;
+    if (out->limit && out->written > out->limit && !out->error)
+        out->error = DW_ERR_OUTPUT;
     while (!out->error && done < out->buffer.size) {
         ssize_t wrote = write(out->fd, out->buffer.data + done, out->buffer.size - done);
         if (wrote >= 0) {
@@ -55,6 +63,8 @@ void dw_out_write(struct dw_out *out, const void *bytes, size_t size)
     dw_buffer_append(&out->buffer, bytes, size);
     if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)
         flush(out);
+    else if (out->fd < 0 && out->limit && out->buffer.size > out->limit)
+        out->error = DW_ERR_OUTPUT;
 }
 
 void dw_out_char(struct dw_out *out, char c)
@@ -126,6 +136,12 @@ size_t dw_utf8_length(const uint8_t *at, const uint8_t *end)
     return overlong || surrogate || too_high ? 0 : length;
 }
 
+/* Of an empty text the bytes may be NULL, to which nothing may be added, not even 0. */
+static const uint8_t *end_of(const uint8_t *bytes, size_t size)
+{
+    return size ? bytes + size : bytes;
+}
+
 static uint32_t decode(const uint8_t *at, size_t length)
 {
     uint32_t code = length == 1 ? *at : *at & (0x7fu >> length);
@@ -149,8 +165,8 @@ typedef void escape(struct dw_out *out, uint32_t code);
 static void write_escaped(struct dw_out *out, const void *bytes, size_t size, const char *special,
                           escape *escape_code)
 {
-    const uint8_t *at = bytes, *end = at + size, *run = at;
-    while (at < end) {
+    const uint8_t *at = bytes, *end = end_of(bytes, size), *run = at;
+    while (at < end && !out->error) {
         size_t length = dw_utf8_length(at, end);
         uint32_t code = length ? decode(at, length) : 0;
         if (length && !is_hidden(code) && !(length == 1 && strchr(special, *at))) {
@@ -222,7 +238,7 @@ static void escape_xml(struct dw_out *out, uint32_t code)
 /* U+FFFE and U+FFFF are valid UTF-8 and no characters of XML. */
 void dw_out_xml(struct dw_out *out, const void *bytes, size_t size)
 {
-    const uint8_t *run = bytes, *end = run + size;
+    const uint8_t *run = bytes, *end = end_of(bytes, size);
     for (const uint8_t *at = run; end - at >= 3; at++) {
         if (at[0] != 0xef || at[1] != 0xbf || at[2] < 0xbe)
             continue;
@@ -270,7 +286,8 @@ static bool is_formula(const char *text, size_t size)
 
 void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size)
 {
-    bool quote = memchr(bytes, '"', size) || memchr(bytes, ',', size) || memchr(bytes, '\n', size);
+    bool quote =
+        size && (memchr(bytes, '"', size) || memchr(bytes, ',', size) || memchr(bytes, '\n', size));
     if (quote)
         dw_out_char(out, '"');
     if (is_formula(bytes, size))
@@ -282,7 +299,7 @@ void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size)
 
 size_t dw_text_width(const void *bytes, size_t size)
 {
-    const uint8_t *at = bytes, *end = at + size;
+    const uint8_t *at = bytes, *end = end_of(bytes, size);
     size_t width = 0;
     while (at < end) {
         size_t length = dw_utf8_length(at, end);

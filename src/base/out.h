@@ -12,12 +12,15 @@
 struct dw_out {
     struct dw_buffer buffer;
     int fd;    /* -1: everything stays in the buffer */
-    int error; /* 0, DW_ERR_MEMORY or DW_ERR_IO */
+    int error; /* 0, DW_ERR_MEMORY, DW_ERR_IO or DW_ERR_OUTPUT */
     int saved_errno;
+    uint64_t written, limit; /* bytes; 0: no limit */
 };
 
 void dw_out_init_fd(struct dw_out *out, int fd);
 void dw_out_init_memory(struct dw_out *out);
+/* More than that fails with DW_ERR_OUTPUT. */
+void dw_out_limit(struct dw_out *out, uint64_t bytes);
 /* Flushes, releases, and returns the first error (errno restored for DW_ERR_IO). The fd stays open.
  */
 int dw_out_close(struct dw_out *out);

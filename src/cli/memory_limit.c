@@ -10,6 +10,7 @@ static struct {
     size_t allowed;         /* bytes beside those in use before; 0: no file was read yet */
     size_t before;          /* in use when the limit came into force */
     size_t paused_at;       /* in use when it was lifted */
+    uint64_t file_bytes;    /* of all files that were read */
     struct rlimit at_first; /* as we were started */
     bool is_known, is_limited;
 } limit;
@@ -25,9 +26,9 @@ static size_t bytes_in_use(void)
     return known ? pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static size_t asked_for(void)
+static size_t asked_for(const char *variable)
 {
-    const char *text = getenv("DWELL_MEMORY_MB");
+    const char *text = getenv(variable);
     return text ? (size_t)strtoull(text, NULL, 10) << 20 : 0;
 }
 
@@ -47,7 +48,8 @@ void dw_memory_allow(size_t file_size)
         limit.allowed = DW_MEMORY_BESIDES;
     }
     limit.allowed += file_size * DW_MEMORY_OF_FILE;
-    size_t asked = asked_for();
+    limit.file_bytes += file_size;
+    size_t asked = asked_for("DWELL_MEMORY_MB");
     limit.is_limited = limit.is_known && limit.before;
     if (limit.is_limited)
         set(limit.before + (asked ? asked : limit.allowed));
@@ -74,4 +76,12 @@ void dw_memory_limit(void)
 bool dw_memory_is_limited(void)
 {
     return limit.is_limited;
+}
+
+uint64_t dw_output_allowed(void)
+{
+    size_t asked = asked_for("DWELL_OUTPUT_MB");
+    if (asked || !limit.file_bytes)
+        return asked;
+    return DW_OUTPUT_BESIDES + limit.file_bytes * DW_OUTPUT_OF_FILE;
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * A file may come from anybody, and a small one can say that it is huge. What a command may
- * allocate hangs on the sizes of the files that it reads; the system enforces it. */
+ * allocate hangs on the sizes of the files that it reads, and the system enforces it; what it may
+ * write does too. */
 #ifndef DW_CLI_MEMORY_LIMIT_H
 #define DW_CLI_MEMORY_LIMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define DW_MEMORY_OF_FILE 64                 /* times its size */
 #define DW_MEMORY_BESIDES ((size_t)64 << 20) /* bytes more, whatever the size */
+
+#define DW_OUTPUT_OF_FILE 1024
+#define DW_OUTPUT_BESIDES ((uint64_t)256 << 20)
 
 /* One more file of that size was read, or is about to be. DWELL_MEMORY_MB in the environment is
  * taken instead of what follows from the sizes. */
@@ -19,5 +24,8 @@ void dw_memory_unlimit(void);
 void dw_memory_limit(void);
 /* Whether out of memory means that there is this limit. */
 bool dw_memory_is_limited(void);
+/* Bytes that may be made of the files that were read, or as DWELL_OUTPUT_MB says; 0: as many as it
+ * likes, since there were none. */
+uint64_t dw_output_allowed(void);
 
 #endif

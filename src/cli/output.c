@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "cli/memory_limit.h"
 #include "lens/notes.h"
 #include "log/reader.h"
 #include "log/save.h"
@@ -131,13 +132,14 @@ int dw_cli_write_with(dw_cli_writer *write, const void *context, const char *inp
     if (error)
         return output_trouble(path, error);
     dw_out_init_fd(&out, output.fd);
+    dw_out_limit(&out, dw_output_allowed());
     int write_error = write(context, &out);
     int out_error = dw_out_close(&out);
     error = dw_output_close(&output, out_error ? out_error : write_error);
     if (!error)
         return 0;
-    return !out_error && error == write_error ? dw_cli_error(input, error)
-                                              : output_trouble(path, error);
+    bool is_of_input = error == DW_ERR_OUTPUT || (!out_error && error == write_error);
+    return is_of_input ? dw_cli_error(input, error) : output_trouble(path, error);
 }
 
 struct lens_use {

@@ -15,7 +15,8 @@ static void note(struct dw_foreign *foreign, int error)
 dw_string_id dw_foreign_string(struct dw_foreign *foreign, struct dw_string string)
 {
     dw_string_id id = 0;
-    note(foreign, dw_string_intern(&foreign->profile->strings, string.bytes, string.size, &id));
+    note(foreign,
+         dw_string_intern_name(&foreign->profile->strings, string.bytes, string.size, &id));
     return id;
 }
 

@@ -46,10 +46,10 @@ static uint64_t weight_of(bool is_count, uint64_t ns, int64_t *rest_ns)
 {
     if (is_count)
         return ns;
-    int64_t due_ns = (int64_t)ns + *rest_ns;
-    int64_t weight = due_ns < 500 ? 0 : (due_ns + 500) / 1000;
-    *rest_ns = due_ns - weight * 1000;
-    return (uint64_t)weight;
+    int64_t due_ns = (int64_t)(ns % 1000) + *rest_ns;
+    bool is_more = due_ns >= 500;
+    *rest_ns = due_ns - (is_more ? 1000 : 0);
+    return ns / 1000 + is_more;
 }
 
 static void put_line(struct dw_out *out, const struct dw_profile *profile,

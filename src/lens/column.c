@@ -217,3 +217,10 @@ void dw_out_duration(struct dw_out *out, uint64_t ns)
     put_scaled(out, ns, units[unit].ns);
     dw_out_text(out, units[unit].suffix);
 }
+
+uint64_t dw_whole_ns(double ns)
+{
+    if (!(ns > 0))
+        return 0;
+    return ns < 0x1p64 ? (uint64_t)ns : UINT64_MAX;
+}

@@ -130,7 +130,7 @@ static void put_time(struct dw_out *out, const void *context, double ns)
     if (drawing->diff->options.normalise)
         dw_out_printf(out, "%.2f %%", whole > 0 ? 100 * ns / whole : 0);
     else
-        dw_out_duration(out, (uint64_t)ns);
+        dw_out_duration(out, dw_whole_ns(ns));
 }
 
 static void put_details(struct dw_out *out, const void *context, uint32_t box)

@@ -11,6 +11,10 @@
 
 #include <stdlib.h>
 
+/* Bytes of sources that are searched for the texts of lines: a log that is no program's can name
+ * very many functions in one long source. The rest is compared by line numbers. */
+#define EFFORT_MAX (UINT64_C(1) << 29)
+
 static bool *functions_with_lines(const struct dw_profile *profile)
 {
     bool *with = calloc(profile->frames.count, sizeof *with);
@@ -139,11 +143,14 @@ static struct dw_string source_of(const struct dw_profile *profile, dw_string_id
 }
 
 /* Gives lines in ascending order their text. Those beyond the end of the source stay without; what
- * is no line has an empty one. */
-static void find_texts(struct dw_diff_line *lines, uint32_t count, struct dw_string source)
+ * is no line has an empty one. Looking for it takes from *effort. */
+static void find_texts(struct dw_diff_line *lines, uint32_t count, struct dw_string source,
+                       uint64_t *effort)
 {
-    const char *at = source.bytes, *end = at ? at + source.size : NULL;
+    const char *at = source.size <= *effort ? source.bytes : NULL;
+    const char *end = at ? at + source.size : NULL;
     uint32_t number = 1;
+    *effort -= at ? source.size : 0;
     for (uint32_t i = 0; i < count && at; i++) {
         if (!lines[i].line) {
             lines[i].text = (struct dw_string){"", 0};
@@ -240,7 +247,7 @@ static int add_rows(struct dw_diff *diff, uint32_t place, const struct body *bod
     return error;
 }
 
-static int add_body(struct dw_diff *diff, uint32_t place, struct body *body)
+static int add_body(struct dw_diff *diff, uint32_t place, struct body *body, uint64_t *effort)
 {
     for (enum dw_side side = 0; side < DW_SIDES; side++) {
         const struct dw_profile *profile = diff->profiles[side];
@@ -249,7 +256,7 @@ static int add_body(struct dw_diff *diff, uint32_t place, struct body *body)
         const struct dw_frame *frame =
             &profile->frames.frames[diff->places.places[place].frames[side]];
         body->first_line[side] = frame->line;
-        find_texts(body->lines[side], body->counts[side], source_of(profile, frame->file));
+        find_texts(body->lines[side], body->counts[side], source_of(profile, frame->file), effort);
     }
     uint32_t *mates = malloc((body->counts[DW_OLD] + 1u) * sizeof *mates);
     int error = mates ? 0 : DW_ERR_MEMORY;
@@ -275,6 +282,7 @@ int dw_diff_add_lines(struct dw_diff *diff)
 {
     struct dw_diff_lines lines[DW_SIDES] = {0};
     uint32_t at[DW_SIDES] = {0};
+    uint64_t effort = EFFORT_MAX;
     int error = 0;
     for (enum dw_side side = 0; side < DW_SIDES && !error; side++)
         error = (diff->are_samples ? sampled_lines_init : watched_lines_init)(
@@ -284,7 +292,7 @@ int dw_diff_add_lines(struct dw_diff *diff)
         for (enum dw_side side = 0; side < DW_SIDES; side++)
             take_body(&lines[side], &at[side], place, side, &body);
         if (body.counts[DW_OLD] || body.counts[DW_NEW])
-            error = add_body(diff, place, &body);
+            error = add_body(diff, place, &body, &effort);
     }
     for (enum dw_side side = 0; side < DW_SIDES; side++)
         free(lines[side].lines);

@@ -36,7 +36,7 @@ void dw_diff_put_change(struct dw_out *out, const struct dw_diff *diff, double n
     }
     double rounded = round(fabs(ns));
     dw_out_char(out, ns < 0 && rounded > 0 ? '-' : '+');
-    dw_out_duration(out, (uint64_t)rounded);
+    dw_out_duration(out, dw_whole_ns(rounded));
 }
 
 void dw_diff_put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t index)

@@ -105,7 +105,7 @@ static void put_name(struct dw_out *out, const void *context, uint32_t box)
 static void put_weight(struct dw_out *out, const void *context, double ns)
 {
     const struct drawing *drawing = context;
-    dw_rows_put_time(out, &drawing->rows, (uint64_t)ns);
+    dw_rows_put_time(out, &drawing->rows, dw_whole_ns(ns));
     dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
     dw_out_printf(out, ", %.2f %%", drawing->whole > 0 ? 100 * ns / drawing->whole : 0);
 }
@@ -133,7 +133,7 @@ static void put_heading(struct dw_out *out, const struct dw_profile *profile)
 
 static void put_lines(struct dw_out *out, const struct drawing *drawing)
 {
-    dw_rows_put_time(out, &drawing->rows, (uint64_t)drawing->whole);
+    dw_rows_put_time(out, &drawing->rows, dw_whole_ns(drawing->whole));
     dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
     if (drawing->profile->thread_count > 1)
         dw_out_printf(out, " in %" PRIu32 " threads", drawing->profile->thread_count);

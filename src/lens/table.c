@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-#define NAME_MIN 24 /* columns that names keep in the narrowest terminal */
+#define NAME_MIN 24         /* columns that names keep in the narrowest terminal */
+#define CELL_MAX (1u << 14) /* bytes; what is longer is cut */
 
 static const char *const default_columns[] = {
     "indented_name", "total", "percents_of_total", "count", "min", "average", "max", NULL};
@@ -34,6 +35,7 @@ struct table {
 static size_t cell_width(struct table *table, size_t column, const struct dw_row *row)
 {
     dw_buffer_clear(&table->cell.buffer);
+    table->cell.error = 0;
     dw_column_put(table->columns[column], &table->cell, &table->rows, row);
     return dw_text_width(table->cell.buffer.data, table->cell.buffer.size);
 }
@@ -138,6 +140,7 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
                           !asks_for(given, "indented_name");
     options.threshold = 0;
     dw_out_init_memory(&table.cell);
+    dw_out_limit(&table.cell, CELL_MAX);
     int error = choose_columns(&table, profile, &options);
     if (!error)
         error = dw_rows_make(profile, &options, &table.rows);
@@ -147,11 +150,12 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
     }
     if (!error)
         put_table(&table, options.width);
-    int cell_error = dw_out_close(&table.cell);
+    bool has_failed = table.cell.buffer.failed;
+    dw_out_close(&table.cell);
     dw_rows_release(&table.rows);
     free(table.widths);
     free(table.columns);
-    return error ? error : cell_error;
+    return error || !has_failed ? error : DW_ERR_MEMORY;
 }
 
 const struct dw_lens dw_lens_table = {

@@ -49,11 +49,12 @@ static struct dw_clock_pair get_clock(struct dw_cursor *cursor)
     return clock;
 }
 
-int dw_reading_string(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id)
+int dw_reading_name(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id)
 {
     size_t size;
     const uint8_t *bytes = dw_cursor_get_blob(cursor, &size);
-    return bytes ? dw_string_intern(&reading->profile->strings, bytes, size, id) : DW_ERR_DAMAGED;
+    return bytes ? dw_string_intern_name(&reading->profile->strings, bytes, size, id)
+                 : DW_ERR_DAMAGED;
 }
 
 int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
@@ -65,9 +66,9 @@ int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
         return DW_ERR_DAMAGED;
     for (uint64_t i = 0; i < count && !cursor->bad; i++) {
         struct dw_property property;
-        int error = dw_reading_string(reading, cursor, &property.key);
+        int error = dw_reading_name(reading, cursor, &property.key);
         if (!error)
-            error = dw_reading_string(reading, cursor, &property.value);
+            error = dw_reading_name(reading, cursor, &property.value);
         if (!error)
             error = DW_GROW(*properties, *property_count, *capacity);
         if (error)
@@ -171,7 +172,7 @@ int dw_read_strings(struct dw_reading *reading, struct dw_cursor *cursor)
     uint32_t id = dw_cursor_get_u32(cursor);
     while (!cursor->bad && cursor->at < cursor->end) {
         dw_string_id string;
-        int error = dw_reading_string(reading, cursor, &string);
+        int error = dw_reading_name(reading, cursor, &string);
         if (!error)
             error = dw_id_map_set(reading, &reading->strings, id++, string, reading->lost_string);
         if (error)
@@ -244,7 +245,7 @@ int dw_read_thread(struct dw_reading *reading, struct dw_cursor *cursor)
     if (error)
         return error;
     thread.tid = dw_cursor_get(cursor);
-    error = dw_reading_string(reading, cursor, &thread.name);
+    error = dw_reading_name(reading, cursor, &thread.name);
     if (error)
         return error;
     uint32_t known = dw_id_map_get(&reading->threads, id, DW_MAP_NONE);
@@ -271,13 +272,20 @@ int dw_reading_thread(struct dw_reading *reading, struct dw_cursor *cursor, uint
     return error ? error : add_thread(reading, id, &unknown);
 }
 
+static int read_text(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id)
+{
+    size_t size;
+    const uint8_t *bytes = dw_cursor_get_blob(cursor, &size);
+    return bytes ? dw_string_intern(&reading->profile->strings, bytes, size, id) : DW_ERR_DAMAGED;
+}
+
 int dw_read_source(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     struct dw_profile *profile = reading->profile;
     struct dw_source source;
-    int error = dw_reading_string(reading, cursor, &source.file);
+    int error = dw_reading_name(reading, cursor, &source.file);
     if (!error)
-        error = dw_reading_string(reading, cursor, &source.text);
+        error = read_text(reading, cursor, &source.text);
     if (!error)
         error = DW_GROW(profile->sources, profile->source_count, profile->source_capacity);
     if (!error)

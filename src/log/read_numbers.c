@@ -103,7 +103,7 @@ static int read_timing_into(struct dw_reading *reading, struct dw_cursor *cursor
     struct dw_profile *profile = reading->profile;
     int error = dw_reading_process(reading, cursor, &timing->process);
     if (!error)
-        error = dw_reading_string(reading, cursor, &timing->name);
+        error = dw_reading_name(reading, cursor, &timing->name);
     if (!error)
         error = dw_reading_properties(reading, cursor, &timing->properties, &timing->property_count,
                                       &timing->property_capacity);

@@ -53,10 +53,10 @@ static inline uint32_t dw_id_map_get(const struct dw_id_map *map, uint32_t id, u
 int dw_reading_process(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index);
 int dw_reading_thread(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t *index);
 
-/* The paths of the log, and the path or string that comes next. */
+/* The paths of the log, and the path or name that comes next. */
 struct dw_path_map *dw_reading_paths(struct dw_reading *reading);
 dw_path_id dw_reading_path(struct dw_reading *reading, struct dw_cursor *cursor);
-int dw_reading_string(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id);
+int dw_reading_name(struct dw_reading *reading, struct dw_cursor *cursor, dw_string_id *id);
 /* Adds the properties that come next to those in the list. */
 int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
                           struct dw_property **properties, uint32_t *property_count,

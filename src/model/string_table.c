@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,4 +64,19 @@ int dw_string_intern(struct dw_string_table *table, const void *bytes, size_t si
     table->bytes += size;
     *id = table->count++;
     return 0;
+}
+
+int dw_string_intern_name(struct dw_string_table *table, const void *bytes, size_t size,
+                          dw_string_id *id)
+{
+    char name[DW_NAME_MAX + 64];
+    const char *text = bytes;
+    if (size <= DW_NAME_MAX)
+        return dw_string_intern(table, bytes, size, id);
+    size_t kept = DW_NAME_MAX;
+    while (kept > DW_NAME_MAX - 3 && (text[kept] & 0xc0) == 0x80)
+        kept--; /* not inside of a character */
+    memcpy(name, text, kept);
+    int more = snprintf(name + kept, sizeof name - kept, "[… %zu bytes …]", size - kept);
+    return dw_string_intern(table, name, kept + (size_t)more, id);
 }

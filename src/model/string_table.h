@@ -36,4 +36,11 @@ void dw_string_table_release(struct dw_string_table *table);
 int dw_string_intern(struct dw_string_table *table, const void *bytes, size_t size,
                      dw_string_id *id);
 
+/* Bytes of a name that a file is believed: one of megabytes that very many rows have would make
+ * reports of terabytes. */
+#define DW_NAME_MAX 4096
+/* The same for a name from a file: what is longer is cut, and says by how much. */
+int dw_string_intern_name(struct dw_string_table *table, const void *bytes, size_t size,
+                          dw_string_id *id);
+
 #endif

@@ -137,7 +137,8 @@ static int start_thread(void)
     sigset_t all, old;
     if (sampler.runs)
         return 0;
-    sampler.stops = sampler.is_paused = false;
+    sampler.stops = false;
+    sampler.is_paused = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     errno = pthread_create(&sampler.thread, NULL, run, NULL);
@@ -285,7 +286,8 @@ static void after_fork_in_child(void)
     pthread_mutex_init(&sampler.turn, NULL);
     pthread_mutex_init(&sampler.lock, NULL);
     sem_init(&sampler.wakes, 0, 0);
-    sampler.runs = sampler.is_paused = sampler.asks_for_births = false;
+    sampler.runs = sampler.is_paused = false;
+    sampler.asks_for_births = false;
     if (!sampler.is_on)
         return;
     dw_sample_recording_abandon(&sampler.recording);

@@ -17,7 +17,9 @@ COMMANDS = [
     ["check"],
     ["report"],
     ["report", "--by", "thread"],
+    ["report", "--by", "path"],
     ["diff"],
+    ["diff", "--format", "json"],
     ["merge", "-o", "merged.dwell"],
     *(["export", "--to", lens] for lens in PICTURES + TRACES),
 ]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Runs the fuzz entry without a fuzzer: on the files given, or else on a small
+ * Takes logs through all views without a fuzzer: on the files given, or else on a small
  * log changed in many ways, the same ones each time. Chunks get right checksums
  * after a change, so that what is behind the checksum is tried too. */
 #include "fixture.h"
@@ -67,7 +67,7 @@ static void run_changed(const struct dw_buffer *seed)
         change_bytes(log.data, log.size);
     if (!fixture_random_below(8))
         log.size = fixture_random_below((uint32_t)log.size + 1);
-    LLVMFuzzerTestOneInput(log.data, log.size);
+    fuzz_log_all(log.data, log.size);
     dw_buffer_release(&log);
 }
 
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
             perror(argv[i]);
             return 1;
         }
-        LLVMFuzzerTestOneInput(file.data, file.size);
+        fuzz_log_all(file.data, file.size);
         dw_file_close(&file);
     }
     return argc > 1 ? 0 : run_seeds();

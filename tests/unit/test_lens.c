@@ -133,6 +133,21 @@ static void test_collapsed(void **state)
     dw_profile_free(profile);
 }
 
+/* 292 years, behind an entry that leaves a rest to the next line. */
+static void test_collapsed_of_the_longest_time(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
+    fixture_entry(profile, thread, fixture_path(profile, "a"), 1400);
+    fixture_entry(profile, thread, fixture_path(profile, "b"), INT64_MAX);
+    fixture_entry(profile, thread, fixture_path(profile, "c"), 1400);
+    char *text = fixture_show(profile, "collapsed", NULL, NULL);
+    assert_non_null(strstr(text, "<main>;b 9223372036854776\n"));
+    free(text);
+    dw_profile_free(profile);
+}
+
 static void test_chrome(void **state)
 {
     (void)state;
@@ -480,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_tree),
         cmocka_unit_test(test_shares_above_the_whole_are_explained),
         cmocka_unit_test(test_collapsed),
+        cmocka_unit_test(test_collapsed_of_the_longest_time),
         cmocka_unit_test(test_chrome),
         cmocka_unit_test(test_chrome_needs_a_timeline),
         cmocka_unit_test(test_chrome_keeps_doubles_apart),

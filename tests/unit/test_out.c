@@ -119,6 +119,17 @@ static void test_width_is_what_is_printed(void **state)
         assert_int_equal(dw_text_width(cases[i].text, strlen(cases[i].text)), cases[i].width);
 }
 
+static void test_no_bytes_may_be_null(void **state)
+{
+    (void)state;
+    static const struct escape quoted = {NULL, 0, "\"\""}, empty = {NULL, 0, ""};
+    check_escapes(dw_out_json_string, &quoted, 1);
+    check_escapes(dw_out_csv_field, &empty, 1);
+    check_escapes(dw_out_printable, &empty, 1);
+    check_escapes(dw_out_xml, &empty, 1);
+    assert_int_equal(dw_text_width(NULL, 0), 0);
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -152,6 +163,22 @@ static void test_full_disk_is_told_once(void **state)
     close(fd);
 }
 
+static void test_output_is_limited(void **state)
+{
+    (void)state;
+    int fd = open("/dev/null", O_WRONLY);
+    struct dw_out out;
+    dw_out_init_fd(&out, fd);
+    dw_out_limit(&out, 1000000);
+    dw_out_repeat(&out, 'x', 1000000);
+    assert_int_equal(dw_out_close(&out), 0);
+    dw_out_init_fd(&out, fd);
+    dw_out_limit(&out, 1000000);
+    dw_out_repeat(&out, 'x', 1000001);
+    assert_int_equal(dw_out_close(&out), DW_ERR_OUTPUT);
+    close(fd);
+}
+
 static void test_bytes_arrive_in_order(void **state)
 {
     (void)state;
@@ -178,8 +205,10 @@ int main(void)
         cmocka_unit_test(test_csv_fields),
         cmocka_unit_test(test_printable_is_one_line),
         cmocka_unit_test(test_width_is_what_is_printed),
+        cmocka_unit_test(test_no_bytes_may_be_null),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_full_disk_is_told_once),
+        cmocka_unit_test(test_output_is_limited),
         cmocka_unit_test(test_bytes_arrive_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

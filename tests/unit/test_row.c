@@ -7,6 +7,8 @@
 #include "lens/column.h"
 #include "lens/row.h"
 
+#include <math.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,9 +412,20 @@ static void test_columns_by_either_name(void **state)
     assert_null(dw_column_find(""));
 }
 
+static void test_whole_ns_of_any_number(void **state)
+{
+    (void)state;
+    assert_int_equal(dw_whole_ns(1.9), 1);
+    assert_int_equal(dw_whole_ns(-1e30), 0);
+    assert_int_equal(dw_whole_ns(NAN), 0);
+    assert_int_equal(dw_whole_ns(3e19), UINT64_MAX);
+    assert_int_equal(dw_whole_ns(INFINITY), UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_ns_of_any_number),
         cmocka_unit_test(test_region_tree),
         cmocka_unit_test(test_root_of_several_processes),
         cmocka_unit_test(test_siblings_are_in_one_order),

@@ -87,9 +87,29 @@ static void test_paths_are_frame_under_parent(void **state)
     dw_path_tree_release(&tree);
 }
 
+static void test_endless_name_is_cut_between_characters(void **state)
+{
+    (void)state;
+    struct dw_string_table table;
+    static char name[3 * DW_NAME_MAX];
+    dw_string_id id, same;
+    memset(name, 'a', sizeof name);
+    memcpy(name + DW_NAME_MAX - 1, "\xe2\x82\xac", 3);
+    assert_int_equal(dw_string_table_init(&table), 0);
+    assert_int_equal(dw_string_intern_name(&table, name, sizeof name, &id), 0);
+    struct dw_string cut = table.strings[id];
+    assert_memory_equal(cut.bytes, name, DW_NAME_MAX - 1);
+    assert_string_equal(cut.bytes + DW_NAME_MAX - 1, "[… 8193 bytes …]");
+    assert_int_equal(dw_string_intern_name(&table, name, DW_NAME_MAX, &id), 0);
+    assert_int_equal(dw_string_intern(&table, name, DW_NAME_MAX, &same), 0);
+    assert_int_equal(id, same);
+    dw_string_table_release(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_endless_name_is_cut_between_characters),
         cmocka_unit_test(test_strings_are_interned),
         cmocka_unit_test(test_many_strings),
         cmocka_unit_test(test_frames_differ_in_every_field),
