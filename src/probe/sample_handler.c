@@ -380,9 +380,8 @@ void *dw_handler_cookie(void)
 /* Neither the frame of one more signal nor a handler in between may get past the end of a stack for
  * signals: the kernel kills a program then. What it takes is what it took for this one, and what it
  * leaves free below the stack pointer. */
-static bool is_tight(const ucontext_t *context)
+static bool is_tight(const ucontext_t *context, const stack_t *stack)
 {
-    const stack_t *stack = &context->uc_stack;
     const uint8_t *state = (const uint8_t *)context->uc_mcontext.fpregs;
     uint32_t state_bytes;
     if (!stack->ss_size || stack->ss_flags & SS_DISABLE || !state)
@@ -392,18 +391,42 @@ static bool is_tight(const ucontext_t *context)
     return stack->ss_size < 2 * frame + PROGRAMS_HANDLER_BYTES;
 }
 
+static void mind_stack(struct dw_slot *slot, const ucontext_t *context, const stack_t *stack)
+{
+    if (is_tight(context, stack))
+        dw_timer_step_aside(slot, stack->ss_size);
+}
+
+static bool is_at_sigaltstack(const ucontext_t *context)
+{
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP] == (uintptr_t)sigaltstack;
+}
+
+/* The thread is about to call it, with whatever argument. */
+static void mind_new_stack(struct dw_slot *slot, const ucontext_t *context)
+{
+    stack_t stack;
+    uint64_t address = (uint64_t)context->uc_mcontext.gregs[REG_RDI];
+    if (dw_memory_own_checked.read(dw_memory_own_checked.context, address, &stack, sizeof stack))
+        mind_stack(slot, context, &stack);
+}
+
 void dw_handler_run(int signal, siginfo_t *info, void *context, struct dw_slot *slot)
 {
     int saved_errno = errno;
     bool is_sent = info->si_code == SI_QUEUE || info->si_code == SI_TIMER;
     bool is_silent_in_kernel = info->si_code == POLL_IN || info->si_code == POLL_HUP;
     bool is_ours = is_silent_in_kernel || (is_sent && info->si_value.sival_ptr == &is_enabled);
+    bool is_watch = is_silent_in_kernel && is_at_sigaltstack(context);
     (void)signal;
-    if (is_ours && is_tight(context))
-        dw_timer_step_aside(slot, ((ucontext_t *)context)->uc_stack.ss_size);
-    if (is_ours && atomic_load(&is_enabled) && !atomic_load(&slot->tight_stack))
+    if (is_watch)
+        mind_new_stack(slot, context);
+    else if (is_ours)
+        mind_stack(slot, context, &((ucontext_t *)context)->uc_stack);
+    bool is_sample = is_ours && !is_watch && !atomic_load(&slot->tight_stack);
+    if (is_sample && atomic_load(&is_enabled))
         take_sample(slot, context, is_sent);
-    if (is_silent_in_kernel && !atomic_load(&slot->tight_stack))
+    if (is_sample && is_silent_in_kernel)
         dw_timer_vary(slot);
     errno = saved_errno;
 }

@@ -7,6 +7,7 @@
 #include "cpython/task_name.h"
 #include "model/path_tree.h"
 #include "native/unwind.h"
+#include "probe/perf_event.h"
 #include "probe/sample_ring.h"
 
 #include <Python.h>
@@ -108,8 +109,7 @@ struct dw_slot {
     /* The bounds of the stack: set by the sampler's thread, which is told where to look. */
     _Atomic uintptr_t stack_start, stack_end, stack_wanted;
     /* The sampler's thread. */
-    int perf_fd; /* -1: none */
-    uint64_t perf_id;
+    struct dw_perf_event timer, stack_watch;
     bool has_ticks; /* the other kind of timer */
     timer_t ticks;
     uint64_t ticks_ns;

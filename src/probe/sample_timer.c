@@ -3,16 +3,15 @@
 #include "probe/sample_timer.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "probe/sample_handler.h"
 
 #include <fcntl.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SHORTEST_PERIOD 8      /* a part of the usual one */
@@ -33,40 +32,6 @@ uint64_t dw_thread_cpu_ns(pid_t tid)
     return clock_gettime(clock_of(tid), &time) ? 0 : dw_timespec_ns(&time);
 }
 
-static bool aim(int fd, pid_t tid, int signal)
-{
-    struct f_owner_ex owner = {F_OWNER_TID, tid};
-    return !fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, signal) &&
-           !fcntl(fd, F_SETFL, O_ASYNC);
-}
-
-static int open_timer(pid_t tid, uint64_t first_ns)
-{
-    struct perf_event_attr attributes = {
-        .type = PERF_TYPE_SOFTWARE,
-        .size = sizeof attributes,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = first_ns,
-        .wakeup_events = 1,
-        .disabled = 1,
-        .exclude_kernel = 1,
-        .exclude_hv = 1,
-    };
-    int fd = (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0 || dw_fd_move(&fd))
-        return fd;
-    close(fd);
-    return -1;
-}
-
-/* The program may have closed all files that it does not know. */
-static bool is_timer(const struct dw_slot *slot)
-{
-    uint64_t id;
-    return slot->perf_fd >= 0 && !ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &id) &&
-           id == slot->perf_id;
-}
-
 /* The first sample comes anywhere in the first period, or threads that are alike and short would
  * be sampled where they are alike, or never. Not at once: the timer goes on like that until the
  * sample sets it right. */
@@ -76,24 +41,15 @@ static uint64_t first_period_ns(uint64_t period_ns)
     return least_ns + dw_hash_bytes(&now_ns, sizeof now_ns) % (period_ns - least_ns);
 }
 
-static bool begin(struct dw_slot *slot, int signal)
-{
-    return aim(slot->perf_fd, slot->tid, signal) &&
-           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ID, &slot->perf_id) &&
-           !ioctl(slot->perf_fd, PERF_EVENT_IOC_ENABLE, 0);
-}
-
 static bool start_perf(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
+    struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
+                                         .config = PERF_COUNT_SW_TASK_CLOCK};
     slot->period_ns = period_ns;
     slot->cpu_timed_ns = dw_thread_cpu_ns(slot->tid);
-    slot->current_period_ns = first_period_ns(period_ns);
-    slot->perf_fd = open_timer(slot->tid, slot->current_period_ns);
-    if (slot->perf_fd >= 0 && begin(slot, signal))
+    slot->current_period_ns = attributes.sample_period = first_period_ns(period_ns);
+    if (dw_perf_event_open(&slot->timer, &attributes, slot->tid, signal))
         return true;
-    if (slot->perf_fd >= 0)
-        close(slot->perf_fd);
-    slot->perf_fd = -1;
     slot->period_ns = slot->current_period_ns = 0;
     return false;
 }
@@ -118,6 +74,19 @@ static bool start_ticks(struct dw_slot *slot, uint64_t period_ns, int signal)
     return slot->has_ticks;
 }
 
+/* An instruction breakpoint at the function that registers stacks for signals. */
+void dw_timer_watch_stacks(struct dw_slot *slot, int signal)
+{
+    struct perf_event_attr attributes = {
+        .type = PERF_TYPE_BREAKPOINT,
+        .bp_type = HW_BREAKPOINT_X,
+        .bp_addr = (uintptr_t)sigaltstack,
+        .bp_len = sizeof(long),
+        .sample_period = 1,
+    };
+    dw_perf_event_open(&slot->stack_watch, &attributes, slot->tid, signal);
+}
+
 bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
     return start_perf(slot, period_ns, signal) || start_ticks(slot, period_ns, signal);
@@ -125,23 +94,22 @@ bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal)
 
 void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
-    if (slot->perf_fd < 0 || is_timer(slot) || atomic_load(&slot->tight_stack))
+    if (slot->timer.fd < 0 || dw_perf_event_is_open(&slot->timer) ||
+        atomic_load(&slot->tight_stack))
         return;
     slot->carries = true; /* the time without one was not spent in the kernel */
-    slot->perf_fd = -1;
     dw_timer_start(slot, period_ns, signal);
 }
 
 bool dw_timer_is_on(const struct dw_slot *slot)
 {
-    return slot->perf_fd >= 0 || slot->has_ticks;
+    return slot->timer.fd >= 0 || slot->has_ticks;
 }
 
 void dw_timer_stop(struct dw_slot *slot)
 {
-    if (is_timer(slot))
-        close(slot->perf_fd);
-    slot->perf_fd = -1;
+    dw_perf_event_close(&slot->timer);
+    dw_perf_event_close(&slot->stack_watch);
     if (slot->has_ticks)
         timer_delete(slot->ticks);
     slot->has_ticks = false;
@@ -149,8 +117,10 @@ void dw_timer_stop(struct dw_slot *slot)
 
 void dw_timer_use_signal(struct dw_slot *slot, int signal)
 {
-    if (is_timer(slot))
-        fcntl(slot->perf_fd, F_SETSIG, signal);
+    if (dw_perf_event_is_open(&slot->timer))
+        fcntl(slot->timer.fd, F_SETSIG, signal);
+    if (dw_perf_event_is_open(&slot->stack_watch))
+        fcntl(slot->stack_watch.fd, F_SETSIG, signal);
     if (!slot->has_ticks || atomic_load(&slot->tight_stack))
         return;
     timer_delete(slot->ticks);
@@ -160,7 +130,7 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal)
 /* Up to half longer or shorter than the usual one, by chance. */
 static uint64_t any_period_ns(struct dw_slot *slot, uint64_t period_ns)
 {
-    slot->chance = dw_hash_mix(slot->chance + slot->perf_id);
+    slot->chance = dw_hash_mix(slot->chance + slot->timer.id);
     return period_ns / 2 + slot->chance % (period_ns + 1);
 }
 
@@ -178,23 +148,24 @@ void dw_timer_vary(struct dw_slot *slot)
     slot->current_period_ns = any_period_ns(slot, period_ns);
     slot->signals_of_period = (uint32_t)(VARY_AFTER_NS / period_ns);
     atomic_store_explicit(&slot->is_begun, true, memory_order_relaxed);
-    ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &slot->current_period_ns);
+    ioctl(slot->timer.fd, PERF_EVENT_IOC_PERIOD, &slot->current_period_ns);
 }
 
 void dw_timer_step_aside(struct dw_slot *slot, size_t size)
 {
     struct itimerspec never = {0};
     atomic_store(&slot->tight_stack, size);
-    if (is_timer(slot))
-        ioctl(slot->perf_fd, PERF_EVENT_IOC_DISABLE, 0);
+    if (dw_perf_event_is_open(&slot->timer))
+        ioctl(slot->timer.fd, PERF_EVENT_IOC_DISABLE, 0);
     if (slot->has_ticks)
         timer_settime(slot->ticks, 0, &never, NULL);
 }
 
 void dw_timer_settle(struct dw_slot *slot)
 {
-    if (slot->is_late && is_timer(slot) && !atomic_exchange(&slot->is_begun, true))
-        ioctl(slot->perf_fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){slot->period_ns});
+    if (slot->is_late && dw_perf_event_is_open(&slot->timer) &&
+        !atomic_exchange(&slot->is_begun, true))
+        ioctl(slot->timer.fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){slot->period_ns});
     slot->is_late = !atomic_load(&slot->is_begun);
 }
 
@@ -211,7 +182,8 @@ bool dw_timer_may_be_held_back(uint64_t period_ns)
 uint64_t dw_timer_end_ns(const struct dw_slot *slot)
 {
     uint64_t counted_ns;
-    if (!is_timer(slot) || read(slot->perf_fd, &counted_ns, sizeof counted_ns) < 0)
+    if (!dw_perf_event_is_open(&slot->timer) ||
+        read(slot->timer.fd, &counted_ns, sizeof counted_ns) < 0)
         return 0;
     return slot->cpu_timed_ns + counted_ns;
 }

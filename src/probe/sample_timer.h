@@ -18,6 +18,9 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal);
 /* At each signal: periods change, so that samples do not keep step with a program that does
  * something at the same pace; the first one was shorter anyway. [signal-safe] */
 void dw_timer_vary(struct dw_slot *slot);
+/* From now on the thread's signal also comes, before anything else happens, when it is about to
+ * register a stack for signals. Where the system refuses that, the next sample sees the stack. */
+void dw_timer_watch_stacks(struct dw_slot *slot, int signal);
 /* The thread has a stack for signals of that size, which has no room for ours beside one of the
  * program: none comes any more, and its stack is read from outside. [signal-safe] */
 void dw_timer_step_aside(struct dw_slot *slot, size_t size);

@@ -116,7 +116,7 @@ def test_chrome_has_every_entry(export):
     assert begun["inner"] == 4 * (len(HOSTILE) + 2)
     assert begun["deep"] == 301
     assert begun["task"] == 3
-    assert begun["x" * 10_000] == 4
+    assert sum(begun[name] for name in begun if name.startswith("x" * 4000)) == 4  # cut on reading
     for name in HOSTILE:
         assert begun[name] == 4, repr(name)
     assert sum(e["ph"] == "i" and e["name"] == "done" for e in events) == 4
