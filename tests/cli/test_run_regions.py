@@ -115,7 +115,7 @@ def test_a_program_without_regions_has_samples_alone(run_dwell, program):
     ("arguments", "has_samples", "has_regions"),
     [
         ([], True, True),
-        (["--by", "thread"], True, True),
+        (["--by", "path"], True, True),
         (["--format", "tree"], True, True),
         (["--by", "function"], True, False),
         (["--by", "line"], True, False),
