@@ -153,9 +153,7 @@ def test_exit_stack_and_class_level_calls(recording):
     assert recording.counts() == {("stacked",): 1, ("stacked", "inner"): 1}
 
 
-@pytest.mark.parametrize(
-    "name", ['quo"te', "new\nline", "com,ma", "\udcff\udc80", "x" * 4_000, ""]
-)
+@pytest.mark.parametrize("name", ['quo"te', "new\nline", "com,ma", "\udcff\udc80", "x" * 4_000, ""])
 def test_any_name(recording, name):
     with dwell.region(name):
         pass
