@@ -200,7 +200,8 @@ def test_statistics_of_known_durations(recording):
         ("max_ns", 100),
     ):
         low, high = percentile(inside, percent), percentile(outside, percent)
-        assert 31 / 32 * low <= row[key] <= 33 / 32 * high, key  # buckets are that wide
+        within = 1 / 32 + 0.005  # buckets are that wide; clocks of a short time differ a little
+        assert (1 - within) * low <= row[key] <= (1 + within) * high, key
     stdev = statistics.pstdev(outside)
     assert abs(row["stdev_ns"] - stdev) <= apart + 0.01 * stdev
 
