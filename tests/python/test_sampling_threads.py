@@ -2,6 +2,7 @@
 """Samples of all threads, of those that wait, and of time in the kernel."""
 
 import json
+import os
 
 import pytest
 
@@ -331,3 +332,25 @@ with dwell.sampling("x.dwell"):
     threads = {row.thread for row in samples.rows if _has(row, "haul")}
     assert len(threads) == 2
     assert_above(90, samples.inside("haul"))
+
+
+@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="sanitizers take memory of their own")
+def test_threads_that_have_ended_take_no_memory(python_program):
+    done = python_program("""
+import threading
+import dwell
+def resident_kib():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+def run(count):
+    for _ in range(count):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+    return resident_kib()
+with dwell.sampling("x.dwell"):
+    before = run(2000)
+    print(run(12_000) - before)
+""")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 6 << 10  # they took a kilobyte each
