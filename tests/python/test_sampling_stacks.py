@@ -110,7 +110,7 @@ def use_stack():
         dwell.start("x.dwell", rate=rate)
         assert library.use_stack(size)
         library.spin_for(before_ms)
-        if size > 1.3 * library.room_of_signal():  # else the kernel ends it by itself
+        if size > 512 + library.room_of_signal():  # else the kernel ends it by itself
             library.raise_here()
         library.spin_for(50)
         dwell.stop()
