@@ -69,7 +69,8 @@ def check_attach() -> None:
         try:
             assert process.stdout and process.stdout.readline() == "ready\n"
             pid = str(process.pid)
-            assert "busy" in output(DWELL, "dump", pid)
+            # It may not have come to it yet.
+            assert any("busy" in output(DWELL, "dump", pid) for _ in range(100))
             output(DWELL, "attach", pid, "--native", "--duration", "2", "-o", "attached.dwell")
         finally:
             process.kill()
