@@ -5,11 +5,11 @@
 #define DW_CLI_CLI_H
 
 #include "base/guess.h"
-#include "lens/function_list.h"
-#include "lens/line_list.h"
-#include "lens/sample_list.h"
+#include "lens/view/function_list.h"
+#include "lens/view/line_list.h"
+#include "lens/view/sample_list.h"
 #include "model/parts.h"
-#include "native/annotate.h"
+#include "native/debug/annotate.h"
 
 #define DW_EXIT_TROUBLE 1
 #define DW_EXIT_USAGE 2

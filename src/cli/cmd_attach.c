@@ -3,12 +3,12 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
-#include "attach/describe.h"
-#include "attach/recording.h"
+#include "attach/sampling/describe.h"
+#include "attach/sampling/recording.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/process_words.h"
-#include "cli/sampling_words.h"
+#include "cli/process_text.h"
+#include "cli/sampling_options.h"
 #include "cli/stop_signal.h"
 
 #include <errno.h>

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/memory_limit.h"
-#include "lens/column.h"
-#include "lens/notes.h"
-#include "lens/roster.h"
+#include "lens/view/column.h"
+#include "lens/view/notes.h"
+#include "lens/view/roster.h"
 #include "log/chunk.h"
 #include "log/reader.h"
 

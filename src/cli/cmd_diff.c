@@ -5,10 +5,10 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "lens/diff.h"
-#include "lens/functions.h"
-#include "lens/stack_tree.h"
-#include "lens/timings.h"
+#include "lens/diff/diff.h"
+#include "lens/timing/timings.h"
+#include "lens/view/functions.h"
+#include "lens/view/stack_tree.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "cli/dump_words.h"
-#include "cli/process_words.h"
+#include "cli/dump_text.h"
+#include "cli/process_text.h"
 
 #include <stdio.h>
 #include <time.h>

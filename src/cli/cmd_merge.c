@@ -4,8 +4,8 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "lens/notes.h"
-#include "lens/roster.h"
+#include "lens/view/notes.h"
+#include "lens/view/roster.h"
 #include "log/reader.h"
 
 #include <stdlib.h>

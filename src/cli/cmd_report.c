@@ -2,7 +2,7 @@
  * `dwell report`: tables on stdout. */
 #include "cli/cli.h"
 
-#include "lens/timings.h"
+#include "lens/timing/timings.h"
 #include "log/reader.h"
 
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "cli/child.h"
-#include "cli/python.h"
-#include "cli/run_report.h"
+#include "cli/run/child.h"
+#include "cli/run/python.h"
+#include "cli/run/run_report.h"
 #include "log/writer.h"
 
 #include <errno.h>

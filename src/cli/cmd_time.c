@@ -3,8 +3,8 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "cli/child.h"
-#include "cli/python.h"
+#include "cli/run/child.h"
+#include "cli/run/python.h"
 
 #include <limits.h>
 #include <stdlib.h>

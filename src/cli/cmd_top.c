@@ -3,16 +3,16 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
-#include "attach/describe.h"
+#include "attach/sampling/describe.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/child.h"
-#include "cli/process_words.h"
-#include "cli/python.h"
-#include "cli/sampling_words.h"
+#include "cli/process_text.h"
+#include "cli/run/child.h"
+#include "cli/run/python.h"
+#include "cli/sampling_options.h"
 #include "cli/stop_signal.h"
-#include "cli/terminal.h"
-#include "cli/top_screen.h"
+#include "cli/top/terminal.h"
+#include "cli/top/top_screen.h"
 
 #include <errno.h>
 #include <fcntl.h>

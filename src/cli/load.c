@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "cli/memory_limit.h"
 #include "import/import.h"
-#include "lens/column.h"
-#include "lens/timings.h"
+#include "lens/timing/timings.h"
+#include "lens/view/column.h"
 #include "log/reader.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 #include "base/grow.h"
-#include "lens/column.h"
+#include "lens/view/column.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/memory_limit.h"
-#include "lens/notes.h"
+#include "lens/view/notes.h"
 #include "log/reader.h"
 #include "log/save.h"
 #include "log/writer.h"

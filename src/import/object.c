@@ -2,7 +2,7 @@
 #include "import/object.h"
 
 #include "base/file.h"
-#include "native/elf_file.h"
+#include "native/elf/elf_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

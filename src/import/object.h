@@ -5,7 +5,7 @@
 #define DW_IMPORT_OBJECT_H
 
 #include "model/sample.h"
-#include "native/symbols.h"
+#include "native/elf/symbols.h"
 
 struct dw_object {
     uint64_t bias;              /* address in memory less that in the file */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "probe/probe_sampler.h"
+#include "probe/sample/probe_sampler.h"
 #include "record/recorder.h"
 
 #include <errno.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * dwell._core: the extension module. The Python package above it adds
  * conveniences; everything that measures is here or below. */
-#include "probe/region.h"
+#include "probe/region/region.h"
 
 #include "base/error.h"
 #include "cpython/exec_hook.h"
-#include "probe/call_profiler.h"
-#include "probe/iter_proxy.h"
+#include "probe/call/call_profiler.h"
 #include "probe/last_words.h"
-#include "probe/line_rows.h"
-#include "probe/line_tracer.h"
-#include "probe/probe_sampler.h"
+#include "probe/line/line_rows.h"
+#include "probe/line/line_tracer.h"
+#include "probe/region/iter_proxy.h"
 #include "probe/render.h"
-#include "probe/sample_rows.h"
+#include "probe/sample/probe_sampler.h"
+#include "probe/sample/sample_rows.h"
 #include "probe/timing_module.h"
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "lens/lens.h"
-#include "lens/line_list.h"
-#include "lens/sample_list.h"
+#include "lens/view/line_list.h"
+#include "lens/view/sample_list.h"
 #include "log/reader.h"
 #include "model/plumbing.h"
 #include "model/sample_fold.h"

@@ -6,7 +6,7 @@
 #include "base/comparison.h"
 #include "base/error.h"
 #include "base/grow.h"
-#include "lens/timing_words.h"
+#include "lens/timing/timing_text.h"
 #include "log/save.h"
 #include "probe/render.h"
 #include "record/recorder.h"

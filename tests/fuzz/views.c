@@ -2,11 +2,11 @@
 #include "views.h"
 
 #include "base/error.h"
-#include "lens/diff.h"
-#include "lens/function_list.h"
-#include "lens/line_list.h"
-#include "lens/sample_list.h"
-#include "lens/timings.h"
+#include "lens/diff/diff.h"
+#include "lens/timing/timings.h"
+#include "lens/view/function_list.h"
+#include "lens/view/line_list.h"
+#include "lens/view/sample_list.h"
 
 #include <stdlib.h>
 

@@ -5,9 +5,9 @@
 #include "check.h"
 #include "objects.h"
 
-#include "native/annotate.h"
-#include "native/elf_file.h"
-#include "native/symbols.h"
+#include "native/debug/annotate.h"
+#include "native/elf/elf_file.h"
+#include "native/elf/symbols.h"
 
 #include <fcntl.h>
 #include <limits.h>

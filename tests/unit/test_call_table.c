@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include "attach/call_table.h"
+#include "attach/sampling/call_table.h"
 
 /* How often of so many times a call that is not proven is to be proven. */
 static uint32_t times_to_prove(struct dw_call_table *table, uint32_t caller, uint32_t times)

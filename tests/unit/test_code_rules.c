@@ -6,12 +6,12 @@
 #include "check.h"
 
 #include "base/error.h"
-#include "native/cfi.h"
-#include "native/cfi_x86_64.h"
-#include "native/code_flow_x86_64.h"
-#include "native/code_rules.h"
-#include "native/elf_image.h"
-#include "native/memory.h"
+#include "native/elf/elf_image.h"
+#include "native/elf/memory.h"
+#include "native/unwind/cfi.h"
+#include "native/unwind/cfi_x86_64.h"
+#include "native/unwind/code_flow_x86_64.h"
+#include "native/unwind/code_rules.h"
 
 #include <dlfcn.h>
 #include <elf.h>

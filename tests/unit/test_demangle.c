@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "native/demangle.h"
+#include "native/debug/demangle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include "json_check.h"
 
 #include "base/grow.h"
-#include "lens/diff.h"
-#include "lens/diff_cause.h"
-#include "lens/diff_order.h"
+#include "lens/diff/diff.h"
+#include "lens/diff/diff_cause.h"
+#include "lens/diff/diff_order.h"
 #include "model/sample_fold.h"
 
 #include <stdio.h>

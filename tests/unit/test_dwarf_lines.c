@@ -6,8 +6,8 @@
 #include "objects.h"
 
 #include "base/error.h"
-#include "native/demangle.h"
-#include "native/dwarf_lines.h"
+#include "native/debug/demangle.h"
+#include "native/debug/dwarf_lines.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "base/error.h"
-#include "native/elf_file.h"
+#include "native/elf/elf_file.h"
 
 #include <fcntl.h>
 #include <string.h>

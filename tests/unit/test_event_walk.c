@@ -3,7 +3,7 @@
 #include "check.h"
 #include "fixture.h"
 
-#include "lens/event_walk.h"
+#include "lens/export/event_walk.h"
 
 #include <stdlib.h>
 #include <string.h>

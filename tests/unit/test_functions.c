@@ -3,7 +3,7 @@
 #include "check.h"
 #include "fixture.h"
 
-#include "lens/functions.h"
+#include "lens/view/functions.h"
 
 #include <string.h>
 

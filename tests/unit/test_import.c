@@ -4,7 +4,7 @@
 #include "fixture_import.h"
 
 #include "base/error.h"
-#include "lens/sample_list.h"
+#include "lens/view/sample_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

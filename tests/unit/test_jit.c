@@ -4,11 +4,11 @@
 #include "check.h"
 
 #include "base/error.h"
-#include "native/cfi.h"
-#include "native/jit.h"
-#include "native/memory.h"
-#include "native/perf_map.h"
-#include "native/trampolines.h"
+#include "native/elf/memory.h"
+#include "native/jit/jit.h"
+#include "native/jit/perf_map.h"
+#include "native/unwind/cfi.h"
+#include "native/unwind/trampolines.h"
 
 #include <stdio.h>
 #include <stdlib.h>

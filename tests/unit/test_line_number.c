@@ -2,7 +2,7 @@
  * Location tables: each kind of entry, and tables that lie. tests/cli compares with CPython. */
 #include "check.h"
 
-#include "attach/line_number.h"
+#include "attach/python/line_number.h"
 
 #include <stdlib.h>
 #include <string.h>

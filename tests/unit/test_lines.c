@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "json_check.h"
-#include "lens/functions.h"
-#include "lens/line_list.h"
+#include "lens/view/functions.h"
+#include "lens/view/line_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * Stacks of a thread that is made up in memory of this process, as 3.12 has them. */
 #include "check.h"
 
-#include "attach/live_stack.h"
-#include "attach/target.h"
+#include "attach/sampling/live_stack.h"
+#include "attach/target/target.h"
 
 #include <stdlib.h>
 #include <string.h>

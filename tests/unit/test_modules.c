@@ -4,8 +4,8 @@
 #include "check.h"
 
 #include "base/error.h"
-#include "native/memory.h"
-#include "native/modules.h"
+#include "native/elf/memory.h"
+#include "native/elf/modules.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "objects.h"
 
-#include "native/elf_file.h"
+#include "native/elf/elf_file.h"
 #include "record/sample_log.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "base/gzip.h"
 #include "base/pprof_fields.h"
 #include "base/protobuf.h"
-#include "lens/sample_list.h"
+#include "lens/view/sample_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "fixture.h"
 
 #include "base/error.h"
-#include "lens/column.h"
-#include "lens/row.h"
+#include "lens/view/column.h"
+#include "lens/view/row.h"
 
 #include <math.h>
 

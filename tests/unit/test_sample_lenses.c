@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "json_check.h"
 
-#include "lens/sample_list.h"
+#include "lens/view/sample_list.h"
 #include "model/sample_fold.h"
 
 #include <regex.h>

@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "attach/activity.h"
-#include "attach/merged_stack.h"
-#include "attach/stop.h"
-#include "attach/task.h"
+#include "attach/native/merged_stack.h"
+#include "attach/sampling/activity.h"
+#include "attach/target/stop.h"
+#include "attach/target/task.h"
 #include "base/clock.h"
 
 #include <pthread.h>

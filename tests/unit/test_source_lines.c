@@ -2,7 +2,7 @@
  * Where functions end, for sources of all kinds; tests/python compares with inspect. */
 #include "check.h"
 
-#include "lens/source_lines.h"
+#include "lens/view/source_lines.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include "objects.h"
 
 #include "base/error.h"
-#include "native/debug_file.h"
-#include "native/symbols.h"
+#include "native/elf/debug_file.h"
+#include "native/elf/symbols.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
  * Reading a process, this one, and the tables that processes state about themselves. */
 #include "check.h"
 
-#include "attach/python_offsets.h"
-#include "attach/python_runtime.h"
-#include "attach/stack.h"
-#include "attach/target.h"
+#include "attach/python/python_offsets.h"
+#include "attach/python/python_runtime.h"
+#include "attach/python/stack.h"
+#include "attach/target/target.h"
 #include "base/error.h"
 
 #include <stdlib.h>

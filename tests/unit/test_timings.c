@@ -4,8 +4,8 @@
 #include "fixture.h"
 #include "json_check.h"
 
-#include "lens/timing_words.h"
-#include "lens/timings.h"
+#include "lens/timing/timing_text.h"
+#include "lens/timing/timings.h"
 #include "log/reader.h"
 #include "log/save.h"
 

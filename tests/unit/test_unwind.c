@@ -4,11 +4,11 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "native/memory.h"
-#include "native/modules.h"
-#include "native/registers.h"
-#include "native/unwind.h"
-#include "native/unwind_learn.h"
+#include "native/elf/memory.h"
+#include "native/elf/modules.h"
+#include "native/unwind/registers.h"
+#include "native/unwind/unwind.h"
+#include "native/unwind/unwind_learn.h"
 #include "unwind_targets.h"
 
 #include <dlfcn.h>

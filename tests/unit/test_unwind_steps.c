@@ -5,10 +5,10 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "native/memory.h"
-#include "native/modules.h"
-#include "native/registers.h"
-#include "native/unwind.h"
+#include "native/elf/memory.h"
+#include "native/elf/modules.h"
+#include "native/unwind/registers.h"
+#include "native/unwind/unwind.h"
 
 #include <errno.h>
 #include <signal.h>

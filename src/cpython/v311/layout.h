@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * CPython 3.11. Py_BUILD_CORE_MODULE is defined by the build: the headers
  * below are the interpreter's own. */
-#ifndef DW_CPYTHON_LAYOUT_H
-#define DW_CPYTHON_LAYOUT_H
+#ifndef DW_CPYTHON_V311_LAYOUT_H
+#define DW_CPYTHON_V311_LAYOUT_H
 
 #include <Python.h>
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "attach/sampling/watched.h"
+
+#include "base/grow.h"
+
+#define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
+#define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
+#define MAX_PENDING 65536      /* samples that wait to be told */
+#define UNCOUNTED_NS 4000000   /* how much of a turn the kernel may not have counted yet */
+
+static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
+                      uint64_t weight_ns)
+{
+    if (!weight_ns)
+        return 0;
+    sampler->log->sampling.taken++;
+    if (sampler->seen)
+        sampler->seen(sampler->seen_context, sample->log_thread, sample->path, sample->state,
+                      weight_ns);
+    return dw_sample_log_add(sampler->log, sample->log_thread, sample->path, sample->state,
+                             sample->until_ns, weight_ns);
+}
+
+static uint64_t seen_ns(const struct dw_cpu_account *account)
+{
+    uint64_t elapsed_ns = 0;
+    for (uint32_t i = 0; i < account->pending_count; i++)
+        elapsed_ns += account->pending[i].elapsed_ns;
+    return elapsed_ns;
+}
+
+/* Shares the time out among the samples that wait for it. */
+static int spend(struct dw_sampler *sampler, struct dw_cpu_account *account, uint64_t cpu_ns)
+{
+    uint64_t elapsed_ns = seen_ns(account);
+    int error = 0;
+    double share = elapsed_ns ? (double)cpu_ns / (double)elapsed_ns : 0;
+    for (uint32_t i = 0; !error && i < account->pending_count; i++)
+        error = add_sample(sampler, &account->pending[i],
+                           (uint64_t)((double)account->pending[i].elapsed_ns * share));
+    account->pending_count = 0;
+    return error;
+}
+
+/* Where the kernel does not say what a thread's CPU time is, it is the time in which it was seen to
+ * run. */
+static int spend_seen(struct dw_sampler *sampler, struct dw_cpu_account *account, uint64_t most_ns)
+{
+    uint64_t elapsed_ns = seen_ns(account);
+    return spend(sampler, account, elapsed_ns < most_ns ? elapsed_ns : most_ns);
+}
+
+/* The thread may go on without the state that it had, and what it uses then is not Python's. */
+int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread)
+{
+    struct dw_cpu_account *account = thread->cpu;
+    uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity);
+    bool is_known = cpu_ns >= account->counted_ns && cpu_ns;
+    return spend_seen(sampler, account,
+                      is_known ? cpu_ns - account->counted_ns + UNCOUNTED_NS : UINT64_MAX);
+}
+
+/* The samples in which a thread ran have all of its CPU time, that of turns in which it was not
+ * seen included: on a busy machine we get to run mostly when it does not. The kernel counts the
+ * time up some hundred times a second and when a turn ends. */
+static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_cpu_account *account = thread->cpu;
+    if (!account->pending_count || now_ns - account->looked_ns < COUNT_AFTER_NS)
+        return 0;
+    uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity), before_ns = account->counted_ns;
+    account->looked_ns = now_ns;
+    if (!cpu_ns || account->pending_count >= MAX_PENDING)
+        return spend_seen(sampler, account, UINT64_MAX);
+    account->counted_ns = cpu_ns;
+    return cpu_ns > before_ns ? spend(sampler, account, cpu_ns - before_ns) : 0;
+}
+
+static int add_cpu_sample(struct dw_sampler *sampler, struct dw_watched *thread,
+                          const struct dw_pending_sample *sample)
+{
+    struct dw_cpu_account *account = thread->cpu;
+    int error = 0;
+    if (dw_watched_runs(thread))
+        error = DW_GROW(account->pending, account->pending_count, account->pending_capacity);
+    if (!error && dw_watched_runs(thread))
+        account->pending[account->pending_count++] = *sample;
+    return error ? error : count_cpu(sampler, thread, sample->until_ns);
+}
+
+/* While we did not get to run for long the thread went from one stack or state to the other, nobody
+ * knows when: each gets half of the time. */
+static int add_wall_sample(struct dw_sampler *sampler, const struct dw_watched *thread,
+                           const struct dw_pending_sample *sample)
+{
+    uint64_t elapsed_ns = sample->elapsed_ns;
+    if (elapsed_ns < GAP_NS || elapsed_ns < 2 * sampler->log->sampling.period_ns ||
+        thread->last_state == DW_NO_STATE ||
+        (thread->last_path == thread->path && thread->last_state == thread->state))
+        return add_sample(sampler, sample, elapsed_ns);
+    struct dw_pending_sample before = *sample;
+    before.path = thread->last_path;
+    before.state = thread->last_state;
+    before.until_ns -= elapsed_ns / 2;
+    int error = add_sample(sampler, &before, elapsed_ns / 2);
+    return error ? error : add_sample(sampler, sample, elapsed_ns - elapsed_ns / 2);
+}
+
+int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
+{
+    bool is_cpu = sampler->log->sampling.mode == DW_SAMPLE_CPU;
+    int error = 0;
+    for (uint32_t i = 0; !error && i < sampler->thread_count; i++) {
+        struct dw_watched *thread = &sampler->threads[i];
+        if (!thread->has_stack || thread->is_missed || until_ns <= thread->last_ns)
+            continue;
+        uint64_t elapsed_ns = until_ns - thread->last_ns;
+        elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;
+        struct dw_pending_sample sample = {thread->log_thread, thread->state, thread->path,
+                                           until_ns, elapsed_ns};
+        thread->last_ns = until_ns;
+        sampler->stopped_ns += thread->stopped_ns;
+        thread->stopped_ns = 0;
+        error = is_cpu ? add_cpu_sample(sampler, thread, &sample)
+                       : add_wall_sample(sampler, thread, &sample);
+    }
+    return error;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * A thread that a sampler watches. What the files of the sampler share; nobody else's. */
+#ifndef DW_ATTACH_SAMPLING_WATCHED_H
+#define DW_ATTACH_SAMPLING_WATCHED_H
+
+#include "attach/sampling/activity.h"
+#include "attach/sampling/sampler.h"
+#include "base/error.h"
+
+#define DW_NO_STATE UINT32_MAX
+
+/* A sample that has its weight when the kernel has counted the CPU time. */
+struct dw_pending_sample {
+    uint32_t log_thread, state;
+    dw_path_id path;
+    uint64_t until_ns, elapsed_ns;
+};
+
+/* A frame of the last stack and where it is in the recording. */
+struct dw_known_frame {
+    struct dw_raw_frame frame;
+    dw_path_id path;
+    dw_place_id place; /* of it, or of the next frame outside that is shown */
+};
+
+/* The CPU time of a thread of the system, and the samples in which it ran since that was known.
+ * Several interpreters may have a state for the same thread: they share the account. */
+struct dw_cpu_account {
+    uint32_t users;
+    struct dw_watched *runner; /* of its users, the one that the thread ran for in this round */
+    uint64_t counted_ns, looked_ns;
+    struct dw_pending_sample *pending; /* owned */
+    uint32_t pending_count, pending_capacity;
+};
+
+struct dw_watched {
+    struct dw_live_thread live;
+    uint64_t ident;
+    pid_t id;          /* the kernel's, here; 0: unknown */
+    const void *birth; /* no other thread of the system has that, ever; NULL: unknown */
+    struct dw_activity_files activity;
+    uint64_t ran_ns; /* when the kernel said that it runs */
+    uint32_t log_thread;
+    struct dw_known_frame *known; /* owned; outermost first */
+    uint32_t known_count, known_capacity;
+    uint64_t looked_up_ns;
+    bool has_stack, is_listed;
+    bool is_missed; /* it could not be read: its next sample stands for this one's time too */
+    bool is_met, is_named; /* whether it has a name at all, and one that `threading` gave it */
+    dw_path_id path, last_path;
+    uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
+    uint64_t last_ns;           /* until when its last sample stands */
+    uint64_t stopped_ns;        /* how long we have kept it from running since */
+    uint64_t stop_next_ns;      /* when it may be stopped again, unless there is no other way */
+    struct dw_cpu_account *cpu; /* owned by all its users */
+};
+
+/* Memory that made no sense, since it changed while it was read. */
+static inline bool dw_is_foreign(int error)
+{
+    return error == DW_ERR_DAMAGED || error == DW_ERR_UNREADABLE;
+}
+
+/* watch_list.c: which threads there are. */
+int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns);
+void dw_watched_release(struct dw_watched *thread);
+
+/* watched_names.c: the names of those that have none yet. */
+int dw_watched_name_new(struct dw_sampler *sampler);
+
+/* How the stack was read. */
+enum dw_reading {
+    DW_READING_LIKELY, /* once, while the thread ran */
+    DW_READING_SURE,
+    DW_READING_STOPPED, /* while it stood still, as it does now */
+};
+
+/* watched_path.c: the stack that was read last as a path of the recording, into thread->path.
+ * DW_ERR_DAMAGED or DW_ERR_UNREADABLE when it cannot be right. */
+int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
+                         enum dw_reading reading, const struct dw_live_look *look, uint64_t now_ns);
+int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *thread,
+                                uint64_t now_ns);
+
+/* watched_look.c: what the thread does now, into its path and state. */
+int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns);
+bool dw_watched_runs(const struct dw_watched *thread);
+/* After the looks at all threads: of states of the same thread only one is not waiting. */
+void dw_watched_choose_runners(struct dw_sampler *sampler);
+
+/* sample_weight.c: what the looks at all threads stand for. */
+int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns);
+/* Of a thread that has ended or is no longer Python's. */
+int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread);
+
+#endif

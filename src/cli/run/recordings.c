@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/recordings.h"
+
+#include "log/reader.h"
+#include "log/writer.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* STEM.PID.dwell, or STEM.PID.PID.dwell when a child of a child made it. */
+static bool is_child_log(const char *name, const char *stem, size_t stem_size)
+{
+    if (strncmp(name, stem, stem_size) != 0 || name[stem_size] != '.')
+        return false;
+    const char *pids = name + stem_size + 1;
+    size_t size = strspn(pids, "0123456789.");
+    return size > 1 && pids[size - 1] == '.' && !strcmp(pids + size, "dwell");
+}
+
+static void read_children(struct dw_recordings *recordings, struct dw_profile *profile)
+{
+    char directory[PATH_MAX], path[2 * PATH_MAX];
+    struct stat status;
+    const char *stem = strrchr(recordings->out_file, '/') + 1;
+    size_t stem_size = dw_log_stem_size(stem);
+    snprintf(directory, sizeof directory, "%.*s", (int)(stem - recordings->out_file),
+             recordings->out_file);
+    DIR *listing = opendir(directory);
+    recordings->children = recordings->strangers = 0;
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        snprintf(path, sizeof path, "%s%s", directory, entry->d_name);
+        if (!is_child_log(entry->d_name, stem, stem_size) || stat(path, &status))
+            continue;
+        if (status.st_mtime < recordings->since)
+            recordings->strangers++;
+        else
+            recordings->children += !dw_log_read_file(path, recordings->flags, profile);
+    }
+    if (listing)
+        closedir(listing);
+}
+
+int dw_recordings_load(struct dw_recordings *recordings, struct dw_profile **profile)
+{
+    *profile = NULL;
+    int error = dw_profile_new(profile);
+    if (error)
+        return error;
+    error = dw_log_read_file(recordings->out_file, recordings->flags, *profile);
+    if (!error)
+        read_children(recordings, *profile);
+    return error;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "cli/top/top_table.h"
+
+#include "base/grow.h"
+
+#include <math.h>
+
+#define FADE_SECONDS 2.0
+
+struct dw_top_cell {
+    uint32_t thread, state;
+    dw_path_id stack;
+    struct dw_top_time time;
+};
+
+void dw_top_table_init(struct dw_top_table *table, struct dw_sample_log *log, uint64_t now_ns)
+{
+    *table = (struct dw_top_table){.log = log, .faded_ns = now_ns};
+}
+
+void dw_top_table_release(struct dw_top_table *table)
+{
+    free(table->cells);
+    free(table->rows);
+    free(table->row_of);
+    free(table->line_of);
+    dw_map_release(&table->line_index);
+    dw_map_release(&table->cell_index);
+    *table = (struct dw_top_table){0};
+}
+
+void dw_top_table_reset(struct dw_top_table *table, uint64_t now_ns)
+{
+    dw_map_release(&table->cell_index);
+    table->cell_count = 0;
+    table->elapsed = table->gil = (struct dw_top_time){0};
+    table->faded_ns = now_ns;
+}
+
+static uint64_t hash_cell_key(const struct dw_top_cell *cell)
+{
+    return dw_hash_mix((uint64_t)cell->stack << 32 ^ (uint64_t)cell->thread << 4 ^ cell->state);
+}
+
+static uint64_t hash_cell(const void *entries, uint32_t id)
+{
+    return hash_cell_key((const struct dw_top_cell *)entries + id);
+}
+
+static bool is_cell(const void *entries, uint32_t id, const void *key)
+{
+    const struct dw_top_cell *cell = (const struct dw_top_cell *)entries + id, *wanted = key;
+    return cell->stack == wanted->stack && cell->thread == wanted->thread &&
+           cell->state == wanted->state;
+}
+
+static struct dw_top_cell *find_cell(struct dw_top_table *table, const struct dw_top_cell *key)
+{
+    uint64_t hash = hash_cell_key(key);
+    uint32_t index = dw_map_find(&table->cell_index, hash, is_cell, table->cells, key);
+    if (index != DW_MAP_NONE)
+        return &table->cells[index];
+    if (DW_GROW(table->cells, table->cell_count, table->cell_capacity))
+        return NULL;
+    table->cells[table->cell_count] = *key;
+    if (dw_map_add(&table->cell_index, hash, table->cell_count, hash_cell, table->cells))
+        return NULL;
+    return &table->cells[table->cell_count++];
+}
+
+static void add_time(struct dw_top_time *to, double seconds)
+{
+    to->all += seconds;
+    to->recent += seconds;
+}
+
+void dw_top_table_add(void *context, uint32_t thread, dw_path_id stack, uint32_t state,
+                      uint64_t weight_ns)
+{
+    struct dw_top_table *table = context;
+    double seconds = (double)weight_ns / 1e9;
+    struct dw_top_cell *cell =
+        find_cell(table, &(struct dw_top_cell){.thread = thread, .state = state, .stack = stack});
+    if (!cell) {
+        table->failed = true;
+        return;
+    }
+    add_time(&cell->time, seconds);
+    if (state & DW_SAMPLE_HOLDS_GIL)
+        add_time(&table->gil, seconds);
+}
+
+static void fade(struct dw_top_table *table, uint64_t now_ns)
+{
+    double seconds = (double)(now_ns - table->faded_ns) / 1e9;
+    double kept = exp(-seconds / FADE_SECONDS);
+    add_time(&table->elapsed, seconds);
+    table->elapsed.recent *= kept;
+    table->gil.recent *= kept;
+    for (uint32_t i = 0; i < table->cell_count; i++)
+        table->cells[i].time.recent *= kept;
+    table->faded_ns = now_ns;
+}
+
+static bool is_shown(const struct dw_top_view *view, uint32_t state)
+{
+    uint32_t kind = state & DW_SAMPLE_STATE_MASK;
+    if (view->only_gil)
+        return state & DW_SAMPLE_HOLDS_GIL;
+    return view->with_waiting || (kind != DW_SAMPLE_WAITING && kind != DW_SAMPLE_GIL);
+}
+
+static bool make_room(struct dw_top_table *table, uint32_t id)
+{
+    while (id >= table->row_of_capacity) {
+        uint32_t before = table->row_of_capacity;
+        if (dw_grow((void **)&table->row_of, &table->row_of_capacity, sizeof *table->row_of))
+            return false;
+        for (uint32_t i = before; i < table->row_of_capacity; i++)
+            table->row_of[i] = DW_MAP_NONE;
+    }
+    return true;
+}
+
+/* The row of a thread, of a frame, or of a line by its first place. */
+static struct dw_top_row *find_row(struct dw_top_table *table, uint32_t id)
+{
+    if (!make_room(table, id) || DW_GROW(table->rows, table->row_count, table->row_capacity)) {
+        table->failed = true;
+        return NULL;
+    }
+    if (table->row_of[id] == DW_MAP_NONE) {
+        table->row_of[id] = table->row_count;
+        table->rows[table->row_count++] = (struct dw_top_row){0};
+    }
+    return &table->rows[table->row_of[id]];
+}
+
+static bool is_same_line(const struct dw_place *a, const struct dw_place *b)
+{
+    return a->frame == b->frame && a->line == b->line;
+}
+
+static bool is_line_of_place(const void *entries, uint32_t id, const void *key)
+{
+    return is_same_line((const struct dw_place *)entries + id, key);
+}
+
+static uint64_t hash_line(const void *entries, uint32_t id)
+{
+    const struct dw_place *place = (const struct dw_place *)entries + id;
+    return dw_hash_mix((uint64_t)place->frame << 32 | place->line);
+}
+
+/* Places of one line may differ in their columns: the first one made stands for the line. */
+static bool find_lines(struct dw_top_table *table)
+{
+    const struct dw_place_table *places = &table->log->places;
+    while (table->line_of_count < places->count) {
+        dw_place_id id = table->line_of_count;
+        uint64_t hash = hash_line(places->places, id);
+        dw_place_id first = dw_map_find(&table->line_index, hash, is_line_of_place, places->places,
+                                        &places->places[id]);
+        if (DW_GROW(table->line_of, table->line_of_count, table->line_of_capacity) ||
+            (first == DW_MAP_NONE &&
+             dw_map_add(&table->line_index, hash, id, hash_line, places->places)))
+            return false;
+        table->line_of[table->line_of_count++] = first == DW_MAP_NONE ? id : first;
+    }
+    return true;
+}
+
+static void sum(struct dw_top_time *to, const struct dw_top_time *time)
+{
+    to->all += time->all;
+    to->recent += time->recent;
+}
+
+static void add_stack(struct dw_top_table *table, const struct dw_top_view *view, uint32_t index)
+{
+    const struct dw_top_cell *cell = &table->cells[index];
+    const struct dw_path *paths = table->log->stacks.paths;
+    for (dw_path_id path = cell->stack; path; path = paths[path].parent) {
+        dw_place_id place = paths[path].frame;
+        struct dw_top_row *row =
+            find_row(table, view->by == DW_TOP_LINES ? table->line_of[place]
+                                                     : table->log->places.places[place].frame);
+        if (!row)
+            return;
+        row->place = place;
+        if (path == cell->stack)
+            sum(&row->own, &cell->time);
+        if (row->last_cell != index + 1)
+            sum(&row->total, &cell->time);
+        row->last_cell = index + 1;
+    }
+}
+
+/* All threads are shown: how long they run, or hold the GIL, of all their time. */
+static void add_thread(struct dw_top_table *table, const struct dw_top_view *view,
+                       const struct dw_top_cell *cell)
+{
+    struct dw_top_view running = {.only_gil = view->only_gil};
+    struct dw_top_row *row = find_row(table, cell->thread);
+    if (!row)
+        return;
+    row->thread = cell->thread;
+    if (is_shown(&running, cell->state))
+        sum(&row->own, &cell->time);
+    sum(&row->total, &cell->time);
+}
+
+static int compare_times(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+    const struct dw_top_view *view = context;
+    const struct dw_top_row *one = a, *other = b;
+    const struct dw_top_time *x = view->by_total ? &one->total : &one->own;
+    const struct dw_top_time *y = view->by_total ? &other->total : &other->own;
+    int order = compare_times(floor(x->recent * 200), floor(y->recent * 200));
+    if (!order)
+        order = compare_times(x->all, y->all);
+    return order ? order : compare_times(one->total.all, other->total.all);
+}
+
+void dw_top_table_update(struct dw_top_table *table, const struct dw_top_view *view,
+                         uint64_t now_ns)
+{
+    fade(table, now_ns);
+    table->row_count = 0;
+    if (!find_lines(table)) {
+        table->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < table->row_of_capacity; i++)
+        table->row_of[i] = DW_MAP_NONE;
+    for (uint32_t i = 0; i < table->cell_count; i++) {
+        const struct dw_top_cell *cell = &table->cells[i];
+        if (view->by == DW_TOP_THREADS)
+            add_thread(table, view, cell);
+        else if (is_shown(view, cell->state))
+            add_stack(table, view, i);
+    }
+    struct dw_top_view order = *view;
+    if (table->row_count)
+        qsort_r(table->rows, table->row_count, sizeof *table->rows, compare_rows, &order);
+}
+
+static const char *file_name(struct dw_string path, size_t *size)
+{
+    size_t at = path.size;
+    while (at && path.bytes[at - 1] != '/')
+        at--;
+    *size = path.size - at;
+    return path.bytes + at;
+}
+
+static void put_place(const struct dw_top_table *table, const struct dw_top_view *view,
+                      const struct dw_place *place, struct dw_out *out)
+{
+    const struct dw_sample_log *log = table->log;
+    const struct dw_frame *frame = &log->frames.frames[place->frame];
+    struct dw_string name = log->strings.strings[frame->name];
+    size_t size;
+    const char *file = file_name(log->strings.strings[frame->file], &size);
+    dw_out_printable(out, name.bytes, name.size);
+    dw_out_text(out, " (");
+    dw_out_printable(out, file, size);
+    uint32_t line = view->by == DW_TOP_LINES ? place->line : frame->line;
+    if (line)
+        dw_out_printf(out, ":%u", line);
+    dw_out_char(out, ')');
+}
+
+void dw_top_row_put_name(const struct dw_top_table *table, const struct dw_top_view *view,
+                         const struct dw_top_row *row, struct dw_out *out)
+{
+    if (view->by != DW_TOP_THREADS) {
+        put_place(table, view, &table->log->places.places[row->place], out);
+        return;
+    }
+    uint64_t id;
+    struct dw_string name = dw_sample_log_thread_name(table->log, row->thread, &id);
+    dw_out_printf(out, "thread %llu ", (unsigned long long)id);
+    dw_out_printable(out, name.bytes, name.size);
+}

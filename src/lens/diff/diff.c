@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "lens/diff/diff.h"
+
+#include "base/grow.h"
+#include "lens/view/functions.h"
+#include "lens/view/line_list.h"
+#include "lens/view/stack_tree.h"
+
+#include <math.h>
+
+/* The root is a region where nothing else could be around it: in a recording of regions. */
+static bool has_regions(const struct dw_profile *profile)
+{
+    bool of_calls = dw_functions_are_in(profile);
+    for (uint32_t t = 0; t < profile->thread_count; t++)
+        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++) {
+            uint32_t kind = dw_profile_frame(profile, profile->threads[t].metrics[i].path)->kind;
+            if (kind == DW_FRAME_REGION || (kind == DW_FRAME_ROOT && !of_calls))
+                return true;
+        }
+    return false;
+}
+
+bool dw_diff_has(const struct dw_profile *profile, enum dw_diff_by by)
+{
+    switch (by) {
+    case DW_DIFF_LINE: return dw_lines_are_watched(profile) || dw_samples_are_in(profile);
+    case DW_DIFF_REGION: return has_regions(profile);
+    default: return has_regions(profile) || dw_functions_are_in(profile);
+    }
+}
+
+struct dw_diff_row *dw_diff_add_row(struct dw_diff *diff, uint32_t place, uint32_t node)
+{
+    if (DW_GROW(diff->rows, diff->count, diff->capacity))
+        return NULL;
+    struct dw_diff_row *row = &diff->rows[diff->count++];
+    *row = (struct dw_diff_row){.place = place, .node = node};
+    return row;
+}
+
+static unsigned kinds_of(const struct dw_diff *diff)
+{
+    const unsigned calls = dw_diff_kind(DW_FRAME_FUNCTION) | dw_diff_kind(DW_FRAME_BUILTIN) |
+                           dw_diff_kind(DW_FRAME_NATIVE) | dw_diff_kind(DW_FRAME_MARK);
+    const unsigned regions = dw_diff_kind(DW_FRAME_REGION);
+    switch (diff->options.by) {
+    case DW_DIFF_FUNCTION:
+        return dw_functions_are_in(diff->profiles[DW_OLD]) ||
+                       dw_functions_are_in(diff->profiles[DW_NEW])
+                   ? calls
+                   : regions;
+    case DW_DIFF_REGION: return regions;
+    default: return calls | regions;
+    }
+}
+
+static int add_paths(struct dw_diff *diff)
+{
+    for (uint32_t i = 0; i < diff->tree.count; i++) {
+        const struct dw_diff_node *node = &diff->tree.nodes[i];
+        struct dw_diff_row *row = dw_diff_add_row(diff, node->place, i);
+        if (!row)
+            return DW_ERR_MEMORY;
+        memcpy(row->at, node->at, sizeof row->at);
+        memcpy(row->is_in, node->is_in, sizeof row->is_in);
+    }
+    return 0;
+}
+
+/* The tree as calls of places, the root's too. */
+static int graph_of(const struct dw_diff *diff, enum dw_side side, struct dw_call_graph *graph)
+{
+    const struct dw_diff_tree *tree = &diff->tree;
+    struct dw_call_item *items = calloc(tree->count + 1u, sizeof *items);
+    int error = items ? dw_call_graph_init(graph, diff->places.count) : DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < tree->count && !error; i++)
+        items[i + 1] = (struct dw_call_item){.parent = i ? tree->nodes[i].parent + 1 : 0,
+                                             .function = tree->nodes[i].place,
+                                             .count = tree->nodes[i].at[side].count,
+                                             .total = tree->nodes[i].at[side].total,
+                                             .self = tree->nodes[i].at[side].self};
+    if (!error)
+        error = dw_call_graph_add(graph, items, tree->count + 1);
+    free(items);
+    return error;
+}
+
+static double node_change(const struct dw_diff *diff, const struct dw_diff_node *node)
+{
+    return (double)node->at[DW_NEW].self - diff->scale * (double)node->at[DW_OLD].self;
+}
+
+/* Gives each row of a function the path on which it changed most. */
+static void find_paths(struct dw_diff *diff, const uint32_t *row_of)
+{
+    const struct dw_diff_tree *tree = &diff->tree;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        struct dw_diff_row *row = &diff->rows[row_of[tree->nodes[i].place]];
+        double most =
+            row->node == DW_DIFF_NONE ? -1 : fabs(node_change(diff, &tree->nodes[row->node]));
+        if (fabs(node_change(diff, &tree->nodes[i])) > most)
+            row->node = i;
+    }
+}
+
+static int add_places(struct dw_diff *diff, const struct dw_call_graph graphs[DW_SIDES],
+                      uint32_t *row_of)
+{
+    memset(row_of, 0xff, diff->places.count * sizeof *row_of);
+    for (uint32_t i = 0; i < diff->tree.count; i++) {
+        const struct dw_diff_node *node = &diff->tree.nodes[i];
+        if (row_of[node->place] == DW_DIFF_NONE) {
+            row_of[node->place] = diff->count;
+            if (!dw_diff_add_row(diff, node->place, DW_DIFF_NONE))
+                return DW_ERR_MEMORY;
+        }
+        struct dw_diff_row *row = &diff->rows[row_of[node->place]];
+        for (enum dw_side side = 0; side < DW_SIDES; side++) {
+            const struct dw_call_sums *sums = &graphs[side].functions[node->place];
+            uint64_t count = diff->are_samples ? sums->primitive : sums->count;
+            row->at[side] = (struct dw_diff_sums){count, sums->total, sums->self};
+            row->is_in[side] |= node->is_in[side];
+        }
+    }
+    return 0;
+}
+
+static int add_functions(struct dw_diff *diff)
+{
+    struct dw_call_graph graphs[DW_SIDES] = {0};
+    uint32_t *row_of = malloc(diff->places.count * sizeof *row_of);
+    int error = row_of ? graph_of(diff, DW_OLD, &graphs[DW_OLD]) : DW_ERR_MEMORY;
+    if (!error)
+        error = graph_of(diff, DW_NEW, &graphs[DW_NEW]);
+    if (!error)
+        error = add_places(diff, graphs, row_of);
+    if (!error)
+        find_paths(diff, row_of);
+    for (enum dw_side side = 0; side < DW_SIDES; side++)
+        dw_call_graph_release(&graphs[side]);
+    free(row_of);
+    return error;
+}
+
+static void add_up(struct dw_diff *diff)
+{
+    for (uint32_t i = 0; i < diff->tree.count; i++)
+        for (enum dw_side side = 0; side < DW_SIDES; side++)
+            diff->totals[side] += diff->tree.nodes[i].at[side].self;
+}
+
+static void find_scale(struct dw_diff *diff)
+{
+    bool can = diff->options.normalise && diff->totals[DW_OLD] && diff->totals[DW_NEW];
+    diff->scale = can ? (double)diff->totals[DW_NEW] / (double)diff->totals[DW_OLD] : 1;
+}
+
+void dw_diff_compare(const struct dw_diff *diff, struct dw_diff_row *row)
+{
+    const struct dw_diff_sums *old = &row->at[DW_OLD], *new = &row->at[DW_NEW];
+    double calls = (double)old->count * diff->scale, self = dw_diff_self(diff, row, DW_OLD);
+    row->change = (double)new->self - self;
+    row->from_calls = old->count ? ((double)new->count - calls) * self / calls : row->change;
+    row->from_speed = row->change - row->from_calls;
+    row->change_total = (double)new->total - (double)old->total * diff->scale;
+}
+
+static double ratio_of(const struct dw_diff *diff, const struct dw_diff_row *row)
+{
+    double old = dw_diff_self(diff, row, DW_OLD), new = dw_diff_self(diff, row, DW_NEW);
+    return old > 0 ? new / old : new > 0 ? INFINITY : 1;
+}
+
+static double key_of(const struct dw_diff *diff, const struct dw_diff_row *row,
+                     enum dw_diff_sort sort)
+{
+    switch (sort) {
+    case DW_DIFF_RATIO: return fabs(log(ratio_of(diff, row)));
+    case DW_DIFF_BY_OLD: return (double)row->at[DW_OLD].self;
+    case DW_DIFF_BY_NEW: return (double)row->at[DW_NEW].self;
+    default: return fabs(row->change);
+    }
+}
+
+struct sorting {
+    const struct dw_diff *diff;
+    enum dw_diff_sort sort;
+    bool above_first; /* rows over the threshold before the others */
+};
+
+static bool is_above(const struct dw_diff *diff, const struct dw_diff_row *row)
+{
+    return fabs(row->change) >= diff->options.threshold * dw_diff_whole(diff) &&
+           (row->change != 0 || diff->options.threshold == 0);
+}
+
+static int descending(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+static int compare_rows(const struct sorting *sorting, const struct dw_diff_row *a,
+                        const struct dw_diff_row *b)
+{
+    const struct dw_diff *diff = sorting->diff;
+    int order = 0;
+    if (sorting->above_first)
+        order = is_above(diff, b) - is_above(diff, a);
+    if (!order)
+        order = descending(key_of(diff, a, sorting->sort), key_of(diff, b, sorting->sort));
+    if (!order)
+        order = descending(fabs(a->change_total), fabs(b->change_total));
+    if (!order)
+        order = (a->place > b->place) - (a->place < b->place);
+    if (!order)
+        order = (a->node > b->node) - (a->node < b->node);
+    return order ? order
+                 : (a->lines[DW_NEW] > b->lines[DW_NEW]) - (a->lines[DW_NEW] < b->lines[DW_NEW]);
+}
+
+static int compare_whole_rows(const void *left, const void *right, void *sorting)
+{
+    return compare_rows(sorting, left, right);
+}
+
+static int compare_indices(const void *left, const void *right, void *context)
+{
+    const struct sorting *sorting = context;
+    const struct dw_diff_row *rows = sorting->diff->rows;
+    return compare_rows(sorting, &rows[*(const uint32_t *)left], &rows[*(const uint32_t *)right]);
+}
+
+static int rank(struct dw_diff *diff)
+{
+    for (uint32_t i = 0; i < diff->count; i++)
+        dw_diff_compare(diff, &diff->rows[i]);
+    diff->by_change = malloc((diff->count + 1u) * sizeof *diff->by_change);
+    if (!diff->by_change)
+        return DW_ERR_MEMORY;
+    struct sorting sorting = {diff, diff->options.sort, diff->options.only_above};
+    if (diff->count)
+        qsort_r(diff->rows, diff->count, sizeof *diff->rows, compare_whole_rows, &sorting);
+    for (uint32_t i = 0; i < diff->count; i++) {
+        diff->by_change[i] = i;
+        diff->shown += !diff->options.only_above || is_above(diff, &diff->rows[i]);
+    }
+    if (diff->options.limit && diff->shown > diff->options.limit)
+        diff->shown = diff->options.limit;
+    sorting = (struct sorting){.diff = diff, .sort = DW_DIFF_CHANGE};
+    qsort_r(diff->by_change, diff->count, sizeof *diff->by_change, compare_indices, &sorting);
+    return 0;
+}
+
+static int add_tree_rows(struct dw_diff *diff)
+{
+    int error = dw_diff_tree_make(diff->profiles, &diff->places, kinds_of(diff), &diff->tree);
+    if (error)
+        return error;
+    add_up(diff);
+    find_scale(diff);
+    return diff->options.by == DW_DIFF_FUNCTION ? add_functions(diff) : add_paths(diff);
+}
+
+/* Samples know the functions around their lines. */
+static int add_lines(struct dw_diff *diff)
+{
+    int error = dw_diff_add_lines(diff);
+    find_scale(diff);
+    return error || !diff->are_samples
+               ? error
+               : dw_diff_tree_make(diff->profiles, &diff->places, kinds_of(diff), &diff->tree);
+}
+
+/* Of recordings that have both, lines that were watched say more than samples. */
+static bool are_sampled(const struct dw_profile *old, const struct dw_profile *new,
+                        enum dw_diff_by by)
+{
+    bool are_watched = dw_lines_are_watched(old) && dw_lines_are_watched(new);
+    return !(by == DW_DIFF_LINE && are_watched) &&
+           (dw_samples_are_in(old) || dw_samples_are_in(new));
+}
+
+int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
+                 const struct dw_diff_options *options, struct dw_diff *diff)
+{
+    struct dw_diff made = {
+        .profiles = {old, new},
+        .options = *options,
+        .scale = 1,
+        .are_samples = are_sampled(old, new, options->by),
+    };
+    int error = dw_diff_places_make(made.profiles, &made.places);
+    if (!error && options->by == DW_DIFF_LINE) {
+        error = add_lines(&made);
+    } else if (!error) {
+        error = add_tree_rows(&made);
+    }
+    if (!error)
+        error = rank(&made);
+    if (error)
+        dw_diff_release(&made);
+    else
+        *diff = made;
+    return error;
+}
+
+void dw_diff_release(struct dw_diff *diff)
+{
+    dw_diff_places_release(&diff->places);
+    dw_diff_tree_release(&diff->tree);
+    free(diff->rows);
+    free(diff->by_change);
+    *diff = (struct dw_diff){0};
+}
+
+double dw_diff_total_change(const struct dw_diff *diff)
+{
+    return (double)diff->totals[DW_NEW] - diff->scale * (double)diff->totals[DW_OLD];
+}
+
+double dw_diff_whole(const struct dw_diff *diff)
+{
+    return fmax((double)diff->totals[DW_NEW], diff->scale * (double)diff->totals[DW_OLD]);
+}
+
+static bool has_name(const struct dw_diff *diff, uint32_t place, const char *name)
+{
+    return !strcmp(diff->places.places[place].name.bytes, name);
+}
+
+/* Whether the node is inside another of that name, which has its time already. */
+static bool is_inside(const struct dw_diff *diff, uint32_t node, const char *name)
+{
+    const struct dw_diff_node *nodes = diff->tree.nodes;
+    while (node) {
+        node = nodes[node].parent;
+        if (has_name(diff, nodes[node].place, name))
+            return true;
+    }
+    return false;
+}
+
+static void add_times(const struct dw_diff *diff, const struct dw_diff_sums at[DW_SIDES],
+                      double times[DW_SIDES])
+{
+    times[DW_OLD] += (double)at[DW_OLD].total * diff->scale;
+    times[DW_NEW] += (double)at[DW_NEW].total;
+}
+
+bool dw_diff_times_of(const struct dw_diff *diff, const char *name, double times[DW_SIDES])
+{
+    double sums[DW_SIDES] = {0};
+    bool found = false;
+    for (uint32_t i = 0; i < diff->tree.count; i++) {
+        if (!has_name(diff, diff->tree.nodes[i].place, name) || is_inside(diff, i, name))
+            continue;
+        add_times(diff, diff->tree.nodes[i].at, sums);
+        found = true;
+    }
+    for (uint32_t i = 0; i < diff->count && !diff->tree.count; i++) {
+        if (!has_name(diff, diff->rows[i].place, name))
+            continue;
+        add_times(diff, diff->rows[i].at, sums);
+        found = true;
+    }
+    if (found)
+        memcpy(times, sums, sizeof sums);
+    return found;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ * Three rounds: frames of one name in one file; functions that moved, whose name is
+ * left over once on each side; and what else is in files that those moved between. */
+#define _GNU_SOURCE
+#include "lens/diff/diff_places.h"
+
+#include "base/error.h"
+#include "lens/diff/diff_order.h"
+#include "lens/view/function_files.h"
+
+#include <stdlib.h>
+
+struct entry {
+    enum dw_side side;
+    dw_frame_id frame;
+    uint32_t kind;
+    struct dw_string name; /* without what differs from run to run */
+    uint32_t file;
+    uint32_t line;
+    uint32_t place;
+};
+
+struct matching {
+    const struct dw_profile *const *profiles;
+    struct dw_diff_files files;
+    struct dw_diff_places *places;
+    struct entry *entries;
+    uint32_t count;
+    struct dw_diff_anchors anchors;
+};
+
+/* "f() <x.py:12>" of a region that named itself is "f()"; "<built-in method x of type
+ * object at 0x7f12>" ends before the address. */
+static struct dw_string lasting_name(const struct dw_profile *profile, const struct dw_frame *frame)
+{
+    struct dw_string name = dw_profile_string(profile, frame->name);
+    const char *cut = NULL;
+    if (frame->kind == DW_FRAME_REGION && frame->file)
+        cut = memrchr(name.bytes, '<', name.size);
+    else if (frame->kind == DW_FRAME_BUILTIN)
+        cut = memmem(name.bytes, name.size, " at 0x", 6);
+    return cut ? (struct dw_string){name.bytes, (size_t)(cut - name.bytes)} : name;
+}
+
+static void add_entries(struct matching *matching, enum dw_side side)
+{
+    const struct dw_profile *profile = matching->profiles[side];
+    for (dw_frame_id i = 1; i < profile->frames.count; i++) {
+        const struct dw_frame *frame = &profile->frames.frames[i];
+        if (!dw_frame_kind_takes_time(frame->kind))
+            continue;
+        matching->entries[matching->count++] =
+            (struct entry){.side = side,
+                           .frame = i,
+                           .kind = frame->kind,
+                           .name = lasting_name(profile, frame),
+                           .file = matching->files.of_string[side][frame->file],
+                           .line = frame->line,
+                           .place = DW_DIFF_NONE};
+    }
+}
+
+static int ascending(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_keys(const struct entry *a, const struct entry *b)
+{
+    int order = ascending(a->kind, b->kind);
+    if (!order)
+        order = dw_string_compare(a->name, b->name);
+    return order ? order : ascending(a->file, b->file);
+}
+
+/* Those that are in a place already come last. */
+static int compare_entries(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    int order = ascending(a->place != DW_DIFF_NONE, b->place != DW_DIFF_NONE);
+    if (!order)
+        order = compare_keys(a, b);
+    if (!order)
+        order = ascending(a->side, b->side);
+    if (!order)
+        order = ascending(a->line, b->line);
+    return order ? order : ascending(a->frame, b->frame);
+}
+
+static uint32_t new_place(struct matching *matching, uint32_t kind)
+{
+    matching->places->places[matching->places->count] = (struct dw_diff_place){.kind = kind};
+    return matching->places->count++;
+}
+
+static void put(struct matching *matching, struct entry *entry, uint32_t index)
+{
+    struct dw_diff_place *place = &matching->places->places[index];
+    entry->place = index;
+    place->frames[entry->side] = entry->frame;
+    place->is_in[entry->side] = true;
+    matching->places->of_frame[entry->side][entry->frame] = index;
+}
+
+static void pair(struct matching *matching, struct entry *old, struct entry *new)
+{
+    uint32_t place = new_place(matching, old->kind);
+    put(matching, old, place);
+    put(matching, new, place);
+}
+
+/* Entries of one key: the old ones, then the new ones, each in order of lines. */
+struct group {
+    struct entry *old, *new;
+    uint32_t old_count, new_count;
+};
+
+/* Sorts the entries that are in no place yet; returns how many they are. */
+static uint32_t sort_free(struct matching *matching)
+{
+    uint32_t count = 0;
+    qsort(matching->entries, matching->count, sizeof *matching->entries, compare_entries);
+    while (count < matching->count && matching->entries[count].place == DW_DIFF_NONE)
+        count++;
+    return count;
+}
+
+typedef int compare_two(const struct entry *a, const struct entry *b);
+
+/* The group that starts at an entry; its end is behind what compares as equal. */
+static struct group group_at(struct entry *start, const struct entry *end, compare_two *compare)
+{
+    struct group group = {.old = start};
+    struct entry *at = start;
+    while (at < end && !compare(start, at) && at->side == DW_OLD)
+        at++;
+    group.new = at;
+    while (at < end && !compare(start, at))
+        at++;
+    group.old_count = (uint32_t)(group.new - start);
+    group.new_count = (uint32_t)(at - group.new);
+    return group;
+}
+
+static bool is_pair(const struct group *group)
+{
+    return group->old_count == 1 && group->new_count == 1;
+}
+
+/* What has no line cannot be told apart: all of it is one place. */
+static void put_together(struct matching *matching, struct group *group)
+{
+    uint32_t place = new_place(matching, group->old->kind);
+    for (uint32_t i = 0; i < group->old_count + group->new_count; i++)
+        put(matching, &group->old[i], place);
+}
+
+static int pair_in_order(struct matching *matching, struct group *group)
+{
+    uint32_t count = group->old_count + group->new_count, *mates = malloc(count * sizeof *mates);
+    uint32_t *lines = malloc(count * sizeof *lines);
+    int error = lines && mates ? 0 : DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < count && !error; i++)
+        lines[i] = group->old[i].line;
+    if (!error)
+        error = dw_diff_pair_lines(&matching->anchors, group->old->file, lines, group->old_count,
+                                   lines + group->old_count, group->new_count, mates);
+    for (uint32_t i = 0; i < group->old_count && !error; i++)
+        if (mates[i] != DW_DIFF_NONE)
+            pair(matching, &group->old[i], &group->new[mates[i]]);
+    free(mates);
+    free(lines);
+    return error;
+}
+
+/* Pairs what is alone of its key first: how far it moved says where to look for others. */
+static int pair_keys(struct matching *matching)
+{
+    uint32_t count = sort_free(matching);
+    struct entry *end = matching->entries + count;
+    struct group group;
+    int error = 0;
+    for (struct entry *at = matching->entries; at < end; at = group.new + group.new_count) {
+        group = group_at(at, end, compare_keys);
+        if (!group.old->line && group.old_count + group.new_count > 1)
+            put_together(matching, &group);
+        else if (is_pair(&group)) {
+            pair(matching, group.old, group.new);
+            error = dw_diff_anchor_add(&matching->anchors, group.old->file, group.old->line,
+                                       group.new->line);
+        }
+        if (error)
+            return error;
+    }
+    dw_diff_anchors_sort(&matching->anchors);
+    for (struct entry *at = matching->entries; at < end && !error;
+         at = group.new + group.new_count) {
+        group = group_at(at, end, compare_keys);
+        if (at->place == DW_DIFF_NONE && group.old_count && group.new_count)
+            error = pair_in_order(matching, &group);
+    }
+    return error;
+}
+
+static int compare_names(const struct entry *a, const struct entry *b)
+{
+    int order = ascending(a->kind, b->kind);
+    return order ? order : dw_string_compare(a->name, b->name);
+}
+
+static int compare_movers(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    int order = compare_names(a, b);
+    return order ? order : ascending(a->side, b->side);
+}
+
+/* Every file has a <module>, every class an __init__: such names say nothing. */
+static bool is_telling(const struct entry *entry)
+{
+    return entry->kind == DW_FRAME_FUNCTION && entry->name.size && *entry->name.bytes != '<' &&
+           strncmp(entry->name.bytes, "__", 2) != 0;
+}
+
+/* Functions in other files than before. A file that is on one side only then stands for the
+ * one that its functions moved to. */
+static void pair_moved(struct matching *matching, uint32_t *renamed)
+{
+    uint32_t count = sort_free(matching);
+    const struct dw_diff_file *files = matching->files.files;
+    struct entry *end = matching->entries + count;
+    struct group group;
+    qsort(matching->entries, count, sizeof *matching->entries, compare_movers);
+    for (struct entry *at = matching->entries; at < end; at = group.new + group.new_count) {
+        group = group_at(at, end, compare_names);
+        if (!is_pair(&group) || !is_telling(at))
+            continue;
+        pair(matching, group.old, group.new);
+        if (!files[group.old->file].is_in[DW_NEW] && !files[group.new->file].is_in[DW_OLD])
+            renamed[group.old->file] = group.new->file;
+    }
+}
+
+static int pair_in_renamed_files(struct matching *matching)
+{
+    uint32_t *renamed = malloc(matching->files.count * sizeof *renamed);
+    if (!renamed)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < matching->files.count; i++)
+        renamed[i] = i;
+    pair_moved(matching, renamed);
+    for (uint32_t i = 0; i < matching->count; i++)
+        matching->entries[i].file = renamed[matching->entries[i].file];
+    free(renamed);
+    return pair_keys(matching);
+}
+
+static void describe(const struct matching *matching, struct dw_diff_place *place)
+{
+    enum dw_side side = place->is_in[DW_NEW] ? DW_NEW : DW_OLD;
+    const struct dw_profile *profile = matching->profiles[side];
+    const struct dw_frame *frame = &profile->frames.frames[place->frames[side]];
+    place->name = dw_profile_string(profile, frame->name);
+    place->file = dw_profile_string(profile, frame->file);
+    place->line = frame->line;
+    if (side == DW_OLD || !place->is_in[DW_OLD])
+        return;
+    const struct dw_profile *old = matching->profiles[DW_OLD];
+    dw_string_id was = old->frames.frames[place->frames[DW_OLD]].file;
+    if (matching->files.of_string[DW_OLD][was] != matching->files.of_string[DW_NEW][frame->file])
+        place->moved = dw_profile_string(old, was);
+}
+
+static int shorten_files(struct dw_diff_places *places)
+{
+    struct dw_function *shown = calloc(places->count + 1u, sizeof *shown);
+    struct dw_function **order = malloc((places->count + 1u) * sizeof *order);
+    int error = shown && order ? 0 : DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < places->count && !error; i++) {
+        const struct dw_diff_place *place = &places->places[i];
+        shown[i] = (struct dw_function){place->file, place->line, place->name, {0}};
+        order[i] = &shown[i];
+    }
+    if (!error)
+        error = dw_functions_strip_dirs(order, places->count);
+    for (uint32_t i = 0; i < places->count && !error; i++)
+        places->places[i].shown = shown[i].file;
+    free(shown);
+    free(order);
+    return error;
+}
+
+static int match(struct matching *matching)
+{
+    uint32_t root = new_place(matching, DW_FRAME_ROOT);
+    for (enum dw_side side = 0; side < DW_SIDES; side++) {
+        put(matching, &(struct entry){.side = side}, root);
+        add_entries(matching, side);
+    }
+    int error = pair_keys(matching);
+    if (!error)
+        error = pair_in_renamed_files(matching);
+    for (uint32_t i = 0; i < matching->count && !error; i++)
+        if (matching->entries[i].place == DW_DIFF_NONE)
+            put(matching, &matching->entries[i], new_place(matching, matching->entries[i].kind));
+    for (uint32_t i = 0; i < matching->places->count; i++)
+        describe(matching, &matching->places->places[i]);
+    return error ? error : shorten_files(matching->places);
+}
+
+static int init(struct dw_diff_places *places, const struct dw_profile *const profiles[DW_SIDES],
+                struct matching *matching)
+{
+    size_t count = 0;
+    for (enum dw_side side = 0; side < DW_SIDES; side++) {
+        size_t size = profiles[side]->frames.count * sizeof **places->of_frame;
+        places->of_frame[side] = malloc(size);
+        if (!places->of_frame[side])
+            return DW_ERR_MEMORY;
+        memset(places->of_frame[side], 0xff, size);
+        count += profiles[side]->frames.count;
+    }
+    places->places = malloc(count * sizeof *places->places);
+    matching->entries = malloc(count * sizeof *matching->entries);
+    return places->places && matching->entries ? 0 : DW_ERR_MEMORY;
+}
+
+int dw_diff_places_make(const struct dw_profile *const profiles[DW_SIDES],
+                        struct dw_diff_places *places)
+{
+    struct dw_diff_places made = {0};
+    struct matching matching = {.profiles = profiles, .places = &made};
+    int error = init(&made, profiles, &matching);
+    if (!error)
+        error = dw_diff_files_make(profiles, &matching.files);
+    if (!error)
+        error = match(&matching);
+    dw_diff_files_release(&matching.files);
+    dw_diff_anchors_release(&matching.anchors);
+    free(matching.entries);
+    if (error)
+        dw_diff_places_release(&made);
+    else
+        *places = made;
+    return error;
+}
+
+void dw_diff_places_release(struct dw_diff_places *places)
+{
+    for (enum dw_side side = 0; side < DW_SIDES; side++)
+        free(places->of_frame[side]);
+    free(places->places);
+    *places = (struct dw_diff_places){0};
+}

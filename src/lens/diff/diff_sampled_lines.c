@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * A sample is its innermost line's own: native code of which no line is known counts for the line
+ * that called it. */
+#include "base/error.h"
+#include "lens/diff/diff_lines.h"
+#include "lens/view/place_spots.h"
+#include "lens/view/stack_tree.h"
+#include "model/outermost.h"
+
+#include <stdlib.h>
+
+struct sampled {
+    struct dw_stack_tree tree;
+    struct dw_place_spots spots;
+    /* Of each path: */
+    uint32_t *spot_of;
+    dw_path_id *line_of; /* the innermost on the way to it that has a line; the root: none has */
+    bool *outermost;
+};
+
+static int sampled_init(struct sampled *sampled, const struct dw_profile *profile)
+{
+    int error = dw_stack_tree_make(profile, &sampled->tree);
+    if (!error)
+        error = dw_place_spots_make(profile, DW_SPOT_LINE, &sampled->spots);
+    if (error)
+        return error;
+    uint32_t count = sampled->tree.count;
+    sampled->spot_of = calloc(count, sizeof *sampled->spot_of);
+    sampled->line_of = calloc(count, sizeof *sampled->line_of);
+    sampled->outermost = calloc(count, sizeof *sampled->outermost);
+    if (!sampled->spot_of || !sampled->line_of || !sampled->outermost)
+        return DW_ERR_MEMORY;
+    for (dw_path_id path = 1; path < count; path++) {
+        bool has_line = dw_stack_tree_place(&sampled->tree, path)->line;
+        const struct dw_path *at = &sampled->tree.paths[path];
+        sampled->spot_of[path] = sampled->spots.of[at->frame];
+        sampled->line_of[path] = has_line ? path : sampled->line_of[at->parent];
+    }
+    return dw_outermost_find(sampled->tree.paths, count, sampled->spot_of, sampled->spots.count,
+                             sampled->outermost);
+}
+
+static void sampled_release(struct sampled *sampled)
+{
+    dw_stack_tree_release(&sampled->tree);
+    dw_place_spots_release(&sampled->spots);
+    free(sampled->spot_of);
+    free(sampled->line_of);
+    free(sampled->outermost);
+}
+
+static void add_up(const struct sampled *sampled, struct dw_diff_sums *sums)
+{
+    const struct dw_stack_tree *tree = &sampled->tree;
+    for (dw_path_id path = 0; path < tree->count; path++) {
+        dw_path_id line = sampled->line_of[path] ? sampled->line_of[path] : path;
+        sums[sampled->spot_of[line]].self += tree->self[path].weight;
+        if (!sampled->outermost[path])
+            continue;
+        sums[sampled->spot_of[path]].total += tree->total[path].weight;
+        sums[sampled->spot_of[path]].count += tree->total[path].count;
+    }
+}
+
+int dw_diff_lines_of_samples(const struct dw_profile *profile, const uint32_t *place_of,
+                             struct dw_diff_lines *lines)
+{
+    struct sampled sampled = {0};
+    int error = sampled_init(&sampled, profile);
+    struct dw_diff_sums *sums = calloc(sampled.spots.count + 1u, sizeof *sums);
+    lines->lines = malloc((sampled.spots.count + 1u) * sizeof *lines->lines);
+    if (!error && !(sums && lines->lines))
+        error = DW_ERR_MEMORY;
+    if (!error)
+        add_up(&sampled, sums);
+    for (uint32_t spot = 0; !error && spot < sampled.spots.count; spot++) {
+        const struct dw_place *place = sampled.spots.first[spot];
+        bool is_line = place && place->line && place_of[place->frame] != DW_DIFF_NONE;
+        if (sums[spot].self || (is_line && sums[spot].total))
+            lines->lines[lines->count++] =
+                (struct dw_diff_line){.place = place_of[place ? place->frame : 0],
+                                      .line = place ? place->line : 0,
+                                      .sums = sums[spot]};
+    }
+    free(sums);
+    sampled_release(&sampled);
+    return error;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "lens/diff/diff_tree.h"
+
+#include "base/grow.h"
+#include "lens/view/path_sums.h"
+
+static uint64_t hash_node(const struct dw_diff_node *node)
+{
+    return dw_hash_mix((uint64_t)node->parent << 32 | node->place);
+}
+
+static bool same_node(const void *nodes, uint32_t id, const void *key)
+{
+    const struct dw_diff_node *a = (const struct dw_diff_node *)nodes + id, *b = key;
+    return a->parent == b->parent && a->place == b->place;
+}
+
+static uint64_t hash_of(const void *nodes, uint32_t id)
+{
+    return hash_node((const struct dw_diff_node *)nodes + id);
+}
+
+static int node_of(struct dw_diff_tree *tree, uint32_t parent, uint32_t place, uint32_t *node)
+{
+    struct dw_diff_node key = {.parent = parent, .place = place};
+    uint64_t hash = hash_node(&key);
+    uint32_t found = dw_map_find(&tree->index, hash, same_node, tree->nodes, &key);
+    if (found != DW_MAP_NONE) {
+        *node = found;
+        return 0;
+    }
+    int error = DW_GROW(tree->nodes, tree->count, tree->capacity);
+    if (error)
+        return error;
+    tree->nodes[tree->count] = key;
+    error = dw_map_add(&tree->index, hash, tree->count, hash_of, tree->nodes);
+    if (!error)
+        *node = tree->count++;
+    return error;
+}
+
+static void add(struct dw_diff_node *node, enum dw_side side, const struct dw_path_sums *sums,
+                bool is_itself)
+{
+    node->at[side].self += dw_path_sums_self(sums);
+    if (!is_itself)
+        return;
+    node->is_in[side] = true;
+    node->at[side].count += sums->count;
+    node->at[side].total += sums->total;
+}
+
+/* nodes[path] becomes the path's node, or the node around it. */
+static int add_paths(struct dw_diff_tree *tree, enum dw_side side, const struct dw_profile *profile,
+                     const uint32_t *place_of_frame, unsigned kinds,
+                     const struct dw_path_sums *sums, uint32_t *nodes)
+{
+    add(&tree->nodes[0], side, &sums[DW_PATH_ROOT], true);
+    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->paths.count; path++) {
+        const struct dw_path *at = &profile->paths.paths[path];
+        uint32_t place = place_of_frame[at->frame], around = nodes[at->parent];
+        bool is_node = dw_diff_kind(profile->frames.frames[at->frame].kind) & kinds;
+        nodes[path] = around;
+        if (!sums[path].taken || place == DW_DIFF_NONE)
+            continue;
+        int error = is_node ? node_of(tree, around, place, &nodes[path]) : 0;
+        if (error)
+            return error;
+        add(&tree->nodes[nodes[path]], side, &sums[path], is_node);
+    }
+    return 0;
+}
+
+static int add_profile(struct dw_diff_tree *tree, enum dw_side side,
+                       const struct dw_profile *profile, const uint32_t *place_of_frame,
+                       unsigned kinds)
+{
+    struct dw_path_sums *sums = dw_path_sums_make(profile);
+    uint32_t *nodes = calloc(profile->paths.count, sizeof *nodes);
+    int error = sums && nodes ? 0 : DW_ERR_MEMORY;
+    if (!error)
+        error = add_paths(tree, side, profile, place_of_frame, kinds, sums, nodes);
+    free(sums);
+    free(nodes);
+    return error;
+}
+
+int dw_diff_tree_make(const struct dw_profile *const profiles[DW_SIDES],
+                      const struct dw_diff_places *places, unsigned kinds,
+                      struct dw_diff_tree *tree)
+{
+    struct dw_diff_tree made = {0};
+    uint32_t root;
+    int error = node_of(&made, 0, 0, &root);
+    for (enum dw_side side = 0; side < DW_SIDES && !error; side++)
+        error = add_profile(&made, side, profiles[side], places->of_frame[side], kinds);
+    if (error)
+        dw_diff_tree_release(&made);
+    else
+        *tree = made;
+    return error;
+}
+
+void dw_diff_tree_release(struct dw_diff_tree *tree)
+{
+    free(tree->nodes);
+    dw_map_release(&tree->index);
+    *tree = (struct dw_diff_tree){0};
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ * A line's own cost is that of the samples that stood on it; a call is an edge from a line to a
+ * function, whose cost counts only where the same call is not around it already. Samples do
+ * not tell how often something was called: a call counts its samples. */
+#include "lens/export/callgrind_stacks.h"
+
+#include "base/error.h"
+#include "lens/view/functions.h"
+#include "lens/view/line_stacks.h"
+#include "model/outermost.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct edge {
+    uint32_t caller; /* a spot */
+    dw_frame_id callee;
+    dw_path_id path; /* one of its paths; then any of them */
+    struct dw_stack_sums total;
+};
+
+struct callgrind {
+    const struct dw_profile *profile;
+    struct dw_out *out;
+    struct dw_line_stacks stacks;
+    struct edge *edges; /* by caller and callee */
+    uint32_t edge_count;
+    bool *objects_named, *files_named, *frames_named;
+    struct dw_out scratch;
+};
+
+static int compare_edges(const void *left, const void *right)
+{
+    const struct edge *a = left, *b = right;
+    if (a->caller != b->caller)
+        return a->caller < b->caller ? -1 : 1;
+    if (a->callee != b->callee)
+        return a->callee < b->callee ? -1 : 1;
+    return (a->path > b->path) - (a->path < b->path);
+}
+
+static dw_frame_id frame_of(const struct callgrind *callgrind, uint32_t spot)
+{
+    return callgrind->stacks.spots.first[spot]->frame;
+}
+
+static uint32_t list_paths(struct callgrind *callgrind)
+{
+    const struct dw_path_tree *tree = &callgrind->stacks.paths;
+    uint32_t count = 0;
+    for (dw_path_id path = 1; path < tree->count; path++) {
+        uint32_t caller = tree->paths[tree->paths[path].parent].frame;
+        uint32_t callee = tree->paths[path].frame;
+        if (tree->paths[path].parent != DW_PATH_ROOT && caller && callee)
+            callgrind->edges[count++] = (struct edge){
+                .caller = caller, .callee = frame_of(callgrind, callee), .path = path};
+    }
+    return count;
+}
+
+/* Makes one of the paths of each edge; keys[path] is 1 + its number. */
+static void merge_edges(struct callgrind *callgrind, uint32_t count, uint32_t *keys)
+{
+    struct edge *edges = callgrind->edges;
+    if (count)
+        qsort(edges, count, sizeof *edges, compare_edges);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct edge *last = &edges[callgrind->edge_count ? callgrind->edge_count - 1 : 0];
+        bool is_new = !callgrind->edge_count || last->caller != edges[i].caller ||
+                      last->callee != edges[i].callee;
+        if (is_new)
+            edges[callgrind->edge_count++] = edges[i];
+        keys[edges[i].path] = callgrind->edge_count;
+    }
+}
+
+static void add_totals(struct callgrind *callgrind, const uint32_t *keys, const bool *outermost)
+{
+    const struct dw_line_stacks *stacks = &callgrind->stacks;
+    for (dw_path_id path = 1; path < stacks->paths.count; path++) {
+        if (!keys[path] || !outermost[path])
+            continue;
+        struct dw_stack_sums *total = &callgrind->edges[keys[path] - 1].total;
+        total->count += stacks->total[path].count;
+        total->weight += stacks->total[path].weight;
+    }
+}
+
+static int find_edges(struct callgrind *callgrind)
+{
+    const struct dw_path_tree *tree = &callgrind->stacks.paths;
+    uint32_t *keys = calloc(tree->count, sizeof *keys);
+    bool *outermost = calloc(tree->count, sizeof *outermost);
+    callgrind->edges = calloc(tree->count, sizeof *callgrind->edges);
+    int error = keys && outermost && callgrind->edges ? 0 : DW_ERR_MEMORY;
+    if (!error) {
+        merge_edges(callgrind, list_paths(callgrind), keys);
+        error =
+            dw_outermost_find(tree->paths, tree->count, keys, callgrind->edge_count + 1, outermost);
+    }
+    if (!error)
+        add_totals(callgrind, keys, outermost);
+    free(keys);
+    free(outermost);
+    return error;
+}
+
+/* A name is written once and is a number from then on. */
+static void put_file(struct callgrind *callgrind, const char *key, bool *named, dw_string_id id)
+{
+    struct dw_string name = dw_profile_string(callgrind->profile, id);
+    dw_out_printf(callgrind->out, "%s=(%" PRIu32 ")", key, id + 1);
+    if (!named[id]) {
+        named[id] = true;
+        dw_out_char(callgrind->out, ' ');
+        dw_out_printable(callgrind->out, name.size ? name.bytes : "???", name.size ? name.size : 3);
+    }
+    dw_out_char(callgrind->out, '\n');
+}
+
+/* Some readers tell functions apart by name alone, so those of Python hold module and line. */
+static void put_name(struct callgrind *callgrind, const char *key, dw_frame_id id)
+{
+    const struct dw_frame *frame = &callgrind->profile->frames.frames[id];
+    struct dw_function function = {.name = dw_profile_string(callgrind->profile, frame->name),
+                                   .file = dw_profile_string(callgrind->profile, frame->file),
+                                   .line = frame->line};
+    dw_out_printf(callgrind->out, "%s=(%" PRIu32 ")", key, id + 1);
+    if (!callgrind->frames_named[id]) {
+        callgrind->frames_named[id] = true;
+        dw_buffer_clear(&callgrind->scratch.buffer);
+        if (frame->kind == DW_FRAME_FUNCTION && frame->file)
+            dw_function_put_node(&callgrind->scratch, &function);
+        else
+            dw_out_write(&callgrind->scratch, function.name.bytes, function.name.size);
+        dw_out_char(callgrind->out, ' ');
+        dw_out_printable(callgrind->out, callgrind->scratch.buffer.data,
+                         callgrind->scratch.buffer.size);
+    }
+    dw_out_char(callgrind->out, '\n');
+}
+
+static void put_place(struct callgrind *callgrind, const struct dw_place *place,
+                      const char *const keys[3])
+{
+    const struct dw_profile *profile = callgrind->profile;
+    const struct dw_frame *frame = dw_place_frame(profile, place);
+    bool has_source = dw_place_source(profile, place).size > 0;
+    bool has_object = dw_place_module(profile, place).size > 0;
+    put_file(callgrind, keys[0], callgrind->objects_named,
+             has_object ? dw_place_module_name(profile, place) : 0);
+    put_file(callgrind, keys[1], callgrind->files_named, has_source ? frame->file : 0);
+    put_name(callgrind, keys[2], place->frame);
+}
+
+static void put_edge(struct callgrind *callgrind, const struct edge *edge)
+{
+    static const char *const keys[] = {"cob", "cfi", "cfn"};
+    const struct dw_line_stacks *stacks = &callgrind->stacks;
+    const struct dw_place *caller = stacks->spots.first[edge->caller];
+    const struct dw_place *callee = stacks->spots.first[stacks->paths.paths[edge->path].frame];
+    put_place(callgrind, callee, keys);
+    dw_out_printf(callgrind->out, "calls=%" PRIu64 " %" PRIu32 "\n%" PRIu32 " %" PRIu64 "\n",
+                  edge->total.count, dw_place_frame(callgrind->profile, callee)->line, caller->line,
+                  edge->total.weight);
+}
+
+/* The lines of a function are neighbours among the spots. */
+static void put_functions(struct callgrind *callgrind, const uint64_t *self)
+{
+    static const char *const keys[] = {"ob", "fl", "fn"};
+    const struct dw_place_spots *spots = &callgrind->stacks.spots;
+    uint32_t edge = 0;
+    for (uint32_t spot = 1; spot < spots->count && !callgrind->out->error; spot++) {
+        uint32_t last = edge;
+        while (last < callgrind->edge_count && callgrind->edges[last].caller == spot)
+            last++;
+        if (self[spot] || edge < last) {
+            dw_out_char(callgrind->out, '\n');
+            put_place(callgrind, spots->first[spot], keys);
+            dw_out_printf(callgrind->out, "%" PRIu32 " %" PRIu64 "\n", spots->first[spot]->line,
+                          self[spot]);
+        }
+        for (; edge < last; edge++)
+            put_edge(callgrind, &callgrind->edges[edge]);
+    }
+}
+
+static int put_all(struct callgrind *callgrind)
+{
+    const struct dw_line_stacks *stacks = &callgrind->stacks;
+    const char *event = dw_samples_are_counts(callgrind->profile) ? "samples" : "ns";
+    uint64_t *self = calloc(stacks->spots.count, sizeof *self);
+    if (!self)
+        return DW_ERR_MEMORY;
+    for (dw_path_id path = 1; path < stacks->paths.count; path++)
+        self[stacks->paths.paths[path].frame] += stacks->self[path].weight;
+    uint64_t total = stacks->total[DW_PATH_ROOT].weight;
+    dw_callgrind_put_header(callgrind->out, callgrind->profile, event, total);
+    put_functions(callgrind, self);
+    dw_out_printf(callgrind->out, "\ntotals: %" PRIu64 "\n", total);
+    free(self);
+    return 0;
+}
+
+int dw_callgrind_put_stacks(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct callgrind callgrind = {.profile = profile, .out = out};
+    callgrind.objects_named = calloc(profile->strings.count, sizeof(bool));
+    callgrind.files_named = calloc(profile->strings.count, sizeof(bool));
+    callgrind.frames_named = calloc(profile->frames.count, sizeof(bool));
+    dw_out_init_memory(&callgrind.scratch);
+    bool whole = callgrind.objects_named && callgrind.files_named && callgrind.frames_named;
+    int error = whole ? 0 : DW_ERR_MEMORY;
+    if (!error)
+        error = dw_line_stacks_make(profile, &callgrind.stacks);
+    if (!error)
+        error = find_edges(&callgrind);
+    if (!error)
+        error = put_all(&callgrind);
+    dw_line_stacks_release(&callgrind.stacks);
+    free(callgrind.edges);
+    free(callgrind.objects_named);
+    free(callgrind.files_named);
+    free(callgrind.frames_named);
+    int late = dw_out_close(&callgrind.scratch);
+    return error ? error : late;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ * The timeline as Chrome Trace Event JSON, for Perfetto and chrome://tracing.
+ * Entries are B and E events, which nest by themselves for each (pid, tid); two
+ * processes or threads with the same number get different ones here. speedscope finds
+ * the B of an E by its name and arguments, so both have the same of each. */
+#include "base/error.h"
+#include "lens/export/event_walk.h"
+#include "lens/export/slice_walk.h"
+#include "lens/export/track_numbers.h"
+#include "lens/lens.h"
+#include "lens/view/name_cache.h"
+#include "lens/view/notes.h"
+#include "lens/view/roster.h"
+
+#include <stdlib.h>
+
+struct chrome {
+    const struct dw_profile *profile;
+    struct dw_out *out;
+    struct dw_event_walk walk;
+    struct dw_slice_walk samples;
+    struct dw_name_cache names;
+    struct dw_track_numbers numbers;
+    uint32_t *order;     /* of the threads */
+    struct dw_out place; /* `,"pid":1,"tid":2,"ts":` of the current thread */
+};
+
+static int chrome_init(struct chrome *chrome)
+{
+    int error = dw_event_walk_init(&chrome->walk, chrome->profile);
+    if (!error)
+        error = dw_slice_walk_init(&chrome->samples, chrome->profile, chrome->walk.epoch_ns);
+    if (!error)
+        error = dw_name_cache_init(&chrome->names, chrome->profile);
+    if (!error)
+        error = dw_roster_threads(chrome->profile, &chrome->order);
+    return error ? error : dw_track_numbers_make(chrome->profile, &chrome->numbers);
+}
+
+static void chrome_release(struct chrome *chrome)
+{
+    dw_event_walk_release(&chrome->walk);
+    dw_slice_walk_release(&chrome->samples);
+    dw_name_cache_release(&chrome->names);
+    dw_out_close(&chrome->place);
+    dw_track_numbers_release(&chrome->numbers);
+    free(chrome->order);
+}
+
+static void put_metadata(struct chrome *chrome, uint32_t process, uint64_t tid, const char *kind,
+                         const struct dw_out *label)
+{
+    dw_out_text(chrome->out, "{\"name\":\"");
+    dw_out_text(chrome->out, kind);
+    dw_out_text(chrome->out, "\",\"ph\":\"M\",\"pid\":");
+    dw_out_u64(chrome->out, chrome->numbers.pids[process]);
+    dw_out_text(chrome->out, ",\"tid\":");
+    dw_out_u64(chrome->out, tid);
+    dw_out_text(chrome->out, ",\"args\":{\"name\":");
+    dw_out_json_string(chrome->out, label->buffer.data, label->buffer.size);
+    dw_out_text(chrome->out, "}}");
+}
+
+/* Processes first: the events that follow begin with the comma after them. */
+static void put_names(struct chrome *chrome)
+{
+    const struct dw_profile *profile = chrome->profile;
+    struct dw_out label;
+    dw_out_init_memory(&label);
+    for (uint32_t i = 0; i < profile->thread_count; i++) {
+        uint32_t thread = chrome->order[i], process = profile->threads[thread].process;
+        dw_out_text(chrome->out, i ? ",\n" : "\n");
+        if (!i || profile->threads[chrome->order[i - 1]].process != process) {
+            dw_buffer_clear(&label.buffer);
+            dw_roster_put_process(&label, profile, process);
+            put_metadata(chrome, process, 0, "process_name", &label);
+            dw_out_text(chrome->out, ",\n");
+        }
+        dw_buffer_clear(&label.buffer);
+        dw_roster_put_thread(&label, profile, thread);
+        put_metadata(chrome, process, chrome->numbers.tids[thread], "thread_name", &label);
+        if (dw_thread_needs_two_tracks(&profile->threads[thread])) {
+            dw_out_text(&label, DW_SAMPLE_TRACK);
+            dw_out_text(chrome->out, ",\n");
+            put_metadata(chrome, process, chrome->numbers.sample_tids[thread], "thread_name",
+                         &label);
+        }
+    }
+    dw_out_close(&label);
+}
+
+static void put_place(struct chrome *chrome, uint64_t time_ns)
+{
+    dw_out_write(chrome->out, chrome->place.buffer.data, chrome->place.buffer.size);
+    dw_out_thousandths(chrome->out, time_ns);
+}
+
+static void put_named(struct chrome *chrome, const struct dw_step *step, const char *kind)
+{
+    dw_out_text(chrome->out, ",\n{\"name\":");
+    dw_name_cache_put(&chrome->names, chrome->out, step->path);
+    dw_out_text(chrome->out, kind);
+    put_place(chrome, step->time_ns);
+}
+
+static void put_step(void *context, const struct dw_step *step)
+{
+    struct chrome *chrome = context;
+    switch (step->kind) {
+    case DW_STEP_OPEN:
+        put_named(chrome, step, ",\"ph\":\"B\"");
+        dw_out_text(chrome->out, step->resumed ? ",\"cat\":\"resumed\"}" : "}");
+        break;
+    case DW_STEP_CLOSE:
+        put_named(chrome, step, ",\"ph\":\"E\"");
+        dw_out_char(chrome->out, '}');
+        break;
+    case DW_STEP_INSTANT:
+        put_named(chrome, step, ",\"ph\":\"i\",\"s\":\"t\"");
+        dw_out_char(chrome->out, '}');
+        break;
+    case DW_STEP_COUNTER:
+        put_named(chrome, step, ",\"ph\":\"C\"");
+        dw_out_text(chrome->out, ",\"args\":{");
+        dw_name_cache_put(&chrome->names, chrome->out, step->path);
+        dw_out_char(chrome->out, ':');
+        dw_out_i64(chrome->out, step->value);
+        dw_out_text(chrome->out, "}}");
+        break;
+    }
+}
+
+static void put_sampled(void *context, bool opens, dw_frame_id frame, uint64_t time_ns)
+{
+    struct chrome *chrome = context;
+    const size_t *start = &chrome->names.starts[frame];
+    dw_out_text(chrome->out, ",\n{\"name\":");
+    dw_out_write(chrome->out, chrome->names.text.buffer.data + start[0], start[1] - start[0]);
+    dw_out_text(chrome->out, opens ? ",\"ph\":\"B\"" : ",\"ph\":\"E\"");
+    put_place(chrome, time_ns);
+    dw_out_char(chrome->out, '}');
+}
+
+static void set_place(struct chrome *chrome, uint32_t thread, uint64_t tid)
+{
+    dw_buffer_clear(&chrome->place.buffer);
+    dw_out_text(&chrome->place, ",\"pid\":");
+    dw_out_u64(&chrome->place, chrome->numbers.pids[chrome->profile->threads[thread].process]);
+    dw_out_text(&chrome->place, ",\"tid\":");
+    dw_out_u64(&chrome->place, tid);
+    dw_out_text(&chrome->place, ",\"ts\":");
+}
+
+static int put_thread(struct chrome *chrome, uint32_t thread)
+{
+    set_place(chrome, thread, chrome->numbers.sample_tids[thread]);
+    dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
+    set_place(chrome, thread, chrome->numbers.tids[thread]);
+    return dw_event_walk_thread(&chrome->walk, thread, put_step, chrome);
+}
+
+static void put_tail(struct chrome *chrome)
+{
+    const struct dw_losses *losses = &chrome->profile->losses;
+    dw_out_text(chrome->out,
+                "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@" DW_VERSION
+                "\",\"start_ns\":");
+    dw_out_u64(chrome->out, chrome->walk.epoch_ns);
+    dw_out_text(chrome->out, ",\"damaged_parts\":");
+    dw_out_u64(chrome->out, losses->damaged_chunks);
+    dw_out_text(chrome->out, ",\"cut_processes\":");
+    dw_out_u64(chrome->out, losses->cut_files);
+    dw_out_text(chrome->out, ",\"dropped_events\":");
+    dw_out_u64(chrome->out, dw_notes_dropped(chrome->profile));
+    if (dw_samples_are_in(chrome->profile)) {
+        dw_out_text(chrome->out, ",\"sampling\":");
+        dw_notes_put_json_text(chrome->out, chrome->profile);
+    }
+    dw_out_text(chrome->out, "}}\n");
+}
+
+static int write_chrome(const struct dw_profile *profile, const struct dw_lens_options *options,
+                        struct dw_out *out)
+{
+    (void)options;
+    if (!profile->block_count && !dw_slice_walk_can(profile))
+        return DW_ERR_NO_TIMELINE;
+    struct chrome chrome = {.profile = profile, .out = out};
+    dw_out_init_memory(&chrome.place);
+    int error = chrome_init(&chrome);
+    if (!error) {
+        dw_out_text(out, "{\"traceEvents\":[");
+        put_names(&chrome);
+    }
+    for (uint32_t i = 0; !error && i < profile->thread_count && !out->error; i++)
+        error = put_thread(&chrome, chrome.order[i]);
+    if (!error)
+        put_tail(&chrome);
+    chrome_release(&chrome);
+    return error;
+}
+
+const struct dw_lens dw_lens_chrome = {
+    .name = "chrome",
+    .summary = "the timeline for Perfetto and chrome://tracing (Trace Event JSON)",
+    .extension = ".trace.json",
+    .needs_events = true,
+    .shows_both = true,
+    .write = write_chrome,
+};

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "lens/export/slice_walk.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+bool dw_slice_walk_can(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        if (profile->threads[i].timed_count)
+            return true;
+    return false;
+}
+
+/* Of any thread. */
+static uint32_t most_samples(const struct dw_profile *profile)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        most = profile->threads[i].timed_count > most ? profile->threads[i].timed_count : most;
+    return most;
+}
+
+int dw_slice_walk_init(struct dw_slice_walk *walk, const struct dw_profile *profile,
+                       uint64_t epoch_ns)
+{
+    uint32_t deepest = 0;
+    *walk = (struct dw_slice_walk){.epoch_ns = epoch_ns};
+    int error = dw_stack_tree_make(profile, &walk->tree);
+    if (error)
+        return error;
+    walk->depths = calloc(walk->tree.count, sizeof *walk->depths);
+    walk->shown = calloc(walk->tree.count, sizeof *walk->shown);
+    if (!walk->depths || !walk->shown)
+        return DW_ERR_MEMORY;
+    for (dw_path_id path = 1; path < walk->tree.count; path++) {
+        dw_path_id parent = walk->tree.paths[path].parent;
+        bool is_shown = walk->depths[parent] < DW_SPELL_MAX;
+        walk->depths[path] = walk->depths[parent] + is_shown;
+        walk->shown[path] = is_shown ? path : walk->shown[parent];
+        deepest = walk->depths[path] > deepest ? walk->depths[path] : deepest;
+    }
+    walk->open = calloc(deepest + 1u, sizeof *walk->open);
+    walk->wanted = calloc(deepest + 1u, sizeof *walk->wanted);
+    walk->ends = malloc((most_samples(profile) + 1u) * sizeof *walk->ends);
+    return walk->open && walk->wanted && walk->ends ? 0 : DW_ERR_MEMORY;
+}
+
+void dw_slice_walk_release(struct dw_slice_walk *walk)
+{
+    dw_stack_tree_release(&walk->tree);
+    free(walk->depths);
+    free(walk->shown);
+    free(walk->open);
+    free(walk->wanted);
+    free(walk->ends);
+    *walk = (struct dw_slice_walk){0};
+}
+
+static void close_to(struct dw_slice_walk *walk, uint32_t depth, uint64_t time_ns,
+                     dw_slice_visit *visit, void *context)
+{
+    walk->at = depth ? walk->at : DW_PATH_ROOT;
+    while (walk->open_count > depth)
+        visit(context, false, walk->open[--walk->open_count], time_ns);
+}
+
+static uint32_t spell(struct dw_slice_walk *walk, dw_path_id path)
+{
+    uint32_t depth = walk->depths[path];
+    for (uint32_t at = depth; at-- > 0; path = walk->tree.paths[path].parent)
+        walk->wanted[at] = dw_stack_tree_place(&walk->tree, path)->frame;
+    return depth;
+}
+
+static void change_to(struct dw_slice_walk *walk, dw_path_id path, uint64_t time_ns,
+                      dw_slice_visit *visit, void *context)
+{
+    if (path == walk->at)
+        return;
+    uint32_t depth = spell(walk, path), same = 0;
+    while (same < depth && same < walk->open_count && walk->open[same] == walk->wanted[same])
+        same++;
+    close_to(walk, same, time_ns, visit, context);
+    for (uint32_t i = same; i < depth; i++) {
+        walk->open[i] = walk->wanted[i];
+        visit(context, true, walk->wanted[i], time_ns);
+    }
+    walk->open_count = depth;
+    walk->at = path;
+}
+
+/* Time is never told early but may be told late, after samples that were taken since: how long a
+ * thread waited in small pieces, or what it spent in the kernel. These samples lie over those
+ * before, which move back to where there is room. */
+static void make_room(struct dw_slice_walk *walk, const struct dw_thread *thread)
+{
+    uint64_t next = UINT64_MAX;
+    for (uint32_t i = thread->timed_count; i-- > 0;) {
+        const struct dw_timed_sample *sample = &thread->timed[i];
+        uint64_t end = sample->time_ns > walk->epoch_ns ? sample->time_ns - walk->epoch_ns : 0;
+        walk->ends[i] = end < next ? end : next;
+        next = walk->ends[i] > sample->weight_ns ? walk->ends[i] - sample->weight_ns : 0;
+    }
+}
+
+/* Between samples that do not touch nothing is known, so nothing is open. Where there was no room
+ * before the first ones the next move on, so that each is as long as its weight. */
+void dw_slice_walk_thread(struct dw_slice_walk *walk, uint32_t index, dw_slice_visit *visit,
+                          void *context)
+{
+    const struct dw_thread *thread = &walk->tree.profile->threads[index];
+    uint64_t last = 0;
+    walk->open_count = 0;
+    walk->at = DW_PATH_ROOT;
+    make_room(walk, thread);
+    for (uint32_t i = 0; i < thread->timed_count; i++) {
+        const struct dw_timed_sample *sample = &thread->timed[i];
+        if (walk->ends[i] > last + sample->weight_ns) {
+            close_to(walk, 0, last, visit, context);
+            last = walk->ends[i] - sample->weight_ns;
+        }
+        change_to(walk, walk->shown[walk->tree.path_of[sample->stack]], last, visit, context);
+        last += sample->weight_ns;
+    }
+    close_to(walk, 0, last, visit, context);
+}

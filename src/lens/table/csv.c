@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ * Comma-separated values by RFC 4180, except that lines end with \n alone: that
+ * is what the tools on this platform write and expect, and what all readers take.
+ * A recording that holds nothing but lines is written by line. */
+#include "lens/view/column.h"
+#include "lens/view/line_list.h"
+#include "lens/view/stack_tree.h"
+
+#include <stdlib.h>
+
+static const char *const default_columns[] = {
+    "node_id", "name",   "parent_id",  "parent_name", "total_us", "total_inner_us",
+    "count",   "min_us", "average_us", "max_us",      NULL};
+
+/* Of samples there are no entries that could be short or long. */
+static const char *const sample_columns[] = {"node_id",  "name",    "parent_id", "parent_name",
+                                             "total_us", "self_us", "samples",   NULL};
+static const char *const count_columns[] = {"node_id", "name",    "parent_id", "parent_name",
+                                            "self",    "samples", NULL};
+
+static const char *const *columns_of(const struct dw_profile *profile)
+{
+    if (dw_samples_are_counts(profile))
+        return count_columns;
+    return dw_samples_are_in(profile) ? sample_columns : default_columns;
+}
+
+static void put_header(struct dw_out *out, const struct dw_column **columns, size_t count)
+{
+    for (size_t c = 0; c < count; c++) {
+        dw_out_text(out, c ? "," : "");
+        dw_out_text(out, columns[c]->name);
+    }
+    dw_out_char(out, '\n');
+}
+
+static void put_row(struct dw_out *out, const struct dw_column **columns, size_t count,
+                    const struct dw_rows *rows, const struct dw_row *row, struct dw_out *cell)
+{
+    for (size_t c = 0; c < count; c++) {
+        dw_buffer_clear(&cell->buffer);
+        dw_column_put(columns[c], cell, rows, row);
+        dw_out_text(out, c ? "," : "");
+        if (cell->buffer.size)
+            dw_out_csv_field(out, cell->buffer.data, cell->buffer.size);
+    }
+    dw_out_char(out, '\n');
+}
+
+static int write_csv(const struct dw_profile *profile, const struct dw_lens_options *options,
+                     struct dw_out *out)
+{
+    const struct dw_column **columns = NULL;
+    size_t count;
+    struct dw_rows rows = {0};
+    struct dw_out cell;
+    if (dw_lines_are_all(profile) && !options->columns)
+        return dw_line_csv.write(profile, options, out);
+    dw_out_init_memory(&cell);
+    int error = dw_columns_choose(options, columns_of(profile), &columns, &count);
+    if (!error)
+        error = dw_rows_make(profile, options, &rows);
+    if (!error)
+        put_header(out, columns, count);
+    for (uint32_t r = 0; !error && r < rows.count && !out->error; r++)
+        put_row(out, columns, count, &rows, &rows.rows[r], &cell);
+    int cell_error = dw_out_close(&cell);
+    dw_rows_release(&rows);
+    free(columns);
+    return error ? error : cell_error;
+}
+
+const struct dw_lens dw_lens_csv = {
+    .name = "csv",
+    .summary = "comma-separated values",
+    .extension = ".csv",
+    .lacks_notes = true,
+    .shows_lines = true,
+    .write = write_csv,
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ * The whole report as one JSON document. All times are whole nanoseconds. */
+#include "base/error.h"
+#include "lens/table/line_data.h"
+#include "lens/timing/timings.h"
+#include "lens/view/column.h"
+#include "lens/view/notes.h"
+#include "lens/view/roster.h"
+
+#include <stdlib.h>
+
+#define PATH_FRAMES_MAX 256
+
+static void put_key(struct dw_out *out, const char *key, bool first)
+{
+    dw_out_text(out, first ? "\"" : ", \"");
+    dw_out_text(out, key);
+    dw_out_text(out, "\": ");
+}
+
+static void put_number(struct dw_out *out, const char *key, uint64_t value, bool first)
+{
+    put_key(out, key, first);
+    dw_out_u64(out, value);
+}
+
+static void put_string(struct dw_out *out, struct dw_string string)
+{
+    dw_out_json_string(out, string.bytes, string.size);
+}
+
+/* An index, or null for DW_ROW_NONE. */
+static void put_index(struct dw_out *out, const char *key, uint32_t index)
+{
+    put_key(out, key, false);
+    if (index == DW_ROW_NONE)
+        dw_out_text(out, "null");
+    else
+        dw_out_u64(out, index);
+}
+
+/* Between the entries of an array, one on each line. */
+static void put_separator(struct dw_out *out, bool first)
+{
+    dw_out_text(out, first ? "\n    " : ",\n    ");
+}
+
+static void put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t index)
+{
+    const struct dw_process *process = &profile->processes[index];
+    put_number(out, "pid", process->pid, true);
+    put_number(out, "start_ns", process->first_clock.wall_ns, false);
+    put_number(out, "duration_ns", dw_process_duration_ns(process), false);
+    put_key(out, "ended", false);
+    dw_out_text(out, process->ended ? "true" : "false");
+    put_number(out, "dropped", process->dropped, false);
+    put_key(out, "properties", false);
+    dw_out_char(out, '{');
+    for (uint32_t i = 0; i < process->property_count; i++) {
+        dw_out_text(out, i ? ", " : "");
+        put_string(out, dw_profile_string(profile, process->properties[i].key));
+        dw_out_text(out, ": ");
+        put_string(out, dw_profile_string(profile, process->properties[i].value));
+    }
+    dw_out_char(out, '}');
+}
+
+/* Processes and threads are numbered in the order of the roster, as rows refer to them. */
+struct places {
+    uint32_t *processes, *threads;                /* place to index */
+    uint32_t *place_of_process, *place_of_thread; /* index to place */
+};
+
+static uint32_t *inverse(const uint32_t *order, uint32_t count)
+{
+    uint32_t *place = malloc((count + 1u) * sizeof *place);
+    for (uint32_t i = 0; place && i < count; i++)
+        place[order[i]] = i;
+    return place;
+}
+
+static int places_init(struct places *places, const struct dw_profile *profile)
+{
+    *places = (struct places){0};
+    int error = dw_roster_processes(profile, &places->processes);
+    if (!error)
+        error = dw_roster_threads(profile, &places->threads);
+    if (error)
+        return error;
+    places->place_of_process = inverse(places->processes, profile->process_count);
+    places->place_of_thread = inverse(places->threads, profile->thread_count);
+    return places->place_of_process && places->place_of_thread ? 0 : DW_ERR_MEMORY;
+}
+
+static void places_release(struct places *places)
+{
+    free(places->processes);
+    free(places->threads);
+    free(places->place_of_process);
+    free(places->place_of_thread);
+}
+
+static void put_processes(struct dw_out *out, const struct dw_profile *profile,
+                          const struct places *places)
+{
+    dw_out_text(out, ",\n  \"processes\": [");
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        put_separator(out, !i);
+        dw_out_char(out, '{');
+        put_process(out, profile, places->processes[i]);
+        dw_out_char(out, '}');
+    }
+    dw_out_text(out, "]");
+}
+
+static void put_threads(struct dw_out *out, const struct dw_profile *profile,
+                        const struct places *places)
+{
+    dw_out_text(out, ",\n  \"threads\": [");
+    for (uint32_t i = 0; i < profile->thread_count; i++) {
+        const struct dw_thread *thread = &profile->threads[places->threads[i]];
+        put_separator(out, !i);
+        dw_out_char(out, '{');
+        put_number(out, "process", places->place_of_process[thread->process], true);
+        put_number(out, "tid", thread->tid, false);
+        put_key(out, "name", false);
+        put_string(out, dw_profile_string(profile, thread->name));
+        dw_out_char(out, '}');
+    }
+    dw_out_text(out, "]");
+}
+
+static void put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
+{
+    struct dw_spelling spelling;
+    dw_speller_spell(&rows->speller, row->path, PATH_FRAMES_MAX, &spelling);
+    put_key(out, "path", false);
+    dw_out_char(out, '[');
+    for (uint32_t i = 0; i < spelling.count; i++) {
+        dw_out_text(out, i ? ", " : "");
+        if (spelling.cut && i == spelling.cut_at) {
+            dw_out_char(out, '"');
+            dw_spelling_put_cut(out, &spelling);
+            dw_out_text(out, "\", ");
+        }
+        put_string(out, dw_profile_path_name(rows->profile, spelling.paths[i]));
+    }
+    dw_out_char(out, ']');
+}
+
+static void put_identity(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row,
+                         const struct places *places)
+{
+    const struct dw_frame *frame = dw_profile_frame(rows->profile, row->path);
+    put_number(out, "id", row->id, true);
+    put_index(out, "parent", row->parent);
+    put_number(out, "depth", row->depth, false);
+    if (row->process != DW_ROW_NONE)
+        put_number(out, "process", places->place_of_process[row->process], false);
+    if (row->thread != DW_ROW_NONE)
+        put_number(out, "thread", places->place_of_thread[row->thread], false);
+    put_key(out, "name", false);
+    put_string(out, row->name);
+    if (rows->by != DW_BY_NAME)
+        put_path(out, rows, row);
+    if (frame->file) {
+        put_key(out, "file", false);
+        put_string(out, dw_profile_string(rows->profile, frame->file));
+        put_number(out, "line", frame->line, false);
+    }
+}
+
+/* Samples begin and end nowhere; those that are counts stand for no time. */
+static void put_sampled_values(struct dw_out *out, const struct dw_rows *rows,
+                               const struct dw_row *row)
+{
+    put_number(out, "samples", row->metric.count, false);
+    if (rows->are_counts) {
+        put_number(out, "self_samples", row->self, false);
+        return;
+    }
+    put_number(out, "total_ns", row->total, false);
+    put_number(out, "self_ns", row->self, false);
+}
+
+static void put_values(struct dw_out *out, const struct dw_row *row)
+{
+    static const struct {
+        const char *key, *column;
+    } values[] = {
+        {"count", "count"},
+        {"open", "open"},
+        {"total_ns", "total"},
+        {"total_inner_ns", "total_inner"},
+        {"self_ns", "self"},
+        {"active_ns", "active"},
+        {"suspended_ns", "suspended"},
+        {"cpu_ns", "cpu"},
+        {"min_ns", "min"},
+        {"average_ns", "average"},
+        {"max_ns", "max"},
+        {"p50_ns", "p50"},
+        {"p95_ns", "p95"},
+        {"p99_ns", "p99"},
+        {"stdev_ns", "stdev"},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        put_number(out, values[i].key, dw_column_number(dw_column_find(values[i].column), row),
+                   false);
+    put_number(out, "open_ns", row->metric.open_total, false);
+}
+
+static void put_rows(struct dw_out *out, const struct dw_rows *rows, const struct places *places)
+{
+    dw_out_text(out, ",\n  \"rows\": [");
+    for (uint32_t i = 0; i < rows->count && !out->error; i++) {
+        put_separator(out, !i);
+        dw_out_char(out, '{');
+        put_identity(out, rows, &rows->rows[i], places);
+        if (rows->are_samples)
+            put_sampled_values(out, rows, &rows->rows[i]);
+        else
+            put_values(out, &rows->rows[i]);
+        dw_out_char(out, '}');
+    }
+    dw_out_printf(out, "],\n  \"rows_left_out\": %u", rows->left_out);
+}
+
+struct counter {
+    struct dw_string name;
+    uint64_t total; /* a signed sum, in two's complement */
+    uint64_t count;
+    bool shown;
+};
+
+static struct counter *sum_counters(const struct dw_profile *profile)
+{
+    struct counter *counters = calloc(profile->frames.count, sizeof *counters);
+    for (dw_frame_id i = 0; counters && i < profile->frames.count; i++) {
+        const struct dw_frame *frame = &profile->frames.frames[i];
+        counters[i].name = dw_profile_string(profile, frame->name);
+        counters[i].shown = frame->kind == DW_FRAME_COUNTER;
+    }
+    for (uint32_t t = 0; counters && t < profile->thread_count; t++) {
+        const struct dw_thread *thread = &profile->threads[t];
+        for (uint32_t i = 0; i < thread->metric_count; i++) {
+            const struct dw_thread_metric *measured = &thread->metrics[i];
+            struct counter *counter = &counters[profile->paths.paths[measured->path].frame];
+            counter->total += measured->metric.total;
+            counter->count += measured->metric.count;
+        }
+    }
+    return counters;
+}
+
+static int compare_counters(const void *left, const void *right)
+{
+    const struct counter *a = left, *b = right;
+    size_t common = a->name.size < b->name.size ? a->name.size : b->name.size;
+    int order = memcmp(a->name.bytes, b->name.bytes, common);
+    return order ? order : (a->name.size > b->name.size) - (a->name.size < b->name.size);
+}
+
+static int put_counters(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct counter *counters = sum_counters(profile);
+    if (!counters)
+        return DW_ERR_MEMORY;
+    qsort(counters, profile->frames.count, sizeof *counters, compare_counters);
+    dw_out_text(out, ",\n  \"counters\": [");
+    bool first = true;
+    for (uint32_t i = 0; i < profile->frames.count; i++) {
+        if (!counters[i].shown)
+            continue;
+        put_separator(out, first);
+        first = false;
+        dw_out_text(out, "{\"name\": ");
+        put_string(out, counters[i].name);
+        dw_out_text(out, ", \"total\": ");
+        dw_out_i64(out, (int64_t)counters[i].total);
+        put_number(out, "count", counters[i].count, false);
+        dw_out_char(out, '}');
+    }
+    dw_out_text(out, "]");
+    free(counters);
+    return 0;
+}
+
+/* Nothing when no lines were measured. */
+static int put_lines(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct dw_line_list list;
+    if (!dw_lines_are_in(profile))
+        return 0;
+    int error = dw_line_list_make(profile, NULL, &list);
+    if (error)
+        return error;
+    dw_out_text(out, ",\n  \"line_functions\": ");
+    dw_line_data_put_functions(out, &list);
+    dw_line_list_release(&list);
+    return 0;
+}
+
+static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,
+                      struct dw_out *out)
+{
+    struct dw_rows rows = {0};
+    struct places places;
+    int error = places_init(&places, profile);
+    if (!error)
+        error = dw_rows_make(profile, options, &rows);
+    if (!error) {
+        dw_out_text(out, "{\n  \"dwell\": \"" DW_VERSION "\"");
+        put_processes(out, profile, &places);
+        put_threads(out, profile, &places);
+        put_rows(out, &rows, &places);
+        error = put_counters(out, profile);
+        if (!error)
+            error = put_lines(out, profile);
+        if (!error && profile->timing_count)
+            error = dw_timings_put_json(out, profile);
+        if (rows.are_samples)
+            dw_notes_put_json_sampling(out, profile);
+        dw_notes_put_json_losses(out, profile);
+        dw_out_text(out, "\n}\n");
+    }
+    dw_rows_release(&rows);
+    places_release(&places);
+    return error;
+}
+
+const struct dw_lens dw_lens_json = {
+    .name = "json",
+    .summary = "the report as one JSON document",
+    .extension = ".json",
+    .shows_lines = true,
+    .shows_timings = true,
+    .shows_places = true,
+    .write = write_json,
+};

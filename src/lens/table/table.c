@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ * A table for people, in the shape of region_profiler's console report. Cells are
+ * formatted twice, for the widths and for printing, so that none is kept. */
+#include "base/error.h"
+#include "lens/table/fit.h"
+#include "lens/view/column.h"
+#include "lens/view/notes.h"
+#include "lens/view/stack_tree.h"
+
+#include <stdlib.h>
+
+#define NAME_MIN 24         /* columns that names keep in the narrowest terminal */
+#define CELL_MAX (1u << 14) /* bytes; what is longer is cut */
+
+static const char *const default_columns[] = {
+    "indented_name", "total", "percents_of_total", "count", "min", "average", "max", NULL};
+
+static const char *const sample_columns[] = {"indented_name", "total",   "percents_of_total",
+                                             "self",          "samples", NULL};
+
+static const char *const entry_totals[] = {"indented_name", "total", "percents_of_total", "self",
+                                           NULL};
+static const char *const sample_totals[] = {"indented_name", "total", "percents_of_total",
+                                            "samples", NULL};
+
+struct table {
+    struct dw_rows rows;
+    const struct dw_column **columns;
+    size_t *widths;
+    size_t count;
+    struct dw_out cell;
+    struct dw_out *out;
+};
+
+static size_t cell_width(struct table *table, size_t column, const struct dw_row *row)
+{
+    dw_buffer_clear(&table->cell.buffer);
+    table->cell.error = 0;
+    dw_column_put(table->columns[column], &table->cell, &table->rows, row);
+    return dw_text_width(table->cell.buffer.data, table->cell.buffer.size);
+}
+
+static void measure(struct table *table)
+{
+    for (size_t c = 0; c < table->count; c++)
+        table->widths[c] = strlen(table->columns[c]->header);
+    for (uint32_t r = 0; r < table->rows.count; r++) {
+        for (size_t c = 0; c < table->count; c++) {
+            size_t width = cell_width(table, c, &table->rows.rows[r]);
+            if (width > table->widths[c])
+                table->widths[c] = width;
+        }
+    }
+}
+
+/* The first column, of names, gives way to the others. */
+static void fit(struct table *table, size_t width)
+{
+    size_t others = 0;
+    for (size_t c = 1; c < table->count; c++)
+        others += 2 + table->widths[c];
+    size_t room = others + NAME_MIN < width ? width - others : NAME_MIN;
+    if (table->count && width && table->widths[0] > room)
+        table->widths[0] = room;
+}
+
+/* The first column is flush left, the others right. */
+static void put_cell(struct table *table, size_t column, const void *bytes, size_t size)
+{
+    size_t width = table->widths[column];
+    if (!column) {
+        dw_out_repeat(table->out, ' ', width - dw_fit_put(table->out, bytes, size, width));
+        return;
+    }
+    dw_out_text(table->out, "  ");
+    dw_out_repeat(table->out, ' ', width - dw_text_width(bytes, size));
+    dw_out_printable(table->out, bytes, size);
+}
+
+static void put_header(struct table *table)
+{
+    for (size_t c = 0; c < table->count; c++)
+        put_cell(table, c, table->columns[c]->header, strlen(table->columns[c]->header));
+    dw_out_char(table->out, '\n');
+    for (size_t c = 0; c < table->count; c++) {
+        dw_out_text(table->out, c ? "  " : "");
+        dw_out_repeat(table->out, '-', table->widths[c]);
+    }
+    dw_out_char(table->out, '\n');
+}
+
+static void put_row(struct table *table, const struct dw_row *row)
+{
+    for (size_t c = 0; c < table->count; c++) {
+        cell_width(table, c, row);
+        put_cell(table, c, table->cell.buffer.data, table->cell.buffer.size);
+    }
+    dw_out_char(table->out, '\n');
+}
+
+static void put_table(struct table *table, size_t width)
+{
+    dw_notes_put_sampling(table->out, table->rows.profile, "");
+    dw_rows_put_whole(table->out, &table->rows);
+    measure(table);
+    fit(table, width);
+    put_header(table);
+    for (uint32_t r = 0; r < table->rows.count && !table->out->error; r++)
+        put_row(table, &table->rows.rows[r]);
+    if (table->rows.left_out)
+        dw_out_printf(table->out, "(%u more)\n", table->rows.left_out);
+    dw_notes_put_losses(table->out, table->rows.profile, "");
+}
+
+static bool asks_for(const struct dw_lens_options *options, const char *column)
+{
+    for (size_t i = 0; options->columns && i < options->column_count; i++)
+        if (!strcmp(options->columns[i], column))
+            return true;
+    return false;
+}
+
+static int choose_columns(struct table *table, const struct dw_profile *profile,
+                          const struct dw_lens_options *options)
+{
+    bool are_samples = dw_samples_are_in(profile);
+    const char *const *totals = are_samples ? sample_totals : entry_totals;
+    const char *const *others = are_samples ? sample_columns : default_columns;
+    return dw_columns_choose(options, options->only_totals ? totals : others, &table->columns,
+                             &table->count);
+}
+
+/* A thread or process is a row; its tree is shown to those who ask for the column of trees. */
+static int write_table(const struct dw_profile *profile, const struct dw_lens_options *given,
+                       struct dw_out *out)
+{
+    struct table table = {.out = out};
+    struct dw_lens_options options = *given;
+    options.only_totals = (given->by == DW_BY_THREAD || given->by == DW_BY_PROCESS) &&
+                          !asks_for(given, "indented_name");
+    options.threshold = 0;
+    dw_out_init_memory(&table.cell);
+    dw_out_limit(&table.cell, CELL_MAX);
+    int error = choose_columns(&table, profile, &options);
+    if (!error)
+        error = dw_rows_make(profile, &options, &table.rows);
+    if (!error) {
+        table.widths = calloc(table.count + 1, sizeof *table.widths);
+        error = table.widths ? 0 : DW_ERR_MEMORY;
+    }
+    if (!error)
+        put_table(&table, options.width);
+    bool has_failed = table.cell.buffer.failed;
+    dw_out_close(&table.cell);
+    dw_rows_release(&table.rows);
+    free(table.widths);
+    free(table.columns);
+    return error || !has_failed ? error : DW_ERR_MEMORY;
+}
+
+const struct dw_lens dw_lens_table = {
+    .name = "table",
+    .summary = "a table for people",
+    .write = write_table,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * The columns of the tabular lenses, by the names that region_profiler gave
+ * them and some of our own. One table says all about each. */
+#ifndef DW_LENS_VIEW_COLUMN_H
+#define DW_LENS_VIEW_COLUMN_H
+
+#include "lens/view/row.h"
+
+enum dw_column_kind {
+    DW_COLUMN_TEXT,
+    DW_COLUMN_NUMBER,
+    DW_COLUMN_TIME,    /* with a unit, for people */
+    DW_COLUMN_TIME_US, /* whole microseconds, rounded down */
+    DW_COLUMN_SHARE,   /* percents of the total of the row's tree */
+};
+
+typedef uint64_t dw_column_get(const struct dw_row *row);
+typedef void dw_column_put_text(struct dw_out *out, const struct dw_rows *rows,
+                                const struct dw_row *row);
+
+struct dw_column {
+    const char *id;     /* what selects it */
+    const char *name;   /* its header in data: "id" for node_id; selects it too */
+    const char *header; /* its header for people */
+    enum dw_column_kind kind;
+    dw_column_get *get;       /* of all kinds but TEXT */
+    dw_column_put_text *text; /* of TEXT */
+    bool of_entries;          /* means nothing for samples, which begin and end nowhere */
+};
+
+/* NULL when there is none of that name. */
+const struct dw_column *dw_column_find(const char *id);
+/* The i-th column, NULL past the end. */
+const struct dw_column *dw_column_at(size_t index);
+
+/* The columns that the options ask for, or else those of the list of ids that ends with NULL.
+ * The array is to be freed. DW_ERR_ARGUMENT when one is unknown. */
+int dw_columns_choose(const struct dw_lens_options *options, const char *const *otherwise,
+                      const struct dw_column ***columns, size_t *count);
+
+/* The value to sort by; TEXT has none. */
+uint64_t dw_column_number(const struct dw_column *column, const struct dw_row *row);
+/* The text of the cell, as it is: escaping is the lens's concern. */
+void dw_column_put(const struct dw_column *column, struct dw_out *out, const struct dw_rows *rows,
+                   const struct dw_row *row);
+
+/* A time of the rows: a duration, or a number of samples when these stand for no known time. */
+void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t ns);
+/* A duration with four significant digits or so: "1.234 s", "56.78 ms", "987 ns". */
+void dw_out_duration(struct dw_out *out, uint64_t ns);
+/* Nanoseconds that were computed: those that 64 bits cannot hold become the most or none. */
+uint64_t dw_whole_ns(double ns);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ * The functions come in order of file, line and name, which decides ties. */
+#define _GNU_SOURCE
+#include "lens/view/function_list.h"
+
+#include "base/error.h"
+#include "lens/view/stack_tree.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef int compare_functions(const struct dw_function_list *list, uint32_t a, uint32_t b);
+
+static const struct dw_function *at(const struct dw_function_list *list, uint32_t index)
+{
+    return &list->functions.functions[index];
+}
+
+static int ascending(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_calls(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return ascending(at(list, b)->sums.count, at(list, a)->sums.count);
+}
+
+static int by_primitive(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return ascending(at(list, b)->sums.primitive, at(list, a)->sums.primitive);
+}
+
+static int by_total(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return ascending(at(list, b)->sums.total, at(list, a)->sums.total);
+}
+
+static int by_self(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return ascending(at(list, b)->sums.self, at(list, a)->sums.self);
+}
+
+static int by_file(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return dw_string_compare(at(list, a)->file, at(list, b)->file);
+}
+
+static int by_line(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return ascending(at(list, a)->line, at(list, b)->line);
+}
+
+static int by_name(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return dw_string_compare(at(list, a)->name, at(list, b)->name);
+}
+
+/* Ties are decided by file and line anyway. */
+static int by_label(const struct dw_function_list *list, uint32_t a, uint32_t b)
+{
+    return strcmp(dw_function_list_label(list, a), dw_function_list_label(list, b));
+}
+
+/* The last ones are what the other reports call these columns. */
+static const struct {
+    const char *word;
+    compare_functions *compare;
+    const char *meaning;
+} words[] = {
+    {"calls", by_calls, "call count"},        {"ncalls", by_calls, "call count"},
+    {"cumtime", by_total, "cumulative time"}, {"cumulative", by_total, "cumulative time"},
+    {"filename", by_file, "file name"},       {"line", by_line, "line number"},
+    {"module", by_file, "file name"},         {"name", by_name, "function name"},
+    {"nfl", by_name, "name/file/line"},       {"pcalls", by_primitive, "primitive call count"},
+    {"stdname", by_label, "standard name"},   {"time", by_self, "internal time"},
+    {"tottime", by_self, "internal time"},    {"count", by_calls, "call count"},
+    {"self", by_self, "internal time"},       {"total", by_total, "cumulative time"},
+    {"samples", by_primitive, "samples"},
+};
+
+/* Samples know no calls, and their columns have names of their own. */
+static const char *meaning_of(const struct dw_function_list *list, uint8_t word)
+{
+    compare_functions *compare = words[word].compare;
+    if (!list->are_samples)
+        return words[word].meaning;
+    return compare == by_calls || compare == by_primitive ? "samples"
+           : compare == by_total                          ? "total"
+           : compare == by_self                           ? "self"
+                                                          : words[word].meaning;
+}
+#define WORD_COUNT (sizeof words / sizeof *words)
+#define PSTATS_WORD_COUNT 13 /* only these may be shortened */
+#define CUMULATIVE 3
+
+const char *dw_function_sort_words(void)
+{
+    return "calls, ncalls, cumtime, cumulative, filename, line, module, name, nfl, pcalls, "
+           "stdname, time, tottime";
+}
+
+void dw_function_sort_guess(struct dw_guess *guess)
+{
+    for (size_t i = 0; i < WORD_COUNT; i++)
+        dw_guess_try(guess, words[i].word);
+}
+
+/* The index of a word, WORD_COUNT when there is none or more than one meaning. */
+static size_t find_word(const char *text, size_t size)
+{
+    size_t found = WORD_COUNT;
+    for (size_t i = 0; i < WORD_COUNT; i++)
+        if (strlen(words[i].word) == size && !memcmp(words[i].word, text, size))
+            return i;
+    for (size_t i = 0; size && i < PSTATS_WORD_COUNT; i++) {
+        if (strncmp(words[i].word, text, size) != 0)
+            continue;
+        if (found != WORD_COUNT && strcmp(words[found].meaning, words[i].meaning) != 0)
+            return WORD_COUNT;
+        found = i;
+    }
+    return found;
+}
+
+int dw_function_sort_parse(const char *text, struct dw_function_sort *sort)
+{
+    struct dw_function_sort parsed = {0};
+    for (;;) {
+        size_t size = strcspn(text, ",");
+        size_t word = find_word(text, size);
+        if (word == WORD_COUNT || parsed.count == DW_SORT_WORDS_MAX)
+            return DW_ERR_ARGUMENT;
+        parsed.words[parsed.count++] = (uint8_t)word;
+        if (!text[size])
+            break;
+        text += size + 1;
+    }
+    *sort = parsed;
+    return 0;
+}
+
+const char *dw_function_list_label(const struct dw_function_list *list, uint32_t function)
+{
+    return (const char *)list->labels.buffer.data + list->label_start[function];
+}
+
+static int make_labels(struct dw_function_list *list)
+{
+    uint32_t count = list->functions.count;
+    list->order = malloc((count + 1u) * sizeof *list->order);
+    list->label_start = malloc((count + 1u) * sizeof *list->label_start);
+    if (!list->order || !list->label_start)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        list->order[i] = i;
+        list->label_start[i] = list->labels.buffer.size;
+        dw_function_put_label(&list->labels, at(list, i));
+        dw_out_char(&list->labels, '\0');
+    }
+    list->count = count;
+    return list->labels.error || list->labels.buffer.failed ? DW_ERR_MEMORY : 0;
+}
+
+struct sorting {
+    const struct dw_function_list *list;
+    const struct dw_function_sort *sort;
+};
+
+static int compare(const void *left, const void *right, void *context)
+{
+    const struct sorting *sorting = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    for (uint32_t i = 0; i < sorting->sort->count; i++) {
+        int order = words[sorting->sort->words[i]].compare(sorting->list, a, b);
+        if (order)
+            return order;
+    }
+    return ascending(a, b);
+}
+
+static void sort_list(struct dw_function_list *list, const struct dw_function_sort *sort)
+{
+    static const struct dw_function_sort otherwise = {{CUMULATIVE}, 1};
+    struct sorting sorting = {list, sort->count ? sort : &otherwise};
+    qsort_r(list->order, list->count, sizeof *list->order, compare, &sorting);
+    dw_out_text(&list->message, "   Ordered by: ");
+    for (uint32_t i = 0; i < sorting.sort->count; i++) {
+        dw_out_text(&list->message, i ? ", " : "");
+        dw_out_text(&list->message, meaning_of(list, sorting.sort->words[i]));
+    }
+    dw_out_char(&list->message, '\n');
+}
+
+static void keep_matching(struct dw_function_list *list, const regex_t *pattern)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        if (!regexec(pattern, dw_function_list_label(list, list->order[i]), 0, NULL, 0))
+            list->order[kept++] = list->order[i];
+    list->count = kept;
+}
+
+/* As few digits as give the number again, as Python prints it. */
+static void put_fraction(struct dw_out *out, double fraction)
+{
+    char text[32];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, fraction);
+        if (strtod(text, NULL) == fraction)
+            break;
+    }
+    dw_out_text(out, text);
+    dw_out_text(out, strpbrk(text, ".e") ? "" : ".0");
+}
+
+/* As Python writes a string. */
+static void put_quoted(struct dw_out *out, const char *text)
+{
+    char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
+    dw_out_char(out, quote);
+    for (; *text; text++) {
+        if (*text == quote || *text == '\\')
+            dw_out_char(out, '\\');
+        dw_out_char(out, *text);
+    }
+    dw_out_char(out, quote);
+}
+
+static void put_restriction(struct dw_out *out, const struct dw_restriction *restriction)
+{
+    switch (restriction->kind) {
+    case DW_RESTRICT_COUNT: dw_out_u64(out, restriction->count); break;
+    case DW_RESTRICT_FRACTION: put_fraction(out, restriction->fraction); break;
+    case DW_RESTRICT_PATTERN: put_quoted(out, restriction->text); break;
+    }
+}
+
+static void restrict_list(struct dw_function_list *list, const struct dw_restriction *restriction)
+{
+    uint32_t before = list->count;
+    if (restriction->kind == DW_RESTRICT_PATTERN)
+        keep_matching(list, &restriction->pattern);
+    else if (restriction->kind == DW_RESTRICT_FRACTION)
+        list->count = (uint32_t)(list->count * restriction->fraction + 0.5);
+    else if (restriction->count < list->count)
+        list->count = (uint32_t)restriction->count;
+    if (list->count == before)
+        return;
+    dw_out_printf(&list->message, "   List reduced from %u to %u due to restriction <", before,
+                  list->count);
+    put_restriction(&list->message, restriction);
+    dw_out_text(&list->message, ">\n");
+}
+
+int dw_function_list_make(const struct dw_profile *profile,
+                          const struct dw_function_options *options, struct dw_function_list *list)
+{
+    struct dw_function_list made = {.are_samples = dw_samples_are_in(profile),
+                                    .are_counts = dw_samples_are_counts(profile)};
+    dw_out_init_memory(&made.labels);
+    dw_out_init_memory(&made.message);
+    int error = dw_functions_make(profile, !options->full_paths, &made.functions);
+    if (!error)
+        error = make_labels(&made);
+    if (!error) {
+        sort_list(&made, &options->sort);
+        for (uint32_t i = 0; i < options->restriction_count; i++)
+            restrict_list(&made, &options->restrictions[i]);
+        error = made.message.error || made.message.buffer.failed ? DW_ERR_MEMORY : 0;
+    }
+    if (error)
+        dw_function_list_release(&made);
+    else
+        *list = made;
+    return error;
+}
+
+void dw_function_list_release(struct dw_function_list *list)
+{
+    dw_functions_release(&list->functions);
+    dw_out_close(&list->labels);
+    dw_out_close(&list->message);
+    free(list->order);
+    free(list->label_start);
+    list->order = NULL;
+    list->label_start = NULL;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "lens/view/line_column.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool is_recursive(const struct dw_line_listing *function)
+{
+    return function->recursive;
+}
+
+static bool has_callees(const struct dw_line_listing *function)
+{
+    uint64_t self = function->totals[DW_LINE_SELF];
+    return function->has_callees || (self && self != function->totals[DW_LINE_TIME]);
+}
+
+static bool has_slept(const struct dw_line_listing *function)
+{
+    return function->totals[DW_LINE_SUSPENDED] > 0;
+}
+
+static bool is_sampled(const struct dw_line_listing *function)
+{
+    return function->totals[DW_LINE_SAMPLES] > 0;
+}
+
+static bool is_watched(const struct dw_line_listing *function)
+{
+    return function->is_watched;
+}
+
+static bool has_split(const struct dw_line_listing *function)
+{
+    return function->totals[DW_LINE_PYTHON] || function->totals[DW_LINE_NATIVE] ||
+           function->totals[DW_LINE_WAITING];
+}
+
+static const struct dw_line_column columns[] = {
+    {"hits", "Hits", 9, DW_LINE_HITS, DW_LINE_FORM_COUNT, is_watched, false,
+     "times that the line began"},
+    {"time", "Time", 12, DW_LINE_TIME, DW_LINE_FORM_TIME, is_watched, false,
+     "time while it was the innermost line of its function"},
+    {"per_hit", "Per Hit", 8, DW_LINE_TIME, DW_LINE_FORM_PER_HIT, is_watched, false,
+     "time of one hit"},
+    {"percent_time", "% Time", 8, DW_LINE_TIME, DW_LINE_FORM_SHARE, is_watched, false,
+     "share of the function's time"},
+    {"samples", "Samples", 9, DW_LINE_SAMPLES, DW_LINE_FORM_COUNT, is_sampled, false,
+     "samples with the line on the stack"},
+    {"total", "Total", 12, DW_LINE_TOTAL, DW_LINE_FORM_TIME, is_sampled, false,
+     "time that these samples stand for"},
+    {"percent_total", "% Total", 8, DW_LINE_TOTAL, DW_LINE_FORM_SHARE, is_sampled, false,
+     "share of that of the function's lines"},
+    {"python", "Python", 12, DW_LINE_PYTHON, DW_LINE_FORM_TIME, has_split, true,
+     "the part in which the interpreter ran this line"},
+    {"native", "Native", 12, DW_LINE_NATIVE, DW_LINE_FORM_TIME, has_split, true,
+     "the part in which native code or the kernel worked for it"},
+    {"waiting", "Waiting", 12, DW_LINE_WAITING, DW_LINE_FORM_TIME, has_split, true,
+     "the part in which the thread did not run"},
+    {"inclusive", "Inclusive", 12, DW_LINE_INCLUSIVE, DW_LINE_FORM_TIME, is_recursive, true,
+     "time from its begin to its end, with what it recurses into"},
+    {"self", "Self", 12, DW_LINE_SELF, DW_LINE_FORM_TIME, has_callees, true,
+     "time in none of the callees that were measured"},
+    {"suspended", "Suspended", 12, DW_LINE_SUSPENDED, DW_LINE_FORM_TIME, has_slept, true,
+     "time in which a generator or task slept on it"},
+};
+
+const struct dw_line_column *dw_line_column_at(size_t index)
+{
+    return index < sizeof columns / sizeof *columns ? &columns[index] : NULL;
+}
+
+bool dw_line_column_is_present(const struct dw_line_column *column,
+                               const struct dw_line_listing *function)
+{
+    return !column->is_present || column->is_present(function);
+}
+
+bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw_line_list *list)
+{
+    return list->is_sampled || column->metric < DW_LINE_SAMPLES;
+}
+
+bool dw_line_has_run(const struct dw_line *line)
+{
+    for (size_t i = 0; i < DW_LINE_METRICS; i++)
+        if (line->values[i])
+            return true;
+    return false;
+}
+
+bool dw_line_column_number(const struct dw_line_column *column,
+                           const struct dw_line_listing *function, const struct dw_line *line,
+                           double *number)
+{
+    double value = (double)line->values[column->metric], divisor = 1;
+    if (column->form == DW_LINE_FORM_SHARE && line->callee)
+        return false; /* with what it recurses into it may be more than the whole */
+    if (column->form == DW_LINE_FORM_PER_HIT)
+        divisor = (double)line->values[DW_LINE_HITS];
+    if (column->form == DW_LINE_FORM_SHARE)
+        divisor = (double)function->totals[column->metric] / 100;
+    *number = divisor > 0 ? value / divisor : 0;
+    return divisor > 0;
+}
+
+/* One decimal; three digits and a power of ten when that is wider than the column. */
+static void show_decimal(double value, size_t width, char cell[DW_LINE_CELL_MAX])
+{
+    int size = snprintf(cell, DW_LINE_CELL_MAX, "%.1f", value);
+    if (size > (int)width)
+        snprintf(cell, DW_LINE_CELL_MAX, "%.3g", value);
+}
+
+/* A line that did not run has hits, 0, and nothing else; sparse columns leave out zeros. */
+void dw_line_column_show(const struct dw_line_column *column,
+                         const struct dw_line_listing *function, const struct dw_line *line,
+                         double unit_s, char cell[DW_LINE_CELL_MAX])
+{
+    double number;
+    *cell = '\0';
+    if (column->form == DW_LINE_FORM_COUNT) {
+        snprintf(cell, DW_LINE_CELL_MAX, "%" PRIu64, line->values[column->metric]);
+        return;
+    }
+    bool is_shown = dw_line_has_run(line) && (!column->sparse || line->values[column->metric]);
+    if (!is_shown || !dw_line_column_number(column, function, line, &number))
+        return;
+    bool is_share = column->form == DW_LINE_FORM_SHARE;
+    show_decimal(is_share ? number : number * 1e-9 / unit_s, column->width, cell);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "lens/view/place_spots.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+struct keyed {
+    uint64_t key;
+    dw_place_id place;
+};
+
+static int compare_keyed(const void *left, const void *right)
+{
+    const struct keyed *a = left, *b = right;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+dw_string_id dw_place_module_name(const struct dw_profile *profile, const struct dw_place *place)
+{
+    const struct dw_frame *frame = &profile->frames.frames[place->frame];
+    if (place->module)
+        return profile->modules[place->module - 1].path;
+    return frame->file ? frame->file : frame->name;
+}
+
+static uint64_t key_of(const struct dw_profile *profile, const struct dw_place *place,
+                       enum dw_spot by)
+{
+    switch (by) {
+    case DW_SPOT_LINE: return (uint64_t)place->frame << 32 | place->line;
+    case DW_SPOT_MODULE: return dw_place_module_name(profile, place);
+    case DW_SPOT_FUNCTION: break;
+    }
+    return place->frame;
+}
+
+static void number(const struct dw_profile *profile, const struct keyed *keyed, uint32_t count,
+                   struct dw_place_spots *spots)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!i || keyed[i].key != keyed[i - 1].key)
+            spots->first[++last] = &profile->places.places[keyed[i].place];
+        spots->of[keyed[i].place] = last;
+    }
+    spots->count = last + 1;
+}
+
+int dw_place_spots_make(const struct dw_profile *profile, enum dw_spot by,
+                        struct dw_place_spots *spots)
+{
+    uint32_t places = profile->places.count, count = 0;
+    struct keyed *keyed = malloc((places + 1u) * sizeof *keyed);
+    *spots = (struct dw_place_spots){
+        .of = calloc(places + 1u, sizeof *spots->of),
+        .first = calloc(places + 1u, sizeof *spots->first),
+    };
+    if (!keyed || !spots->of || !spots->first) {
+        free(keyed);
+        dw_place_spots_release(spots);
+        return DW_ERR_MEMORY;
+    }
+    for (dw_place_id place = 1; place < places; place++, count++)
+        keyed[count] = (struct keyed){key_of(profile, &profile->places.places[place], by), place};
+    if (count)
+        qsort(keyed, count, sizeof *keyed, compare_keyed);
+    number(profile, keyed, count, spots);
+    free(keyed);
+    return 0;
+}
+
+void dw_place_spots_release(struct dw_place_spots *spots)
+{
+    free(spots->of);
+    free(spots->first);
+    *spots = (struct dw_place_spots){0};
+}

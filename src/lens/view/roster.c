@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "lens/view/roster.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+/* An idle thread waits for the GIL for one part in so many of its time at most. */
+#define IDLE_ASKS 10
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_processes(const void *left, const void *right, void *context)
+{
+    const struct dw_profile *profile = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const struct dw_process *p = &profile->processes[a], *q = &profile->processes[b];
+    int order = compare_numbers(p->first_clock.wall_ns, q->first_clock.wall_ns);
+    if (!order)
+        order = compare_numbers(p->pid, q->pid);
+    if (!order)
+        order = memcmp(p->uuid, q->uuid, sizeof p->uuid);
+    return order ? order : compare_numbers(a, b);
+}
+
+/* Ids are given out upwards from that of the process, and begin anew at the top. */
+static uint64_t thread_age(const struct dw_profile *profile, const struct dw_thread *thread)
+{
+    return thread->tid - profile->processes[thread->process].pid;
+}
+
+static int compare_threads(const void *left, const void *right, void *context)
+{
+    const struct dw_profile *profile = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const struct dw_thread *s = &profile->threads[a], *t = &profile->threads[b];
+    int order = compare_processes(&s->process, &t->process, context);
+    if (!order)
+        order = compare_numbers(thread_age(profile, s), thread_age(profile, t));
+    return order ? order : compare_numbers(a, b);
+}
+
+static int sorted_indices(const struct dw_profile *profile, uint32_t count,
+                          int (*compare)(const void *, const void *, void *), uint32_t **result)
+{
+    uint32_t *indices = malloc((count + 1u) * sizeof *indices);
+    if (!indices)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        indices[i] = i;
+    qsort_r(indices, count, sizeof *indices, compare, (void *)profile);
+    *result = indices;
+    return 0;
+}
+
+int dw_roster_threads(const struct dw_profile *profile, uint32_t **threads)
+{
+    return sorted_indices(profile, profile->thread_count, compare_threads, threads);
+}
+
+int dw_roster_processes(const struct dw_profile *profile, uint32_t **processes)
+{
+    return sorted_indices(profile, profile->process_count, compare_processes, processes);
+}
+
+int dw_roster_first_threads(const struct dw_profile *profile, uint32_t **result)
+{
+    uint32_t *first = malloc((profile->process_count + 1u) * sizeof *first);
+    if (!first)
+        return DW_ERR_MEMORY;
+    memset(first, 0xff, profile->process_count * sizeof *first);
+    for (uint32_t i = profile->thread_count; i-- > 0;)
+        first[profile->threads[i].process] = i;
+    *result = first;
+    return 0;
+}
+
+/* What a person calls the program, or the file name in argv's first word. */
+static struct dw_string program_name(const struct dw_profile *profile, uint32_t process)
+{
+    struct dw_string program = dw_profile_property(profile, process, "program");
+    struct dw_string argv = dw_profile_property(profile, process, "argv");
+    size_t start = strspn(argv.bytes, "[\"'"), end = start;
+    if (program.size)
+        return program;
+    while (end < argv.size && argv.bytes[end] && !strchr(" \n\t\"',", argv.bytes[end]))
+        if (argv.bytes[end++] == '/')
+            start = end;
+    return (struct dw_string){argv.bytes + start, end - start};
+}
+
+bool dw_roster_has_hosts(const struct dw_profile *profile)
+{
+    for (uint32_t i = 1; i < profile->process_count; i++)
+        if (dw_string_compare(dw_profile_property(profile, i, "host"),
+                              dw_profile_property(profile, 0, "host")))
+            return true;
+    return false;
+}
+
+void dw_roster_put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t process)
+{
+    dw_roster_put_program(out, profile, process, profile->process_count > 1);
+}
+
+void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile, uint32_t process,
+                           bool with_host)
+{
+    struct dw_string program = program_name(profile, process);
+    struct dw_string host = dw_profile_property(profile, process, "host");
+    if (!program.size)
+        program = (struct dw_string){"process", strlen("process")};
+    dw_out_write(out, program.bytes, program.size);
+    dw_out_char(out, ' ');
+    dw_out_u64(out, profile->processes[process].pid);
+    if (host.size && with_host) {
+        dw_out_char(out, '@');
+        dw_out_write(out, host.bytes, host.size);
+    }
+}
+
+void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread)
+{
+    struct dw_string name = dw_profile_string(profile, profile->threads[thread].name);
+    if (name.size) {
+        dw_out_write(out, name.bytes, name.size);
+        return;
+    }
+    dw_out_text(out, "thread ");
+    dw_out_u64(out, profile->threads[thread].tid);
+}
+
+/* A thread that wakes to see that there is nothing to do may wait for the GIL then. */
+bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread)
+{
+    const struct dw_sample_table *samples = &profile->threads[thread].samples;
+    uint64_t all = 0, waited = 0, asked = 0;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        uint32_t state = samples->samples[i].state & DW_SAMPLE_STATE_MASK;
+        uint64_t weight_ns = samples->samples[i].weight_ns;
+        all += weight_ns;
+        waited += state == DW_SAMPLE_WAITING ? weight_ns : 0;
+        asked += state == DW_SAMPLE_GIL ? weight_ns : 0;
+    }
+    return waited && all - waited - asked <= all / DW_IDLE_RUNS && asked <= all / IDLE_ASKS;
+}
+
+uint64_t dw_roster_epoch_ns(const struct dw_profile *profile)
+{
+    uint64_t epoch = UINT64_MAX;
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        uint64_t start = profile->processes[i].first_clock.wall_ns;
+        if (start && start < epoch)
+            epoch = start;
+    }
+    return epoch == UINT64_MAX ? 0 : epoch;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ * Builds one tree for each group of threads: all of them, those of a process,
+ * or one. Nothing here recurses: a path may be 100,000 frames deep. */
+#include "lens/view/row.h"
+
+#include "base/grow.h"
+#include "lens/view/column.h"
+#include "lens/view/functions.h"
+#include "lens/view/roster.h"
+#include "lens/view/stack_tree.h"
+
+#define ROW_MAX (1u << 24)
+
+struct building {
+    struct dw_rows *rows;
+    const struct dw_profile *profile;
+    uint32_t *row_of;        /* path to row, in the tree being built */
+    bool *shown;             /* paths of frames that take time, all the way up */
+    uint32_t *threads;       /* in order */
+    uint32_t *first_threads; /* of each process */
+};
+
+static int start(struct building *building)
+{
+    const struct dw_profile *profile = building->profile;
+    uint32_t count = profile->paths.count;
+    building->row_of = malloc(count * sizeof *building->row_of);
+    building->shown = malloc(count * sizeof *building->shown);
+    if (!building->row_of || !building->shown)
+        return DW_ERR_MEMORY;
+    memset(building->row_of, 0xff, count * sizeof *building->row_of);
+    for (dw_path_id path = 0; path < count; path++)
+        building->shown[path] = dw_frame_kind_takes_time(dw_profile_frame(profile, path)->kind) &&
+                                (!path || building->shown[profile->paths.paths[path].parent]);
+    int error = dw_roster_threads(profile, &building->threads);
+    return error ? error : dw_roster_first_threads(profile, &building->first_threads);
+}
+
+static void finish(struct building *building)
+{
+    free(building->row_of);
+    free(building->shown);
+    free(building->threads);
+    free(building->first_threads);
+}
+
+static int add_row(struct building *building, dw_path_id path, uint32_t *index)
+{
+    struct dw_rows *rows = building->rows;
+    int error =
+        rows->count < ROW_MAX ? DW_GROW(rows->rows, rows->count, rows->capacity) : DW_ERR_TOO_LARGE;
+    if (error)
+        return error;
+    *index = building->row_of[path] = rows->count;
+    rows->rows[rows->count++] = (struct dw_row){
+        .parent = DW_ROW_NONE,
+        .thread = DW_ROW_NONE,
+        .process = DW_ROW_NONE,
+        .path = path,
+        .name = dw_profile_path_name(building->profile, path),
+    };
+    return 0;
+}
+
+/* The row of a path in the tree being built; missing ones on the way up are added. */
+static int row_of_path(struct building *building, dw_path_id path, uint32_t *index)
+{
+    uint32_t below = DW_ROW_NONE;
+    for (dw_path_id at = path;; at = building->profile->paths.paths[at].parent) {
+        uint32_t row = building->row_of[at];
+        bool known = row != DW_ROW_NONE;
+        int error = known ? 0 : add_row(building, at, &row);
+        if (error)
+            return error;
+        if (below != DW_ROW_NONE)
+            building->rows->rows[below].parent = row;
+        else
+            *index = row;
+        if (known || at == DW_PATH_ROOT)
+            return 0;
+        below = row;
+    }
+}
+
+/* The root is one entry of each process (or thread) although it may never have ended; samples
+ * of threads add up in it, as those of their functions do. */
+static int merge_root(struct dw_metric *into, const struct dw_metric *from, bool is_sampled)
+{
+    struct dw_histogram_entry bucket = {dw_histogram_bucket(from->total), 1};
+    struct dw_metric entry = *from;
+    entry.count = is_sampled ? from->count : 1;
+    entry.min = entry.max = from->total;
+    entry.open_total = 0;
+    entry.sum_squares = (unsigned __int128)from->total * from->total;
+    entry.histogram = (struct dw_histogram){&bucket, 1, 1};
+    return dw_metric_merge(into, &entry);
+}
+
+static int add_metric(struct building *building, const struct dw_thread_metric *measured,
+                      bool with_root)
+{
+    bool is_root = measured->path == DW_PATH_ROOT;
+    if (!building->shown[measured->path] || (is_root && !with_root))
+        return 0;
+    uint32_t index;
+    int error = row_of_path(building, measured->path, &index);
+    if (error)
+        return error;
+    struct dw_row *row = &building->rows->rows[index];
+    row->measured = true;
+    if (is_root)
+        return merge_root(&row->metric, &measured->metric, building->rows->are_samples);
+    struct dw_row *parent = &building->rows->rows[row->parent];
+    if (parent->path != DW_PATH_ROOT || with_root)
+        parent->children_open += measured->metric.open_total;
+    return dw_metric_merge(&row->metric, &measured->metric);
+}
+
+static int add_thread(struct building *building, uint32_t index)
+{
+    const struct dw_thread *thread = &building->profile->threads[index];
+    bool with_root = building->rows->by == DW_BY_THREAD || thread->samples.count ||
+                     building->first_threads[thread->process] == index;
+    for (uint32_t i = 0; i < thread->metric_count; i++) {
+        int error = add_metric(building, &thread->metrics[i], with_root);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* By more than what rounding makes. */
+static bool is_more(uint64_t part, uint64_t whole)
+{
+    return whole && part > whole + whole / 200;
+}
+
+/* Completes the rows from `first`, the root of the tree just built. */
+static void finish_tree(struct building *building, uint32_t first)
+{
+    struct dw_row *rows = building->rows->rows;
+    uint32_t end = building->rows->count;
+    for (uint32_t i = first + 1; i < end; i++)
+        rows[rows[i].parent].children_total += rows[i].metric.total;
+    for (uint32_t i = first; i < end; i++) {
+        struct dw_row *row = &rows[i];
+        row->total = row->metric.total;
+        row->suspended = row->metric.suspended;
+        row->cpu = row->metric.cpu;
+        row->tree_total = rows[first].metric.total;
+        row->inner = difference(row->total, row->children_total);
+        building->rows->overlaps |=
+            is_more(row->total, row->tree_total) || is_more(row->children_total, row->tree_total);
+        row->self =
+            difference(difference(dw_row_active(row), row->metric.children), row->children_open);
+        building->row_of[row->path] = DW_ROW_NONE;
+    }
+}
+
+/* Names the tree's root after its thread or process. */
+static int label_tree(struct building *building, uint32_t first, uint32_t thread)
+{
+    struct dw_rows *rows = building->rows;
+    const struct dw_profile *profile = building->profile;
+    uint32_t process = profile->threads[thread].process;
+    bool by_thread = rows->by == DW_BY_THREAD;
+    struct dw_out text;
+    int error = DW_GROW(rows->labels, rows->label_count, rows->label_capacity);
+    if (error)
+        return error;
+    dw_out_init_memory(&text);
+    if (by_thread)
+        dw_roster_put_thread(&text, profile, thread);
+    if (by_thread && profile->process_count > 1)
+        dw_out_text(&text, " of ");
+    if (!by_thread || profile->process_count > 1)
+        dw_roster_put_program(&text, profile, process, rows->has_hosts);
+    dw_out_char(&text, '\0');
+    if (text.error || text.buffer.failed) {
+        dw_out_close(&text);
+        return DW_ERR_MEMORY;
+    }
+    rows->labels[rows->label_count++] = (char *)text.buffer.data;
+    rows->rows[first].name = (struct dw_string){(char *)text.buffer.data, text.buffer.size - 1};
+    for (uint32_t i = first; i < rows->count; i++) {
+        rows->rows[i].process = process;
+        rows->rows[i].thread = by_thread ? thread : DW_ROW_NONE;
+    }
+    return 0;
+}
+
+/* Builds the tree of the threads [from, to) of the order. */
+static int build_tree(struct building *building, uint32_t from, uint32_t to)
+{
+    uint32_t first;
+    int error = row_of_path(building, DW_PATH_ROOT, &first);
+    for (uint32_t i = from; !error && i < to; i++)
+        error = add_thread(building, building->threads[i]);
+    if (error)
+        return error;
+    finish_tree(building, first);
+    bool labelled = building->rows->by == DW_BY_THREAD || building->rows->by == DW_BY_PROCESS;
+    return labelled && from < to ? label_tree(building, first, building->threads[from]) : 0;
+}
+
+static bool same_tree(const struct building *building, uint32_t a, uint32_t b)
+{
+    const struct dw_thread *threads = building->profile->threads;
+    switch (building->rows->by) {
+    case DW_BY_THREAD: return false;
+    case DW_BY_PROCESS:
+        return threads[building->threads[a]].process == threads[building->threads[b]].process;
+    default: return true;
+    }
+}
+
+static int build_trees(struct building *building)
+{
+    uint32_t count = building->profile->thread_count;
+    int error = count ? 0 : build_tree(building, 0, 0);
+    for (uint32_t from = 0, to; !error && from < count; from = to) {
+        for (to = from + 1; to < count && same_tree(building, from, to);)
+            to++;
+        error = build_tree(building, from, to);
+    }
+    return error;
+}
+
+static int build(struct dw_rows *rows)
+{
+    struct building building = {.rows = rows, .profile = rows->profile};
+    int error = start(&building);
+    if (!error)
+        error = build_trees(&building);
+    finish(&building);
+    return error;
+}
+
+static void keep_first(struct dw_rows *rows, size_t limit)
+{
+    while (limit && rows->count > limit) {
+        dw_metric_release(&rows->rows[--rows->count].metric);
+        rows->left_out++;
+    }
+}
+
+int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options *options,
+                 struct dw_rows *rows)
+{
+    const struct dw_column *column = options->sort ? dw_column_find(options->sort) : NULL;
+    if (options->sort && !column)
+        return DW_ERR_ARGUMENT;
+    struct dw_rows made = {.profile = profile,
+                           .by = options->by,
+                           .is_flat = options->only_totals || options->by == DW_BY_PATH ||
+                                      options->by == DW_BY_NAME,
+                           .are_samples = dw_samples_are_in(profile),
+                           .are_counts = dw_samples_are_counts(profile),
+                           .has_hosts = dw_roster_has_hosts(profile)};
+    int error = dw_speller_init(&made.speller, profile->paths.paths, profile->paths.count);
+    if (!error)
+        error = build(&made);
+    if (!error && options->by == DW_BY_PATH)
+        error = dw_rows_flatten_paths(&made);
+    if (!error && options->by == DW_BY_NAME)
+        error = dw_rows_flatten_names(&made);
+    if (!error && options->only_totals)
+        dw_rows_flatten_trees(&made);
+    if (!error)
+        error = dw_rows_sort(&made, column);
+    if (!error && options->threshold > 0 && !made.is_flat)
+        error = dw_rows_prune(&made, options->threshold);
+    if (error) {
+        dw_rows_release(&made);
+        return error;
+    }
+    keep_first(&made, options->limit);
+    *rows = made;
+    return 0;
+}
+
+void dw_rows_release(struct dw_rows *rows)
+{
+    for (uint32_t i = 0; i < rows->count; i++)
+        dw_metric_release(&rows->rows[i].metric);
+    for (uint32_t i = 0; i < rows->label_count; i++)
+        free(rows->labels[i]);
+    free(rows->rows);
+    free(rows->labels);
+    dw_speller_release(&rows->speller);
+    *rows = (struct dw_rows){0};
+}
+
+uint64_t dw_row_average(const struct dw_row *row)
+{
+    const struct dw_metric *metric = &row->metric;
+    return metric->count ? difference(metric->total, metric->open_total) / metric->count : 0;
+}
+
+uint64_t dw_row_active(const struct dw_row *row)
+{
+    return difference(row->total, row->suspended);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * The rows that the tabular lenses share: the profile's metrics merged as the
+ * options ask, sorted, and in depth-first order. Times are nanoseconds. */
+#ifndef DW_LENS_VIEW_ROW_H
+#define DW_LENS_VIEW_ROW_H
+
+#include "lens/lens.h"
+#include "lens/view/speller.h"
+
+#define DW_ROW_NONE UINT32_MAX
+
+struct dw_row {
+    uint32_t id;      /* its place in the output */
+    uint32_t parent;  /* a row, or DW_ROW_NONE */
+    uint32_t depth;   /* 0 for the root of a tree, and in flat lists */
+    uint32_t thread;  /* DW_ROW_NONE where several are merged */
+    uint32_t process; /* likewise */
+    dw_path_id path;  /* in a list by name: one path that ends with the frame */
+    uint32_t joined;  /* frames further up the path that this row stands for, too */
+    struct dw_string name;
+    bool measured;           /* not only there for the rows under it */
+    struct dw_metric metric; /* of all entries: for count, average, percentiles */
+    uint64_t total;          /* of the outermost entries, in a list by name */
+    uint64_t suspended, cpu; /* the same */
+    uint64_t inner;          /* total less that of the rows directly under this one */
+    uint64_t self;           /* active time in none of the entries directly inside */
+    uint64_t tree_total;     /* total of the root of its tree: what shares are of */
+    uint64_t children_total; /* sum over the rows directly under this one */
+    uint64_t children_open;  /* open_total of those, of the threads counted here */
+};
+
+struct dw_rows {
+    const struct dw_profile *profile;
+    enum dw_by by;
+    bool is_flat;     /* a list: no row is under another */
+    bool are_samples; /* counts are of samples */
+    bool are_counts;  /* and so are times */
+    bool has_hosts;   /* processes ran on several */
+    struct dw_row *rows;
+    uint32_t count, capacity;
+    uint32_t left_out;    /* rows beyond the limit */
+    bool overlaps;        /* threads ran side by side: shares can be more than the whole */
+    double threshold;     /* below it, rows were left out: */
+    uint32_t small;       /* their number */
+    uint64_t small_total; /* and what they took, each without those that are under another */
+    char **labels;        /* names of tree roots that are threads or processes */
+    uint32_t label_count, label_capacity;
+    struct dw_speller speller;
+};
+
+/* 0, DW_ERR_MEMORY, DW_ERR_TOO_LARGE, or DW_ERR_ARGUMENT for an unknown sort column. */
+int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options *options,
+                 struct dw_rows *rows);
+void dw_rows_release(struct dw_rows *rows);
+
+/* The row's own name; in a list by path the whole path, "a > b > c". */
+void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
+/* The same for people, who want to know which "<module>" it is, and that a thread is idle; with
+ * the frames that the row stands for. */
+void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
+/* The whole path without the root, also elsewhere. */
+void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
+
+/* A line that says what shares are of, where that is not the row above them. */
+void dw_rows_put_whole(struct dw_out *out, const struct dw_rows *rows);
+
+/* Mean duration of the completed entries. */
+uint64_t dw_row_average(const struct dw_row *row);
+uint64_t dw_row_active(const struct dw_row *row);
+
+/* The steps of dw_rows_make, in files of their own. */
+struct dw_column;
+/* Puts siblings (in a flat list: all rows) into the order of the column, by total when NULL,
+ * and gives ids and depths in depth-first order. */
+int dw_rows_sort(struct dw_rows *rows, const struct dw_column *column);
+/* Turns the one tree of all paths into a flat list. */
+int dw_rows_flatten_paths(struct dw_rows *rows);
+int dw_rows_flatten_names(struct dw_rows *rows);
+/* Keeps the roots of all trees, as a list. */
+void dw_rows_flatten_trees(struct dw_rows *rows);
+/* Leaves out rows of sorted trees whose share is below the threshold, and joins what calls one
+ * thing only, and takes no time itself, with what it calls. */
+int dw_rows_prune(struct dw_rows *rows, double threshold);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT
+ * Flat lists, made from the tree of all paths, which knows what is inside what, or of the roots
+ * of many trees. */
+#include "lens/view/row.h"
+
+#include "base/grow.h"
+#include "lens/view/column.h"
+#include "model/outermost.h"
+
+/* Keeps the rows that pass, as a flat list in the same order. */
+static void keep_measured_paths(struct dw_rows *rows)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        struct dw_row *row = &rows->rows[i];
+        if (!row->measured || row->path == DW_PATH_ROOT) {
+            dw_metric_release(&row->metric);
+            continue;
+        }
+        row->parent = DW_ROW_NONE;
+        row->depth = 0;
+        rows->rows[kept++] = *row;
+    }
+    rows->count = kept;
+}
+
+/* The tree is first put in order of names, which then decides ties in the list. */
+int dw_rows_flatten_paths(struct dw_rows *rows)
+{
+    rows->by = DW_BY_REGION;
+    int error = dw_rows_sort(rows, dw_column_find("name"));
+    rows->by = DW_BY_PATH;
+    if (!error)
+        keep_measured_paths(rows);
+    return error;
+}
+
+/* Of each path: whether its frame is not further up too. NULL when out of memory. */
+static bool *find_outermost(const struct dw_profile *profile)
+{
+    uint32_t count = profile->paths.count;
+    bool *outermost = malloc(count * sizeof *outermost);
+    uint32_t *frames = malloc(count * sizeof *frames);
+    int error = outermost && frames ? 0 : DW_ERR_MEMORY;
+    for (dw_path_id path = 0; !error && path < count; path++)
+        frames[path] = profile->paths.paths[path].frame;
+    if (!error)
+        error = dw_outermost_find(profile->paths.paths, count, frames, profile->frames.count,
+                                  outermost);
+    free(frames);
+    if (!error)
+        return outermost;
+    free(outermost);
+    return NULL;
+}
+
+static int add_to_name(struct dw_row *into, const struct dw_row *from, bool outermost)
+{
+    if (outermost) {
+        into->total += from->total;
+        into->suspended += from->suspended;
+        into->cpu += from->cpu;
+    }
+    into->inner += from->inner;
+    into->self += from->self;
+    return dw_metric_merge(&into->metric, &from->metric);
+}
+
+/* The row of a frame in the list, made when absent; NULL when out of memory. */
+static struct dw_row *name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_frame_id frame,
+                               const struct dw_row *like)
+{
+    if (row_of_frame[frame] == DW_ROW_NONE) {
+        if (DW_GROW(list->rows, list->count, list->capacity))
+            return NULL;
+        row_of_frame[frame] = list->count;
+        list->rows[list->count++] = (struct dw_row){
+            .parent = DW_ROW_NONE,
+            .thread = DW_ROW_NONE,
+            .process = DW_ROW_NONE,
+            .path = like->path,
+            .name = like->name,
+            .measured = true,
+            .tree_total = like->tree_total,
+        };
+    }
+    return list->rows ? &list->rows[row_of_frame[frame]] : NULL;
+}
+
+static int merge_names(const struct dw_rows *tree, const bool *outermost, uint32_t *row_of_frame,
+                       struct dw_rows *list)
+{
+    const struct dw_path *paths = tree->profile->paths.paths;
+    for (uint32_t i = 0; i < tree->count; i++) {
+        const struct dw_row *row = &tree->rows[i];
+        if (!row->measured)
+            continue;
+        struct dw_row *named = name_row(list, row_of_frame, paths[row->path].frame, row);
+        int error = named ? add_to_name(named, row, outermost[row->path]) : DW_ERR_MEMORY;
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+void dw_rows_flatten_trees(struct dw_rows *rows)
+{
+    uint32_t kept = 0;
+    uint64_t whole = 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (rows->rows[i].parent == DW_ROW_NONE)
+            rows->rows[kept++] = rows->rows[i];
+        else
+            dw_metric_release(&rows->rows[i].metric);
+    }
+    rows->count = kept;
+    for (uint32_t i = 0; i < kept; i++)
+        whole += rows->rows[i].total;
+    for (uint32_t i = 0; i < kept; i++)
+        rows->rows[i].tree_total = whole;
+}
+
+static void swap_rows(struct dw_rows *a, struct dw_rows *b)
+{
+    struct dw_rows rows = *a;
+    a->rows = b->rows, a->count = b->count, a->capacity = b->capacity;
+    b->rows = rows.rows, b->count = rows.count, b->capacity = rows.capacity;
+}
+
+int dw_rows_flatten_names(struct dw_rows *rows)
+{
+    struct dw_rows list = {0};
+    size_t size = rows->profile->frames.count * sizeof(uint32_t);
+    uint32_t *row_of_frame = malloc(size);
+    bool *outermost = find_outermost(rows->profile);
+    int error = row_of_frame && outermost ? 0 : DW_ERR_MEMORY;
+    if (!error) {
+        memset(row_of_frame, 0xff, size);
+        error = merge_names(rows, outermost, row_of_frame, &list);
+        swap_rows(rows, &list);
+    }
+    dw_rows_release(&list);
+    free(outermost);
+    free(row_of_frame);
+    return error;
+}

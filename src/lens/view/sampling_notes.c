@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT
+ * The rate obtained is that of the time that was recorded: samples divided by what they
+ * stand for. It is the asked one unless samples were late or were missed. */
+#include "lens/view/notes.h"
+
+#include "lens/view/column.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const modes[] = {"CPU time", "wall time", "counts"};
+
+struct summary {
+    uint32_t processes;
+    uint64_t samples, weight; /* as kept, so that they are what the rows below add up to */
+    uint64_t shortest_ns, longest_ns;
+    struct dw_sampling sums;
+};
+
+struct gil {
+    uint64_t held, awaited;
+};
+
+static void add_process(struct summary *summary, const struct dw_sampling *sampling)
+{
+    uint64_t period = sampling->period_ns;
+    if (!summary->processes++)
+        summary->shortest_ns = summary->longest_ns = period;
+    summary->shortest_ns = period < summary->shortest_ns ? period : summary->shortest_ns;
+    summary->longest_ns = period > summary->longest_ns ? period : summary->longest_ns;
+    summary->sums.missed += sampling->missed;
+    summary->sums.guessed += sampling->guessed;
+    summary->sums.cut += sampling->cut;
+    summary->sums.retried += sampling->retried;
+}
+
+static void add_thread(struct summary *summary, const struct dw_thread *thread)
+{
+    for (uint32_t i = 0; i < thread->samples.count; i++) {
+        summary->samples += thread->samples.samples[i].count;
+        summary->weight += thread->samples.samples[i].weight_ns;
+    }
+}
+
+static bool has_mode(const struct dw_process *process, enum dw_sample_mode mode)
+{
+    return process->is_sampled && process->sampling.mode == mode;
+}
+
+static struct summary summarize(const struct dw_profile *profile, enum dw_sample_mode mode)
+{
+    struct summary summary = {0};
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (has_mode(&profile->processes[i], mode))
+            add_process(&summary, &profile->processes[i].sampling);
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        if (has_mode(&profile->processes[profile->threads[i].process], mode))
+            add_thread(&summary, &profile->threads[i]);
+    return summary;
+}
+
+static void put_rate(struct dw_out *out, double hz)
+{
+    dw_out_printf(out, hz < 100 ? "%.1f Hz" : "%.0f Hz", hz);
+}
+
+static void put_asked(struct dw_out *out, const struct summary *summary)
+{
+    if (!summary->longest_ns) {
+        dw_out_text(out, "as fast as it goes");
+        return;
+    }
+    put_rate(out, 1e9 / (double)summary->longest_ns);
+    if (summary->shortest_ns != summary->longest_ns && summary->shortest_ns) {
+        dw_out_text(out, " to ");
+        put_rate(out, 1e9 / (double)summary->shortest_ns);
+    }
+    dw_out_text(out, " asked");
+}
+
+#define TROUBLES 4
+
+struct trouble {
+    uint64_t count;
+    const char *what, *meaning;
+};
+
+static void list_troubles(const struct dw_sampling *sums, struct trouble list[TROUBLES])
+{
+    const struct trouble troubles[TROUBLES] = {
+        {sums->missed, "missed", "were due and not taken"},
+        {sums->guessed, "guessed", "have native callers that are likely, not certain"},
+        {sums->cut, "cut", "lack their outermost functions"},
+        {sums->retried, "retried", "were read more than once"}};
+    memcpy(list, troubles, sizeof troubles);
+}
+
+/* What went wrong, as far as something did. */
+static void put_trouble(struct dw_out *out, const struct dw_sampling *sums)
+{
+    struct trouble parts[TROUBLES];
+    const char *before = "; ";
+    list_troubles(sums, parts);
+    for (size_t i = 0; i < TROUBLES; i++) {
+        if (!parts[i].count)
+            continue;
+        dw_out_printf(out, "%s%" PRIu64 " %s", before, parts[i].count, parts[i].what);
+        before = ", ";
+    }
+    dw_out_char(out, '\n');
+}
+
+/* A line each, and only of what there is. */
+static void explain_trouble(struct dw_out *out, const struct dw_sampling *sums, const char *prefix)
+{
+    struct trouble parts[TROUBLES];
+    list_troubles(sums, parts);
+    for (size_t i = 0; i < TROUBLES; i++)
+        if (parts[i].count)
+            dw_out_printf(out, "%s%s samples %s\n", prefix, parts[i].what, parts[i].meaning);
+}
+
+static void put_summary(struct dw_out *out, const struct summary *summary, enum dw_sample_mode mode)
+{
+    dw_out_printf(out, "%s: %" PRIu64 " sample%s", modes[mode], summary->samples,
+                  summary->samples == 1 ? "" : "s");
+    if (mode == DW_SAMPLE_COUNTS) {
+        dw_out_text(out, ", of which it is not known how long they stand for\n");
+        return;
+    }
+    dw_out_text(out, ", ");
+    put_asked(out, summary);
+    dw_out_text(out, ", ");
+    put_rate(out, summary->weight ? (double)summary->samples * 1e9 / (double)summary->weight : 0);
+    dw_out_text(out, " obtained");
+    put_trouble(out, &summary->sums);
+}
+
+static void add_gil(struct gil *gil, const struct dw_sample_table *samples)
+{
+    for (uint32_t i = 0; i < samples->count; i++) {
+        const struct dw_sample *sample = &samples->samples[i];
+        if (sample->state & DW_SAMPLE_HOLDS_GIL)
+            gil->held += sample->weight_ns;
+        if ((sample->state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_GIL)
+            gil->awaited += sample->weight_ns;
+    }
+}
+
+/* Threads run at the same time: what passed for the process is the time of the one that was there
+ * for longest. CPU time is that of all of them. */
+static uint64_t time_of_process(const struct dw_profile *profile, uint32_t process)
+{
+    uint64_t sum = 0, most = 0;
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        struct summary all = {0};
+        if (profile->threads[t].process != process)
+            continue;
+        add_thread(&all, &profile->threads[t]);
+        sum += all.weight;
+        most = all.weight > most ? all.weight : most;
+    }
+    return has_mode(&profile->processes[process], DW_SAMPLE_WALL) ? most : sum;
+}
+
+static void put_gil(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    struct gil gil = {0};
+    uint64_t whole = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        add_gil(&gil, &profile->threads[i].samples);
+    if (!gil.held && !gil.awaited) /* always so in profiles of other tools */
+        return;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        whole += time_of_process(profile, i);
+    /* Threads are read one after the other: the GIL may have gone from one to the next. */
+    double held = gil.held < whole ? (double)gil.held / (double)whole : 1;
+    double awaited = (double)gil.awaited / (double)whole;
+    dw_out_printf(out, "%sGIL: held in %.1f %% of the time", prefix, 100 * held);
+    if (summarize(profile, DW_SAMPLE_WALL).processes)
+        dw_out_printf(out, ", waited for by %.2f threads on average\n", awaited);
+    else
+        dw_out_printf(out, " sampled, waited for in %.1f %%\n", 100 * awaited);
+}
+
+void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    for (enum dw_sample_mode mode = DW_SAMPLE_CPU; mode < DW_SAMPLE_MODES; mode++) {
+        struct summary summary = summarize(profile, mode);
+        if (!summary.processes)
+            continue;
+        dw_out_text(out, prefix);
+        put_summary(out, &summary, mode);
+        if (mode != DW_SAMPLE_COUNTS) /* which say nothing of it */
+            explain_trouble(out, &summary.sums, prefix);
+    }
+    put_gil(out, profile, prefix);
+}
+
+static uint32_t count_sampled_threads(const struct dw_profile *profile)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        count += profile->threads[i].samples.count > 0;
+    return count;
+}
+
+void dw_notes_put_whole_name(struct dw_out *out, const struct dw_profile *profile)
+{
+    uint32_t threads = count_sampled_threads(profile);
+    enum dw_sample_mode mode = DW_SAMPLE_CPU;
+    while (mode < DW_SAMPLE_COUNTS && !summarize(profile, mode).processes)
+        mode++;
+    dw_out_printf(out, "the %s of ", mode == DW_SAMPLE_COUNTS ? "samples" : modes[mode]);
+    if (threads == 1)
+        dw_out_text(out, "the thread");
+    else
+        dw_out_printf(out, "%" PRIu32 " threads", threads);
+}
+
+void dw_notes_put_whole(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    uint64_t weight =
+        summarize(profile, DW_SAMPLE_CPU).weight + summarize(profile, DW_SAMPLE_WALL).weight;
+    if (!weight)
+        return;
+    dw_out_printf(out, "%spercentages are of ", prefix);
+    dw_out_duration(out, weight);
+    dw_out_text(out, ", ");
+    dw_notes_put_whole_name(out, profile);
+    dw_out_char(out, '\n');
+}
+
+void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct dw_out text;
+    dw_out_init_memory(&text);
+    dw_notes_put_sampling(&text, profile, "");
+    size_t size = text.buffer.size;
+    dw_out_json_string(out, text.buffer.data, size ? size - 1 : 0);
+    dw_out_close(&text);
+}
+
+static void put_json_process(struct dw_out *out, const struct dw_process *process)
+{
+    static const char *const words[] = {"cpu", "wall", "counts"};
+    const struct dw_sampling *sampling = &process->sampling;
+    dw_out_printf(out,
+                  "{\"pid\": %" PRIu64 ", \"mode\": \"%s\", \"native\": %s, \"period_ns\": %" PRIu64
+                  ", \"taken\": %" PRIu64 ", \"missed\": %" PRIu64 ", \"guessed\": %" PRIu64
+                  ", \"cut\": %" PRIu64 ", \"retried\": %" PRIu64 "}",
+                  process->pid, words[sampling->mode], sampling->native ? "true" : "false",
+                  sampling->period_ns, sampling->taken, sampling->missed, sampling->guessed,
+                  sampling->cut, sampling->retried);
+}
+
+void dw_notes_put_json_sampling(struct dw_out *out, const struct dw_profile *profile)
+{
+    bool first = true;
+    dw_out_text(out, ",\n  \"sampling\": [");
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        if (!profile->processes[i].is_sampled)
+            continue;
+        dw_out_text(out, first ? "\n    " : ",\n    ");
+        first = false;
+        put_json_process(out, &profile->processes[i]);
+    }
+    dw_out_char(out, ']');
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Where a thread stands, as the system tells it. [signal-safe] */
+#ifndef DW_NATIVE_UNWIND_REGISTERS_H
+#define DW_NATIVE_UNWIND_REGISTERS_H
+
+#include "native/unwind/unwind.h"
+
+#include <sys/user.h>
+#include <ucontext.h>
+
+/* Of the code that a signal handler interrupted. */
+void dw_registers_of_context(const ucontext_t *context, struct dw_registers *registers);
+/* Of a thread that was stopped with ptrace. */
+void dw_registers_of_user(const struct user_regs_struct *user, struct dw_registers *registers);
+
+#endif

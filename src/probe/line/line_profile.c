@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * A profile of lines as a whole: on, off, settled, forked. */
+#include "probe/line/line_track.h"
+
+#include "cpython/line_events.h"
+
+#include <pthread.h>
+
+static uint64_t last_serial;
+static struct dw_line_profile *first_on; /* of the profiles that are on */
+
+/* [signal-safe] The other threads are not in a forked child, and their calls never end. */
+static void forget_other_threads(void)
+{
+    unsigned long thread = PyThread_get_thread_ident();
+    for (struct dw_line_profile *profile = first_on; profile; profile = profile->next_on)
+        for (uint32_t i = 0; i < profile->track_count; i++)
+            while (profile->tracks[i]->thread != thread && profile->tracks[i]->depth)
+                dw_line_drop(profile->tracks[i]);
+}
+
+int dw_lines_enable(struct dw_line_profile *profile)
+{
+    if (profile->enable_count) {
+        profile->enable_count++;
+        return 0;
+    }
+    if (dw_line_events_enable(profile->with_callees))
+        return -1;
+    if (dw_line_codes_watch(profile)) {
+        if (!first_on)
+            dw_line_events_disable();
+        return -1;
+    }
+    if (!last_serial)
+        pthread_atfork(NULL, NULL, forget_other_threads);
+    if (!profile->first_clock.tick)
+        profile->first_clock = dw_clock_pair_now();
+    profile->enable_count = 1;
+    profile->serial = ++last_serial;
+    profile->next_on = first_on;
+    first_on = profile;
+    return 0;
+}
+
+void dw_lines_restart(struct dw_line_profile *profile)
+{
+    uint64_t now = dw_tick();
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        dw_line_track_restart(profile->tracks[i], now);
+}
+
+void dw_lines_settle(struct dw_line_profile *profile)
+{
+    uint64_t now = dw_tick();
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        dw_line_track_settle(profile->tracks[i], now);
+}
+
+void dw_lines_end_all(struct dw_line_profile *profile)
+{
+    uint64_t now = dw_tick();
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        while (profile->tracks[i]->depth)
+            dw_line_pop(profile->tracks[i], now);
+}
+
+void dw_lines_disable(struct dw_line_profile *profile)
+{
+    if (!profile->enable_count || --profile->enable_count)
+        return;
+    dw_lines_end_all(profile);
+    profile->serial = 0;
+    profile->last_clock = dw_clock_pair_now();
+    struct dw_line_profile **link = &first_on;
+    while (*link != profile)
+        link = &(*link)->next_on;
+    *link = profile->next_on;
+    if (!first_on)
+        dw_line_events_disable();
+}
+
+static void reset_line(struct dw_line_count *line)
+{
+    line->hits = line->time = line->self = line->inclusive = line->suspended = 0;
+    for (struct dw_line_edge *edge = line->edges; edge; edge = edge->next)
+        edge->calls = edge->time = 0;
+}
+
+void dw_lines_forked(struct dw_line_profile *profile)
+{
+    dw_lines_settle(profile);
+    for (uint32_t i = 0; i < profile->function_count; i++) {
+        struct dw_line_code *function = profile->functions[i];
+        function->calls = 0;
+        for (uint32_t line = 0; !function->is_inner && line < function->line_count; line++)
+            reset_line(&function->lines[line]);
+    }
+}
+
+void dw_lines_release(struct dw_line_profile *profile)
+{
+    if (profile->enable_count)
+        profile->enable_count = 1;
+    dw_lines_disable(profile);
+    dw_line_tracks_release(profile);
+    dw_pointer_map_release(&profile->asleep_since);
+    dw_pointer_map_release(&profile->asleep_on);
+    dw_line_codes_release(profile);
+}
+
+double dw_lines_tick_ns(const struct dw_line_profile *profile)
+{
+    struct dw_clock_pair now = profile->serial ? dw_clock_pair_now() : profile->last_clock;
+    struct dw_clock_rate rate = dw_clock_rate_between(&profile->first_clock, &now);
+    return (double)rate.ns_per_tick / (double)((uint64_t)1 << 56);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ * Everything here is done under one lock: by the sampler's thread most of the time, by those who
+ * start, stop and fork otherwise. */
+#define _GNU_SOURCE
+#include "probe/sample/probe_sampler.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cpython/thread_births.h"
+#include "probe/sample/sample_births.h"
+#include "probe/sample/sample_recording.h"
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define LATE_NS 10000000u  /* the machine slept, or was too slow: do not catch up */
+#define BIRTHS_NS 1000000u /* threads that begin within this time are entered together */
+
+static struct {
+    pthread_mutex_t turn; /* taken first, by those who start, stop and fork: one after the other */
+    pthread_mutex_t lock;
+    bool is_on;
+    bool runs;                    /* the thread */
+    _Atomic bool stops;           /* it is to end */
+    _Atomic bool asks_for_births; /* of the interpreter, which has not listened yet */
+    bool is_paused;               /* the thread makes way for a fork */
+    bool was_on;                  /* in a forked child: the parent was recording */
+    pthread_t thread;
+    sem_t wakes; /* the thread, before its time */
+    struct dw_sampler_options options;
+    char log_file[PATH_MAX]; /* theirs */
+    size_t stem_size;        /* of its name: children put their pid behind it */
+    struct dw_sample_recording recording;
+} sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void begin_turn(void)
+{
+    pthread_mutex_lock(&sampler.turn);
+    pthread_mutex_lock(&sampler.lock);
+}
+
+static void end_turn(void)
+{
+    pthread_mutex_unlock(&sampler.lock);
+    pthread_mutex_unlock(&sampler.turn);
+}
+
+bool dw_probe_sampler_is_on(void)
+{
+    return sampler.is_on;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+/* Until then, or until somebody wants something. Threads that begin wait a moment for others, so
+ * that those which end at once, as in a pool of its own for each task, cost next to nothing. */
+static void wait_until(uint64_t next_ns)
+{
+    struct timespec until = timespec_of(next_ns);
+    if (sem_clockwait(&sampler.wakes, CLOCK_MONOTONIC, &until) || sampler.stops)
+        return;
+    nanosleep(&(struct timespec){.tv_nsec = BIRTHS_NS}, NULL);
+    while (!sem_trywait(&sampler.wakes))
+        ;
+}
+
+static void on_birth(const char *name, size_t size);
+
+static int watch_births(void *unused)
+{
+    (void)unused;
+    atomic_store(&sampler.asks_for_births, false);
+    if (sampler.is_on)
+        dw_py_births_watch(on_birth);
+    return 0;
+}
+
+/* A thread was found that did not announce itself: `threading` may have been imported since samples
+ * began. */
+static void ask_for_births(void)
+{
+    if (sampler.recording.found_ns && !dw_births_come() &&
+        !atomic_exchange(&sampler.asks_for_births, true) && Py_AddPendingCall(watch_births, NULL))
+        atomic_store(&sampler.asks_for_births, false);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_NAME, DW_SAMPLER_THREAD); /* it may look before its maker runs again */
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), next_ns = now_ns;
+    pthread_mutex_lock(&sampler.lock);
+    while (!sampler.stops) {
+        if (now_ns >= next_ns)
+            next_ns += dw_sample_recording_interval_ns(&sampler.recording, now_ns);
+        pthread_mutex_unlock(&sampler.lock);
+        wait_until(next_ns);
+        pthread_mutex_lock(&sampler.lock);
+        now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+        if (sampler.stops)
+            break;
+        dw_sample_recording_enter_births(&sampler.recording);
+        if (now_ns < next_ns)
+            continue;
+        dw_sample_recording_work(&sampler.recording, now_ns);
+        ask_for_births();
+        if (now_ns > next_ns + LATE_NS)
+            next_ns = now_ns;
+    }
+    sampler.recording.own_ended_ns += dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    pthread_mutex_unlock(&sampler.lock);
+    return NULL;
+}
+
+/* In the new thread. */
+static void on_birth(const char *name, size_t size)
+{
+    if (!sampler.is_on)
+        return;
+    dw_births_announce(name, size);
+    sem_post(&sampler.wakes);
+}
+
+/* With the lock. The thread takes no signals: they are the program's. */
+static int start_thread(void)
+{
+    sigset_t all, old;
+    if (sampler.runs)
+        return 0;
+    sampler.stops = false;
+    sampler.is_paused = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    errno = pthread_create(&sampler.thread, NULL, run, NULL);
+    sampler.runs = !errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (sampler.runs)
+        pthread_setname_np(sampler.thread, DW_SAMPLER_THREAD); /* a fork may be next */
+    return sampler.runs ? 0 : DW_ERR_IO;
+}
+
+/* In a turn. The lock is given up meanwhile. */
+static void stop_thread(void)
+{
+    if (!sampler.runs)
+        return;
+    sampler.stops = true;
+    sampler.runs = false;
+    pthread_t thread = sampler.thread;
+    sem_post(&sampler.wakes);
+    pthread_mutex_unlock(&sampler.lock);
+    pthread_join(thread, NULL);
+    pthread_mutex_lock(&sampler.lock);
+}
+
+/* Threads may announce themselves from the first look on. */
+static int begin(bool makes_file_late)
+{
+    sampler.is_on = true;
+    int error = dw_sample_recording_begin(&sampler.recording, &sampler.options, makes_file_late);
+    if (!error && (error = start_thread())) {
+        int saved_errno = errno;
+        dw_sample_recording_end(&sampler.recording);
+        dw_sample_recording_release(&sampler.recording);
+        errno = saved_errno;
+    }
+    sampler.is_on = !error;
+    return error;
+}
+
+/* The program may change its directory. */
+static int set_log_file(const char *path)
+{
+    char directory[PATH_MAX] = "";
+    if (path[0] != '/' && !getcwd(directory, sizeof directory))
+        return DW_ERR_IO;
+    int size = snprintf(sampler.log_file, sizeof sampler.log_file, "%s%s%s", directory,
+                        *directory ? "/" : "", path);
+    errno = ENAMETOOLONG;
+    if (size >= (int)sizeof sampler.log_file)
+        return DW_ERR_IO;
+    sampler.stem_size = dw_log_stem_size(sampler.log_file);
+    return 0;
+}
+
+static void before_fork(void);
+static void after_fork_in_parent(void);
+static void after_fork_in_child(void);
+
+int dw_probe_sampler_start(const struct dw_sampler_options *options)
+{
+    static bool watches_forks;
+    int error = DW_ERR_ARGUMENT;
+    dw_recorder_watch_forks();
+    begin_turn();
+    if (!watches_forks) {
+        sem_init(&sampler.wakes, 0, 0);
+        watches_forks = !pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    }
+    if (!sampler.is_on) {
+        sampler.options = *options;
+        error = options->log_file ? set_log_file(options->log_file) : 0;
+        if (options->log_file)
+            sampler.options.log_file = sampler.log_file;
+        if (!error)
+            error = begin(false);
+    }
+    end_turn();
+    return error;
+}
+
+int dw_probe_sampler_stop(struct dw_buffer *memory)
+{
+    begin_turn();
+    sampler.was_on = false;
+    if (!sampler.is_on) {
+        end_turn();
+        return 0;
+    }
+    stop_thread();
+    dw_sample_recording_end(&sampler.recording);
+    const struct dw_log_writer *writer = &sampler.recording.log.writer;
+    int error = dw_log_writer_error(writer);
+    if (memory && writer->fd < 0)
+        dw_buffer_append(memory, writer->memory.data, writer->memory.size);
+    dw_sample_recording_release(&sampler.recording);
+    sampler.is_on = false;
+    end_turn();
+    return error;
+}
+
+void dw_probe_sampler_watch_births(void)
+{
+    dw_py_births_watch(on_birth);
+}
+
+void dw_probe_sampler_flush_last(void)
+{
+    pthread_mutex_lock(&sampler.lock);
+    if (sampler.is_on)
+        dw_sample_recording_save(&sampler.recording);
+    pthread_mutex_unlock(&sampler.lock);
+}
+
+/* A process with one thread stays one while it forks: Python warns about others. */
+static void before_fork(void)
+{
+    begin_turn();
+    if (sampler.runs && dw_threads_of_program() == 1) {
+        stop_thread();
+        sampler.is_paused = true;
+    }
+}
+
+static int go_on(void *unused)
+{
+    (void)unused;
+    begin_turn();
+    if (sampler.is_on && sampler.is_paused)
+        start_thread();
+    end_turn();
+    return 0;
+}
+
+/* The thread comes back with the next instructions of Python code, when the fork is over. */
+static void after_fork_in_parent(void)
+{
+    bool is_paused = sampler.is_paused;
+    end_turn();
+    if (is_paused)
+        Py_AddPendingCall(go_on, NULL);
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&sampler.turn, NULL);
+    pthread_mutex_init(&sampler.lock, NULL);
+    sem_init(&sampler.wakes, 0, 0);
+    sampler.runs = sampler.is_paused = false;
+    sampler.asks_for_births = false;
+    if (!sampler.is_on)
+        return;
+    dw_sample_recording_abandon(&sampler.recording);
+    sampler.is_on = false;
+    sampler.was_on = true;
+}
+
+void dw_probe_sampler_continue(void)
+{
+    begin_turn();
+    if (sampler.was_on && !sampler.is_on && sampler.options.log_file &&
+        !dw_log_name_child(sampler.log_file, sizeof sampler.log_file, sampler.stem_size))
+        begin(true);
+    sampler.was_on = false;
+    end_turn();
+}

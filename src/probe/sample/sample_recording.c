@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "probe/sample/sample_recording.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "probe/sample/sample_births.h"
+#include "probe/sample/sample_code.h"
+#include "probe/sample/sample_handler.h"
+#include "probe/sample/sample_names.h"
+#include "probe/sample/sample_sleep.h"
+#include "probe/sample/sample_timer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_NS 20000000u       /* threads, modules and rings are looked at so often, */
+#define BUSY_LOOK_NS 10000000u  /* and so often when more samples come than */
+#define BUSY_PERIOD_NS 1000000u /* one in this time */
+#define OWED_LOOK_NS 1000000u   /* at threads with time in the kernel that is not placed yet */
+#define CALM_AFTER_NS                                                                              \
+    50000000u                     /* without a thread that turned from waiting to running, or back \
+                                   */
+#define CALM_LOOK_NS 3000000u     /* at threads that wait, then */
+#define FLUSH_NS 500000000u       /* a kill costs no more than this, */
+#define FIRST_FLUSH_NS 50000000u  /* and, when it comes early, */
+#define FLUSH_PART 8              /* this part of the recording: pools kill their workers */
+#define QUICK_LOOK_NS 1000000u    /* for threads, while such come that do not say so */
+#define QUICK_LOOKS_NS 200000000u /* for so long after the last one */
+#define UNSEEN_NS 5000000u        /* less may be what clocks differ by */
+#define PATIENCE_NS 5000000u      /* of CPU time without a sample */
+
+/* Nothing more comes of the thread. */
+static void complete_thread(struct dw_sample_recording *recording, struct dw_slot *slot)
+{
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    dw_sample_drain(&recording->places, slot);
+    dw_sleep_pay_kernel(&recording->reader, slot, now_ns, true);
+    dw_sample_drain_rest(&recording->places, slot, now_ns);
+    dw_sleep_finish(&recording->reader, slot, now_ns);
+}
+
+static void end_thread(void *context, struct dw_slot *slot)
+{
+    struct dw_sample_recording *recording = context;
+    complete_thread(recording, slot);
+    if (slot->thread)
+        dw_sample_log_end_thread(&recording->log, slot->thread - 1);
+    slot->thread = 0;
+}
+
+static void drain_all(struct dw_sample_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        dw_sample_drain(&recording->places, recording->threads.slots[i]);
+}
+
+/* The CPU time of the process that is no thread's we have seen, since some moment. */
+static uint64_t unseen_cpu_ns(struct dw_sample_recording *recording)
+{
+    uint64_t whole_ns = dw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return whole_ns - dw_sample_threads_cpu_ns(&recording->threads) - recording->own_ended_ns;
+}
+
+/* Threads that came and went unseen are missed, as many samples as they would have had. */
+static void count_unseen(struct dw_sample_recording *recording)
+{
+    uint64_t unseen_ns = unseen_cpu_ns(recording), period_ns = recording->options.period_ns;
+    if (unseen_ns < recording->unseen_ns + UNSEEN_NS ||
+        unseen_ns > recording->unseen_ns + INT64_MAX)
+        return;
+    uint64_t missed = (unseen_ns - recording->unseen_ns) / period_ns;
+    recording->log.sampling.missed += missed;
+    recording->unseen_ns += missed * period_ns;
+}
+
+static bool has_file_to_make(const struct dw_sample_recording *recording)
+{
+    return recording->makes_file_late && recording->log.fd < 0 && !recording->log.writer.error;
+}
+
+static void look_at_limit(struct dw_sample_recording *recording)
+{
+    recording->places.may_be_held_back = dw_timer_may_be_held_back(recording->options.period_ns);
+}
+
+/* Tells the trouble once; what comes after it is lost. */
+static void flush(struct dw_sample_recording *recording, bool last)
+{
+    bool was_good = !recording->log.writer.error;
+    if (has_file_to_make(recording) && dw_sample_log_is_empty(&recording->log))
+        return;
+    dw_sample_name_threads(&recording->reader, &recording->threads, true);
+    count_unseen(recording);
+    look_at_limit(recording);
+    if (has_file_to_make(recording))
+        dw_sample_log_move(&recording->log, recording->options.log_file);
+    dw_sample_log_flush(&recording->log, last);
+    if (was_good && recording->log.writer.error) {
+        errno = recording->log.writer.saved_errno;
+        dprintf(STDERR_FILENO, "dwell: %s: %s; samples are lost from now on\n",
+                recording->options.log_file, dw_error_text(recording->log.writer.error));
+    }
+    recording->flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Addresses have other names from now on. */
+static void rename_places(struct dw_sample_recording *recording)
+{
+    recording->places.natives.is_renamed = false;
+    dw_sample_places_forget(&recording->places, true);
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        dw_sample_drain_rename(&recording->places, recording->threads.slots[i]);
+}
+
+/* Samples in the rings may be of code as it was before. */
+static void refresh_natives(struct dw_sample_recording *recording)
+{
+    struct dw_sample_natives *natives = &recording->places.natives;
+    if (dw_sample_natives_made_changed(natives)) {
+        drain_all(recording);
+        dw_sample_natives_look_at_made(natives);
+        if (natives->is_renamed)
+            rename_places(recording);
+    }
+    if (dw_sample_natives_changed(natives)) {
+        dw_sample_natives_refresh(natives);
+        drain_all(recording);
+        dw_sample_places_forget(&recording->places,
+                                natives->former.unloads != natives->modules.unloads);
+        dw_sample_natives_forget_former(natives);
+    } else if (!dw_sample_threads_are_busy(&recording->threads)) {
+        dw_sample_natives_reap(natives);
+    }
+}
+
+static void keep_signal(struct dw_sample_recording *recording)
+{
+    if (dw_handler_is_ours())
+        return;
+    int signal = dw_handler_install();
+    if (signal > 0)
+        dw_sample_threads_use_signal(&recording->threads, signal);
+}
+
+/* A thread that is ready to run but has no CPU may be on its way out of a system call, which a
+ * signal would still interrupt. It also stands where kernels like to take a CPU away, which is
+ * not where it spends its time. One that never has a CPU when we have one is asked all the same. */
+static bool may_be_signalled(const struct dw_slot *slot, uint64_t cpu_ns)
+{
+    return dw_thread_cpu_ns(slot->tid) > cpu_ns || cpu_ns - slot->cpu_asked_ns > PATIENCE_NS;
+}
+
+/* Without timers: whoever ran since the last time is asked for a sample. */
+static void send_signals(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        if (dw_timer_is_on(slot) || atomic_load(&slot->tight_stack))
+            continue;
+        uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
+        if (cpu_ns - slot->cpu_asked_ns <= recording->options.period_ns / 2)
+            continue;
+        if (!dw_sleep_account(&recording->reader, slot, cpu_ns, now_ns)) {
+            if (!may_be_signalled(slot, cpu_ns))
+                continue;
+            dw_thread_signal(slot, recording->threads.signal);
+        }
+        slot->cpu_asked_ns = cpu_ns;
+    }
+}
+
+static bool is_wall(const struct dw_sample_recording *recording)
+{
+    return recording->options.mode == DW_SAMPLE_WALL;
+}
+
+/* Once: which thread is not seen as well as others, and why. */
+static void tell_tight_stack(struct dw_sample_recording *recording, const struct dw_slot *slot)
+{
+    uint64_t size = atomic_load(&slot->tight_stack);
+    if (size && !recording->has_told_tight)
+        dprintf(STDERR_FILENO,
+                "dwell: thread %d has a stack for signals of %" PRIu64 " bytes, too small for one "
+                "more signal; it is sampled from outside, which sees less\n",
+                (int)slot->tid, size);
+    recording->has_told_tight |= size != 0;
+}
+
+static void look_at_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    int signal = recording->threads.signal;
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        tell_tight_stack(recording, slot);
+        if (slot->silent_looks)
+            dw_timer_renew(slot, recording->options.period_ns, signal);
+        if (slot->period_ns || atomic_load(&slot->tight_stack))
+            dw_sleep_look_at_kernel(&recording->reader, slot, signal, now_ns);
+    }
+}
+
+static void look_at_sleepers(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        if (dw_sleep_look(&recording->reader, recording->threads.slots[i], now_ns))
+            recording->turned_ns = now_ns;
+}
+
+static void pay_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    recording->owes = false;
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        dw_sleep_pay_kernel(&recording->reader, slot, now_ns, false);
+        recording->owes |= dw_sleep_is_worth_a_look(slot);
+    }
+}
+
+void dw_sample_recording_enter_births(struct dw_sample_recording *recording)
+{
+    struct dw_birth *next;
+    for (struct dw_birth *birth = dw_births_take(); birth; birth = next) {
+        bool was_found = dw_slot_find(birth->tid);
+        struct dw_slot *slot = dw_sample_threads_enter(&recording->threads, birth->tid);
+        if (was_found) /* only just before it said so */
+            recording->found_ns = 0;
+        if (slot) {
+            dw_sample_threads_set_stack(slot, birth->stack_start, birth->stack_end);
+            dw_sample_set_name(&recording->reader, slot, birth->name, birth->name_size);
+        }
+        next = birth->next;
+        free(birth);
+    }
+}
+
+static void look_at_threads(struct dw_sample_recording *recording, uint64_t now_ns, bool quick)
+{
+    recording->quick_ns = now_ns;
+    if (!dw_sample_threads_changed(&recording->threads, quick))
+        return;
+    if (dw_sample_threads_look(&recording->threads, end_thread, recording))
+        recording->found_ns = now_ns;
+}
+
+/* Threads that are not announced tend to come one after the other. */
+static bool looks_quickly(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    return recording->found_ns && now_ns - recording->found_ns < QUICK_LOOKS_NS;
+}
+
+static uint64_t flush_period_ns(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    uint64_t part_ns = (now_ns - recording->begun_ns) / FLUSH_PART;
+    return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS : part_ns < FLUSH_NS ? part_ns : FLUSH_NS;
+}
+
+static uint64_t look_ns(const struct dw_sample_recording *recording)
+{
+    return recording->options.period_ns < BUSY_PERIOD_NS ? BUSY_LOOK_NS : LOOK_NS;
+}
+
+/* A look that was late does not make the next one, which is in time, come too early. */
+static bool is_look_due(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    return now_ns - recording->looked_ns >= look_ns(recording) / 4 * 3;
+}
+
+void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    if (is_look_due(recording, now_ns)) {
+        recording->looked_ns = now_ns;
+        keep_signal(recording);
+        refresh_natives(recording);
+        look_at_threads(recording, now_ns, false);
+        for (uint32_t i = 0; i < recording->threads.count; i++)
+            dw_timer_settle(recording->threads.slots[i]);
+        dw_sample_threads_find_stacks(&recording->threads);
+        drain_all(recording);
+        look_at_kernel(recording, now_ns);
+        dw_sample_name_threads(&recording->reader, &recording->threads, false);
+        if (recording->places.has_event_loop)
+            dw_tasks_learn_soon();
+    } else if (looks_quickly(recording, now_ns) && now_ns - recording->quick_ns >= QUICK_LOOK_NS) {
+        look_at_threads(recording, now_ns, true);
+        if (!dw_births_come()) /* else names come along with the threads */
+            dw_sample_name_threads(&recording->reader, &recording->threads, false);
+    }
+    if (recording->threads.is_refused)
+        send_signals(recording, now_ns);
+    pay_kernel(recording, now_ns);
+    if (is_wall(recording))
+        look_at_sleepers(recording, now_ns);
+    if (now_ns - recording->flushed_ns >= flush_period_ns(recording, now_ns))
+        flush(recording, false);
+}
+
+/* In wall mode: while threads only run, or only wait, fewer looks see as much. */
+static uint64_t sleeper_look_ns(const struct dw_sample_recording *recording, uint64_t now_ns)
+{
+    uint64_t period_ns = recording->options.period_ns;
+    bool is_calm = now_ns - recording->turned_ns > CALM_AFTER_NS;
+    return is_calm && period_ns < CALM_LOOK_NS ? CALM_LOOK_NS : period_ns;
+}
+
+uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recording,
+                                         uint64_t now_ns)
+{
+    uint64_t most_ns = looks_quickly(recording, now_ns) ? QUICK_LOOK_NS
+                       : recording->owes                ? OWED_LOOK_NS
+                                                        : look_ns(recording);
+    uint64_t asked_ns = recording->threads.is_refused ? recording->options.period_ns
+                        : is_wall(recording)          ? sleeper_look_ns(recording, now_ns)
+                                                      : most_ns;
+    return asked_ns < most_ns ? asked_ns : most_ns;
+}
+
+static int open_log(struct dw_sample_recording *recording)
+{
+    const struct dw_sampler_options *options = &recording->options;
+    const char *file = recording->makes_file_late ? NULL : options->log_file;
+    int error = dw_sample_log_open(&recording->log, file, options->timeline);
+    recording->log.sampling = (struct dw_sampling){
+        .mode = options->mode,
+        .native = options->native,
+        .period_ns = options->period_ns,
+    };
+    return error;
+}
+
+void dw_sample_recording_release(struct dw_sample_recording *recording)
+{
+    dw_births_discard();
+    dw_sample_threads_release(&recording->threads);
+    dw_sample_reader_release(&recording->reader);
+    dw_sample_places_release(&recording->places);
+    dw_sample_log_release(&recording->log);
+}
+
+/* Before the first samples, which would have to read stacks with care: that of this thread, and
+ * those of threads that wait. */
+static void want_stacks(struct dw_sample_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->threads.count; i++) {
+        struct dw_slot *slot = recording->threads.slots[i];
+        atomic_store(&slot->stack_wanted, slot->tid == gettid()
+                                              ? (uintptr_t)__builtin_frame_address(0)
+                                              : dw_stand_stack_pointer(slot));
+    }
+}
+
+static int open_all(struct dw_sample_recording *recording)
+{
+    int error = open_log(recording);
+    if (!error)
+        error = dw_codes_reset();
+    if (!error)
+        error = dw_tasks_reset();
+    if (!error)
+        error = dw_sample_places_init(&recording->places, &recording->log);
+    if (!error && recording->options.base.name)
+        error = dw_sample_places_set_base(&recording->places, &recording->options.base);
+    if (!error)
+        error = dw_sample_natives_init(&recording->places.natives, recording->options.native);
+    return error ? error : dw_sample_reader_init(&recording->reader, &recording->places);
+}
+
+int dw_sample_recording_begin(struct dw_sample_recording *recording,
+                              const struct dw_sampler_options *options, bool makes_file_late)
+{
+    int signal = dw_handler_install();
+    if (signal < 0)
+        return signal;
+    memset(recording, 0, sizeof *recording);
+    recording->options = *options;
+    recording->makes_file_late = makes_file_late;
+    recording->threads.period_ns = options->period_ns;
+    recording->threads.signal = signal;
+    int error = open_all(recording);
+    if (error) {
+        int saved_errno = errno;
+        dw_sample_recording_release(recording);
+        errno = saved_errno;
+        return error;
+    }
+    look_at_limit(recording);
+    dw_sample_threads_look(&recording->threads, end_thread, recording);
+    want_stacks(recording);
+    dw_sample_threads_find_stacks(&recording->threads);
+    dw_handler_enable(true);
+    recording->unseen_ns = unseen_cpu_ns(recording);
+    recording->begun_ns = recording->looked_ns = recording->flushed_ns =
+        dw_clock_ns(CLOCK_MONOTONIC);
+    if (recording->log.fd >= 0)
+        flush(recording, false); /* so that the file can be read from the start on */
+    return 0;
+}
+
+void dw_sample_recording_save(struct dw_sample_recording *recording)
+{
+    refresh_natives(recording);
+    drain_all(recording);
+    flush(recording, true);
+}
+
+void dw_sample_recording_end(struct dw_sample_recording *recording)
+{
+    dw_sample_recording_enter_births(recording);
+    dw_handler_enable(false);
+    dw_sample_threads_stop(&recording->threads);
+    while (dw_sample_threads_are_busy(&recording->threads))
+        sched_yield();
+    refresh_natives(recording);
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        complete_thread(recording, recording->threads.slots[i]);
+    flush(recording, true);
+}
+
+void dw_sample_recording_abandon(struct dw_sample_recording *recording)
+{
+    dw_handler_enable(false);
+    dw_sample_threads_disown(&recording->threads);
+    dw_sample_recording_release(recording);
+}

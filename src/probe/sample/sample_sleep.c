@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "probe/sample/sample_sleep.h"
+
+#include "attach/sampling/activity.h"
+#include "probe/sample/sample_timer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define CREDIT_AFTER_NS 10000000u /* time of a long sleep goes to the log so often */
+#define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
+#define SOME_PART 8               /* of the time between two looks: less is nothing new */
+#define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
+#define SILENT_LOOKS 2            /* in a row: a machine that is shared stands still at times */
+#define OWED_NS 200000000u        /* how long code without the GIL is looked for */
+#define LOOK_WORTH_NS 400000u     /* a look takes a tenth of that */
+#define FRUITLESS_DEBTS 4         /* after so many a look has to be worth more: twice, for each */
+
+static uint32_t wait_state(const struct dw_sample_reader *reader, const struct dw_py_thread *thread,
+                           const struct dw_stand *stand)
+{
+    enum dw_activity activity = dw_activity_parse(stand->text, thread ? thread->gil : 0);
+    if (activity == DW_ACTIVITY_WAITS_FOR_GIL)
+        return DW_SAMPLE_GIL;
+    /* One that has no CPU does not wait for anything in the program. */
+    uint32_t state = activity == DW_ACTIVITY_RUNS ? DW_SAMPLE_RUNNING : DW_SAMPLE_WAITING;
+    return state | (dw_sample_reader_holds_gil(reader, thread) ? DW_SAMPLE_HOLDS_GIL : 0);
+}
+
+static void add(struct dw_sample_reader *reader, struct dw_slot *slot, dw_path_id path,
+                uint32_t state, uint64_t now_ns, uint64_t weight_ns)
+{
+    struct dw_sample_log *log = reader->places->log;
+    if (!weight_ns || dw_sample_enter_thread(reader->places, slot))
+        return;
+    if (!dw_sample_log_add(log, slot->thread - 1, path, state, now_ns, weight_ns))
+        log->sampling.taken++;
+}
+
+static void credit_sleep(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns)
+{
+    add(reader, slot, slot->sleep_path, slot->sleep_state, now_ns, slot->waited_ns);
+    slot->waited_ns = 0;
+}
+
+/* Reads the stack of a thread that seems to sleep. */
+static void fall_asleep(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
+                        uint64_t now_ns)
+{
+    struct dw_stand stand;
+    const struct dw_py_thread *thread = dw_sample_reader_thread(reader, slot->tid, now_ns);
+    slot->tried_ns = now_ns;
+    dw_stand_read(slot, &stand);
+    slot->sleep_state = wait_state(reader, thread, &stand);
+    slot->sleeps = dw_sample_reader_path(reader, slot, thread, &stand, now_ns, &slot->sleep_path) &&
+                   dw_thread_cpu_ns(slot->tid) == cpu_ns;
+    reader->places->log->sampling.retried += !slot->sleeps;
+    reader->places->log->sampling.guessed +=
+        slot->sleeps && dw_sample_reader_lacks_natives(reader, &stand);
+}
+
+bool dw_sleep_look(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns)
+{
+    struct dw_stand stand;
+    uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
+    uint64_t wall_ns = slot->wall_looked_ns ? now_ns - slot->wall_looked_ns : 0;
+    uint64_t ran_ns = cpu_ns - slot->cpu_looked_ns;
+    if (cpu_ns < slot->cpu_looked_ns)
+        return false;
+    uint64_t waited_ns = wall_ns > ran_ns ? wall_ns - ran_ns : 0;
+    slot->waited_ns += waited_ns;
+    slot->cpu_looked_ns = cpu_ns;
+    slot->wall_looked_ns = now_ns;
+    if (ran_ns && slot->sleeps) {
+        credit_sleep(reader, slot, now_ns);
+        slot->sleeps = false;
+    }
+    bool is_due =
+        !ran_ns || (now_ns - slot->tried_ns > RETRY_AFTER_NS && dw_stand_read(slot, &stand));
+    if (!slot->sleeps && slot->waited_ns && is_due)
+        fall_asleep(reader, slot, cpu_ns, now_ns);
+    if (slot->sleeps && slot->waited_ns >= CREDIT_AFTER_NS)
+        credit_sleep(reader, slot, now_ns);
+    return ran_ns > wall_ns / SOME_PART && waited_ns > wall_ns / SOME_PART;
+}
+
+void dw_sleep_finish(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns)
+{
+    if (slot->sleeps)
+        credit_sleep(reader, slot, now_ns);
+}
+
+/* Whether the thread keeps our signal from coming. */
+static bool blocks_signal(pid_t tid, int signal)
+{
+    char path[64], line[256];
+    uint64_t mask = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "SigBlk: %" SCNx64, &mask) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return mask >> (signal - 1) & 1;
+}
+
+/* Two readings that agree, with no sample in between: it is the stack that the thread had all
+ * the time. */
+static bool read_settled(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                         dw_path_id *path)
+{
+    dw_path_id again;
+    struct dw_stand stand;
+    const struct dw_py_thread *thread = dw_sample_reader_thread(reader, slot->tid, now_ns);
+    dw_stand_read(slot, &stand);
+    if (!dw_sample_reader_path(reader, slot, thread, &stand, now_ns, path) ||
+        !dw_sample_reader_path(reader, slot, thread, &stand, now_ns, &again) || *path != again ||
+        atomic_load(&slot->samples) != slot->samples_looked)
+        return false;
+    reader->places->log->sampling.guessed += dw_sample_reader_lacks_natives(reader, &stand);
+    return true;
+}
+
+void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, int signal,
+                             uint64_t now_ns)
+{
+    dw_path_id path;
+    uint64_t samples = atomic_load(&slot->samples);
+    bool had_sample = samples != slot->samples_looked;
+    slot->samples_looked = samples;
+    uint64_t done_ns = atomic_load(&slot->cpu_done_ns), cpu_ns = dw_thread_cpu_ns(slot->tid);
+    bool is_silent = !had_sample && !atomic_load(&slot->handlers) &&
+                     cpu_ns >= done_ns + SILENT_PERIODS * slot->period_ns;
+    slot->silent_looks = is_silent ? slot->silent_looks + 1 : 0;
+    if (slot->silent_looks < SILENT_LOOKS || !read_settled(reader, slot, now_ns, &path))
+        return;
+    if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
+        return;
+    bool is_blocked = atomic_load(&slot->tight_stack) || blocks_signal(slot->tid, signal);
+    if (!is_blocked && dw_sample_log_stack(reader->places->log, path,
+                                           reader->places->marks[DW_MARK_KERNEL], &path))
+        return;
+    add(reader, slot, path, is_blocked ? DW_SAMPLE_RUNNING : DW_SAMPLE_KERNEL, now_ns,
+        cpu_ns - done_ns);
+}
+
+bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
+                      uint64_t now_ns)
+{
+    dw_path_id path;
+    struct dw_stand stand;
+    uint64_t done_ns = atomic_load(&slot->cpu_done_ns);
+    if (!dw_stand_read(slot, &stand))
+        return false;
+    const struct dw_py_thread *thread = dw_sample_reader_thread(reader, slot->tid, now_ns);
+    if (done_ns < cpu_ns && dw_sample_reader_path(reader, slot, thread, &stand, now_ns, &path) &&
+        dw_thread_cpu_ns(slot->tid) == cpu_ns &&
+        atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
+        add(reader, slot, path, DW_SAMPLE_RUNNING, now_ns, cpu_ns - done_ns);
+    return true;
+}
+
+/* The stack of a thread that runs without the GIL; false when it does not, or began to while it
+ * was read. */
+static bool read_without_gil(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                             dw_path_id *path)
+{
+    struct dw_stand stand;
+    dw_path_id again;
+    uint64_t samples = atomic_load(&slot->samples);
+    const struct dw_py_thread *thread = dw_sample_reader_thread(reader, slot->tid, now_ns);
+    return thread && !dw_sample_reader_holds_gil(reader, thread) && !dw_stand_read(slot, &stand) &&
+           dw_sample_reader_path(reader, slot, thread, &stand, now_ns, path) &&
+           !dw_sample_reader_holds_gil(reader, thread) &&
+           dw_sample_reader_path(reader, slot, thread, &stand, now_ns, &again) && *path == again &&
+           atomic_load(&slot->samples) == samples;
+}
+
+bool dw_sleep_is_worth_a_look(const struct dw_slot *slot)
+{
+    return slot->owed_ns >=
+           (slot->owed_looks + 1) * ((uint64_t)LOOK_WORTH_NS << slot->fruitless_debts);
+}
+
+static bool find_owed(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                      dw_path_id *path)
+{
+    if (!dw_sleep_is_worth_a_look(slot))
+        return false;
+    slot->owed_looks++;
+    return read_without_gil(reader, slot, now_ns, path);
+}
+
+static void settle_debt(struct dw_slot *slot, bool is_found)
+{
+    if (is_found)
+        slot->fruitless_debts = 0;
+    else if (slot->owed_looks && slot->fruitless_debts < FRUITLESS_DEBTS)
+        slot->fruitless_debts++;
+    slot->owed_looks = 0;
+    slot->owed_ns = 0;
+}
+
+void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                         bool end)
+{
+    dw_path_id path;
+    struct dw_sample_log *log = reader->places->log;
+    if (!slot->owed_ns)
+        return;
+    bool is_found = !end && find_owed(reader, slot, now_ns, &path);
+    if (!is_found && !end && now_ns < slot->owed_since_ns + OWED_NS)
+        return;
+    log->sampling.guessed += is_found && dw_sample_reader_wants_natives(reader);
+    if (!is_found)
+        path = slot->owed_path;
+    if (!dw_sample_log_stack(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
+        dw_sample_log_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns,
+                               slot->owed_ns);
+    settle_debt(slot, is_found);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * Time in which a thread takes no samples of itself: it waits, or the kernel works for it. The
+ * sampler's thread reads its stack without touching it, so that no system call is interrupted. */
+#ifndef DW_PROBE_SAMPLE_SAMPLE_SLEEP_H
+#define DW_PROBE_SAMPLE_SAMPLE_SLEEP_H
+
+#include "probe/sample/sample_reader.h"
+
+/* Wall mode: accounts for the time since the last look that the thread did not run. True when it
+ * did both meanwhile, so that looks should follow soon. */
+bool dw_sleep_look(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns);
+/* The thread is gone, or the recording ends. */
+void dw_sleep_finish(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns);
+/* Accounts for CPU time in which the thread's timer was silent. */
+void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, int signal,
+                             uint64_t now_ns);
+/* Without timers: false when the thread runs, so that a signal would interrupt nothing. Else the
+ * CPU time that nobody has accounted for goes to where it waits. */
+bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
+                      uint64_t now_ns);
+/* Finds out where time in the kernel was spent that the slot has in `owed_ns`. It is the code that
+ * runs without the GIL: system calls that take long give it up. When none is seen, or at the
+ * `end`, it is where the sample after it was. A look for that code takes some time of its own, so
+ * there are the fewer of them the less time is owed, and the longer they find nothing. */
+void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
+                         bool end);
+/* Whether another look is worth its price. */
+bool dw_sleep_is_worth_a_look(const struct dw_slot *slot);
+
+#endif

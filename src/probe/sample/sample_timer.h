@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * What makes the signals of a thread come: a timer of the kernel that counts its CPU time. The
+ * one of perf_event_open comes at the rate that is asked for and is silent while the kernel works
+ * for the thread, so that no system call is interrupted. Where the system refuses it, a timer of
+ * POSIX takes its place: it comes with a tick of the kernel's clock, also in system calls. */
+#ifndef DW_PROBE_SAMPLE_SAMPLE_TIMER_H
+#define DW_PROBE_SAMPLE_SAMPLE_TIMER_H
+
+#include "probe/sample/sample_slot.h"
+
+/* False when the system gives us none. */
+bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal);
+void dw_timer_stop(struct dw_slot *slot);
+/* Starts it again if the program has closed it. */
+void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal);
+bool dw_timer_is_on(const struct dw_slot *slot);
+void dw_timer_use_signal(struct dw_slot *slot, int signal);
+/* At each signal: periods change, so that samples do not keep step with a program that does
+ * something at the same pace; the first one was shorter anyway. [signal-safe] */
+void dw_timer_vary(struct dw_slot *slot);
+/* From now on the thread's signal also comes, before anything else happens, when it is about to
+ * register a stack for signals. Where the system refuses that, the next sample sees the stack. */
+void dw_timer_watch_stacks(struct dw_slot *slot, int signal);
+/* The thread has a stack for signals of that size, which has no room for ours beside one of the
+ * program: none comes any more, and its stack is read from outside. [signal-safe] */
+void dw_timer_step_aside(struct dw_slot *slot, size_t size);
+/* The same as dw_timer_vary when the first signal does not come: the thread may keep it from
+ * coming. */
+void dw_timer_settle(struct dw_slot *slot);
+/* The kernel lets only so many come in each tick of its clock, and lowers that number when they
+ * take it long. Whether it may hold back some of those that come so often. */
+bool dw_timer_may_be_held_back(uint64_t period_ns);
+/* The CPU time of a thread that has ended, of which the timer knows; else 0. */
+uint64_t dw_timer_end_ns(const struct dw_slot *slot);
+
+/* CPU time of a thread; 0 when it has ended. */
+uint64_t dw_thread_cpu_ns(pid_t tid);
+
+#endif
