@@ -41,6 +41,11 @@ enum dw_chunk_type {
     DW_CHUNK_SAMPLES = 16,
     DW_CHUNK_SAMPLING = 17,
     DW_CHUNK_TIMED_SAMPLES = 18,
+    DW_CHUNK_MEASURES = 19,
+    DW_CHUNK_LABELS = 20,
+    DW_CHUNK_TREE = 21,
+    DW_CHUNK_ROWS = 22,
+    DW_CHUNK_TIMED_ROWS = 23,
 };
 
 struct dw_chunk {

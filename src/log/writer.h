@@ -107,6 +107,29 @@ void dw_log_write_timed_samples(struct dw_log_writer *writer, uint32_t thread, u
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped,
                       bool is_reported);
 
+/* Says which measures the rows of this log have, and which of them are in ticks; before the first
+ * rows. */
+void dw_log_write_measures(struct dw_log_writer *writer, dw_measure_mask in_ticks);
+/* The entries from `first` on, as the tables above. */
+void dw_log_write_labels(struct dw_log_writer *writer, const struct dw_label_table *labels,
+                         uint32_t first);
+void dw_log_write_tree(struct dw_log_writer *writer, const struct dw_path_tree *paths,
+                       uint32_t first);
+/* Rows of one thread: begin, add any number, end. A row replaces an earlier one of the same path
+ * and labels. Of open entries DW_OPEN_TOTAL is the sum of their starts, and no part of DW_TOTAL:
+ * while nothing else happens the numbers stay the same, and the log need not be told again. The
+ * histogram of the spread (NULL: none) needs only the buckets that changed since it was told last.
+ */
+void dw_log_rows_begin(struct dw_log_writer *writer, uint32_t thread);
+void dw_log_rows_add(struct dw_log_writer *writer, dw_path_id path, dw_labels_id labels,
+                     dw_measure_mask mask, const uint64_t *numbers, const struct dw_spread *spread);
+void dw_log_rows_end(struct dw_log_writer *writer);
+/* Single samples, put one after the other from `base_ns` on, on the monotonic clock. */
+void dw_timed_row_put(struct dw_buffer *bytes, uint64_t delta_ns, dw_path_id path,
+                      dw_labels_id labels, uint64_t weight_ns);
+void dw_log_write_timed_rows(struct dw_log_writer *writer, uint32_t thread, uint64_t base_ns,
+                             const struct dw_buffer *bytes);
+
 /* Metrics of one thread: begin, add any number, end. Times are ticks, and the open
  * entries are counted up to the tick `as_of`. The histogram needs only the buckets
  * that changed since the log was told last. */

@@ -10,6 +10,7 @@
 #include "model/metric.h"
 #include "model/path_tree.h"
 #include "model/sample.h"
+#include "model/value_table.h"
 
 struct dw_property {
     dw_string_id key;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * The table of measures: a new one is a line here, a number in measure.h, and the probe that
+ * fills it. */
+#include "model/measure.h"
+
+#include <string.h>
+
+const struct dw_measure_info dw_measures[DW_MEASURES] = {
+    [DW_COUNT] = {"count", DW_UNIT_COUNT, DW_ADD_SUM, true, "entries of a region that ended"},
+    [DW_TOTAL] = {"total", DW_UNIT_NS, DW_ADD_SUM, true, "time from enter to exit"},
+    [DW_SUSPENDED] = {"suspended", DW_UNIT_NS, DW_ADD_SUM, true,
+                      "the part of it in which a generator or task slept"},
+    [DW_CHILDREN] = {"children", DW_UNIT_NS, DW_ADD_SUM, true, "time of regions directly inside"},
+    [DW_ENTRY_CPU] = {"entry_cpu", DW_UNIT_NS, DW_ADD_SUM, true,
+                      "CPU time of the thread from enter to exit"},
+    [DW_MIN] = {"min", DW_UNIT_NS, DW_ADD_MIN, true, "the shortest entry"},
+    [DW_MAX] = {"max", DW_UNIT_NS, DW_ADD_MAX, true, "the longest entry"},
+    [DW_OPEN] = {"open", DW_UNIT_COUNT, DW_ADD_SUM, true, "entries that had not ended"},
+    [DW_OPEN_TOTAL] = {"open_total", DW_UNIT_NS, DW_ADD_SUM, true, "their part of the total"},
+    [DW_CALLS] = {"calls", DW_UNIT_COUNT, DW_ADD_SUM, true, "exact calls"},
+    [DW_CALL_TOTAL] = {"call_total", DW_UNIT_NS, DW_ADD_SUM, true, "time from call to return"},
+    [DW_CALL_SUSPENDED] = {"call_suspended", DW_UNIT_NS, DW_ADD_SUM, true,
+                           "time in which a generator or task that was called slept"},
+    [DW_CALL_CHILDREN] = {"call_children", DW_UNIT_NS, DW_ADD_SUM, true,
+                          "time of what was called directly"},
+    [DW_SAMPLES] = {"samples", DW_UNIT_COUNT, DW_ADD_SUM, false, "samples that were taken"},
+    [DW_CPU] = {"cpu", DW_UNIT_NS, DW_ADD_SUM, false, "CPU time, by samples"},
+    [DW_WALL] = {"wall", DW_UNIT_NS, DW_ADD_SUM, false, "elapsed time, by samples"},
+};
+
+enum dw_measure dw_measure_find(const char *name)
+{
+    enum dw_measure measure = 0;
+    while (measure < DW_MEASURES && strcmp(dw_measures[measure].name, name) != 0)
+        measure++;
+    return measure;
+}
+
+uint64_t dw_measure_add(enum dw_measure measure, uint64_t a, uint64_t b)
+{
+    switch (dw_measures[measure].adding) {
+    case DW_ADD_MAX: return a > b ? a : b;
+    case DW_ADD_MIN: return !a || (b && b < a) ? b : a;
+    default: return a + b;
+    }
+}

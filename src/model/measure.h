@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ * What can be measured. One table lists every measure: its name, its unit, how values of it add up,
+ * and a sentence about it. A row carries the measures that it has, by mask; different measures live
+ * side by side in one profile. */
+#ifndef DW_MODEL_MEASURE_H
+#define DW_MODEL_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dw_unit {
+    DW_UNIT_COUNT = 0,
+    DW_UNIT_NS = 1,
+    DW_UNIT_BYTES = 2,
+    DW_UNIT_TICKS = 3, /* in logs only: of the clock of the process; the reader scales them */
+    DW_UNITS
+};
+
+enum dw_adding {
+    DW_ADD_SUM = 0,
+    DW_ADD_MAX = 1,
+    DW_ADD_MIN = 2, /* of those that are not 0 */
+    DW_ADDINGS
+};
+
+/* A log names the measures that it uses, so these numbers are free to change. */
+enum dw_measure {
+    /* Entries of regions, from enter to exit. */
+    DW_COUNT,     /* entries that have ended */
+    DW_TOTAL,     /* their wall time, and that of those still open */
+    DW_SUSPENDED, /* the part of it in which a generator or task slept */
+    DW_CHILDREN,  /* active time of entries directly inside, which have ended */
+    DW_ENTRY_CPU, /* CPU time of ended entries, when it was asked for */
+    DW_MIN,       /* of ended entries */
+    DW_MAX,
+    DW_OPEN,       /* entries that had not ended when the log was last written */
+    DW_OPEN_TOTAL, /* the part of the total that belongs to them */
+    /* Exact calls. */
+    DW_CALLS,
+    DW_CALL_TOTAL,
+    DW_CALL_SUSPENDED,
+    DW_CALL_CHILDREN,
+    /* Samples: how many, and the time that they stand for. */
+    DW_SAMPLES,
+    DW_CPU,
+    DW_WALL,
+    DW_MEASURES
+};
+#define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
+
+typedef uint64_t dw_measure_mask;
+#define DW_MASK(measure) (UINT64_C(1) << (measure))
+#define DW_ENTRY_MASK                                                                              \
+    (DW_MASK(DW_COUNT) | DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) |        \
+     DW_MASK(DW_ENTRY_CPU) | DW_MASK(DW_MIN) | DW_MASK(DW_MAX) | DW_MASK(DW_OPEN) |                \
+     DW_MASK(DW_OPEN_TOTAL))
+#define DW_CALL_MASK                                                                               \
+    (DW_MASK(DW_CALLS) | DW_MASK(DW_CALL_TOTAL) | DW_MASK(DW_CALL_SUSPENDED) |                     \
+     DW_MASK(DW_CALL_CHILDREN))
+#define DW_SAMPLE_MASK (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL))
+
+struct dw_measure_info {
+    const char *name; /* as users and logs call it */
+    enum dw_unit unit;
+    enum dw_adding adding;
+    bool is_inclusive; /* of a path and all under it; else of the path itself */
+    const char *meaning;
+};
+
+extern const struct dw_measure_info dw_measures[DW_MEASURES];
+
+/* The measure of that name, or DW_MEASURES. */
+enum dw_measure dw_measure_find(const char *name);
+/* Two values of one measure as one. */
+uint64_t dw_measure_add(enum dw_measure measure, uint64_t a, uint64_t b);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * What was measured on paths under labels, by one thread. A row has the measures that its mask
+ * names, and no room for others: a program has a million paths, and each probe fills a few. */
+#ifndef DW_MODEL_VALUE_TABLE_H
+#define DW_MODEL_VALUE_TABLE_H
+
+#include "model/histogram.h"
+#include "model/label_table.h"
+#include "model/measure.h"
+#include "model/path_tree.h"
+
+/* How the durations of entries are distributed. */
+struct dw_spread {
+    unsigned __int128 sum_squares;
+    struct dw_histogram histogram;
+};
+
+struct dw_value_row {
+    dw_path_id path;
+    dw_labels_id labels;
+    dw_measure_mask mask;
+    uint32_t first;  /* of its numbers, one for each bit of the mask, the lowest first */
+    uint32_t spread; /* 1 + index into the spreads; 0: none */
+};
+
+struct dw_value_table {
+    struct dw_value_row *rows;
+    uint32_t count, capacity;
+    uint64_t *numbers;
+    uint32_t number_count, number_capacity;
+    struct dw_spread *spreads;
+    uint32_t spread_count, spread_capacity;
+    struct dw_map index;
+    uint32_t next; /* rows are asked for in the order that they came in, mostly */
+};
+
+void dw_value_table_release(struct dw_value_table *table);
+/* The row of that key, made when absent. */
+int dw_value_row_get(struct dw_value_table *table, dw_path_id path, dw_labels_id labels,
+                     uint32_t *row);
+/* Makes the row have these numbers, one for each bit of the mask, and no others. */
+int dw_value_row_set(struct dw_value_table *table, uint32_t row, dw_measure_mask mask,
+                     const uint64_t *numbers);
+/* Adds them to what the row has, each as its measure adds up. */
+int dw_value_row_add(struct dw_value_table *table, uint32_t row, dw_measure_mask mask,
+                     const uint64_t *numbers);
+/* The spread of a row, made when absent; NULL when out of memory. Valid until the next call. */
+struct dw_spread *dw_value_row_spread(struct dw_value_table *table, uint32_t row);
+/* Adds all rows of another table. */
+int dw_value_table_merge(struct dw_value_table *into, const struct dw_value_table *from);
+
+/* Where a measure of the row is; NULL when the row has none of it. */
+static inline uint64_t *dw_value_at(const struct dw_value_table *table,
+                                    const struct dw_value_row *row, enum dw_measure measure)
+{
+    if (!(row->mask & DW_MASK(measure)))
+        return NULL;
+    uint64_t below = row->mask & (DW_MASK(measure) - 1);
+    return &table->numbers[row->first + (uint32_t)__builtin_popcountll(below)];
+}
+
+static inline uint64_t dw_value_get(const struct dw_value_table *table,
+                                    const struct dw_value_row *row, enum dw_measure measure)
+{
+    const uint64_t *at = dw_value_at(table, row, measure);
+    return at ? *at : 0;
+}
+
+#endif
