@@ -18,13 +18,52 @@ struct dw_sample_thread {
     size_t name_size;
     bool is_written; /* with this name */
     bool has_ended, is_free;
-    struct dw_sample_table sums;
+    struct dw_sample_sums sums;
     bool *is_new; /* by row */
     uint32_t is_new_capacity;
     bool has_news;
     struct dw_buffer timed;
     uint64_t timed_base, timed_last;
 };
+
+static uint64_t hash_sample(const struct dw_sample_sum *sample)
+{
+    return dw_hash_mix((uint64_t)sample->stack << 32 | sample->state);
+}
+
+static bool equal(const void *samples, uint32_t id, const void *key)
+{
+    const struct dw_sample_sum *a = (const struct dw_sample_sum *)samples + id, *b = key;
+    return a->stack == b->stack && a->state == b->state;
+}
+
+static uint64_t hash_of(const void *samples, uint32_t id)
+{
+    return hash_sample((const struct dw_sample_sum *)samples + id);
+}
+
+static void dw_sample_table_release(struct dw_sample_sums *table)
+{
+    free(table->samples);
+    dw_map_release(&table->index);
+    *table = (struct dw_sample_sums){0};
+}
+
+static struct dw_sample_sum *dw_sample_get(struct dw_sample_sums *table, dw_path_id stack,
+                                           uint32_t state)
+{
+    struct dw_sample_sum key = {.stack = stack, .state = state};
+    uint64_t hash = hash_sample(&key);
+    uint32_t found = dw_map_find(&table->index, hash, equal, table->samples, &key);
+    if (found != DW_MAP_NONE)
+        return &table->samples[found];
+    if (DW_GROW(table->samples, table->count, table->capacity))
+        return NULL;
+    table->samples[table->count] = key;
+    if (dw_map_add(&table->index, hash, table->count, hash_of, table->samples))
+        return NULL;
+    return &table->samples[table->count++];
+}
 
 static int init_tables(struct dw_sample_log *log)
 {
@@ -230,7 +269,7 @@ struct dw_string dw_sample_log_thread_name(const struct dw_sample_log *log, uint
 }
 
 /* Marks the row of the sample as one that the log has to be told. */
-static int mark_new(struct dw_sample_thread *thread, const struct dw_sample *sample)
+static int mark_new(struct dw_sample_thread *thread, const struct dw_sample_sum *sample)
 {
     uint32_t row = (uint32_t)(sample - thread->sums.samples);
     while (thread->is_new_capacity <= row) {
@@ -300,7 +339,7 @@ int dw_sample_log_add_time(struct dw_sample_log *log, uint32_t index, dw_path_id
                            uint32_t state, uint64_t now_ns, uint64_t weight_ns)
 {
     struct dw_sample_thread *thread = &log->threads[index];
-    struct dw_sample *sample = dw_sample_get(&thread->sums, stack, state);
+    struct dw_sample_sum *sample = dw_sample_get(&thread->sums, stack, state);
     if (!sample)
         return DW_ERR_MEMORY;
     sample->weight_ns += weight_ns;
@@ -317,7 +356,7 @@ int dw_sample_log_add_time(struct dw_sample_log *log, uint32_t index, dw_path_id
 int dw_sample_log_add(struct dw_sample_log *log, uint32_t index, dw_path_id stack, uint32_t state,
                       uint64_t now_ns, uint64_t weight_ns)
 {
-    struct dw_sample *sample = dw_sample_get(&log->threads[index].sums, stack, state);
+    struct dw_sample_sum *sample = dw_sample_get(&log->threads[index].sums, stack, state);
     if (!sample)
         return DW_ERR_MEMORY;
     sample->count++;

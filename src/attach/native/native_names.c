@@ -242,7 +242,7 @@ int dw_native_names_unnamed(struct dw_sample_log *log, const char *caller, dw_pl
 const char *dw_native_names_caller(const struct dw_sample_log *log, dw_path_id path)
 {
     for (; path != DW_PATH_ROOT; path = log->stacks.paths[path].parent) {
-        const struct dw_place *place = &log->places.places[log->stacks.paths[path].frame];
+        const struct dw_place *place = &log->places.places[log->stacks.paths[path].step];
         if (place->module)
             return log->strings.strings[log->modules[place->module - 1].path].bytes;
     }
