@@ -3,7 +3,7 @@
 
 static const struct dw_place *place_at(const struct dw_sample_log *log, dw_path_id path)
 {
-    return &log->places.places[log->stacks.paths[path].frame];
+    return &log->places.places[log->stacks.paths[path].step];
 }
 
 static bool is_native(const struct dw_sample_log *log, const struct dw_place *place)
@@ -29,7 +29,7 @@ uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *
         if (!now || log->places.places[now].frame != place_at(log, then)->frame)
             break;
         count--;
-        if (log->stacks.paths[then].frame == now) {
+        if (log->stacks.paths[then].step == now) {
             *path = then;
         } else { /* it has gone on since, so what it called is over */
             if (dw_sample_log_stack(log, log->stacks.paths[then].parent, now, path))
