@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Where a thread stands, as the system tells it. [signal-safe] */
+ * The registers of a thread, as the system tells them. [signal-safe] */
 #ifndef DW_NATIVE_UNWIND_REGISTERS_H
 #define DW_NATIVE_UNWIND_REGISTERS_H
 
