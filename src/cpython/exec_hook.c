@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An audit hook, since importlib and runpy execute modules through exec(). It keeps the program's
- * exception as it was. */
+ * An audit hook: the interpreter audits "exec" for modules and for the program alike. It keeps the
+ * program's exception as it was. */
 #include "cpython/exec_hook.h"
 
 #include <stdbool.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Values of the exact basic types are written as repr() would; a derived type may have another
+ * repr, so it shows as its type. */
 #include "attach/python/py_value.h"
 
 #include "attach/python/py_object.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Everything comes from /proc and the runtime, so it is read while the process lives, at the
+ * beginning of a recording. */
 #define _GNU_SOURCE
 #include "attach/sampling/describe.h"
 
