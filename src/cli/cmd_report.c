@@ -127,7 +127,8 @@ static const struct dw_lens *find_named(const struct dw_lens *const *lenses, siz
     return NULL;
 }
 
-/* The report of functions in the format asked for, or NULL: chosen columns are of rows. */
+/* The report of functions in the format asked for; NULL when columns are chosen, which only rows
+ * have. */
 static const struct dw_lens *function_lens(const struct request *request)
 {
     static const struct dw_lens *const lenses[] = {&dw_function_table, &dw_function_csv,
@@ -208,7 +209,7 @@ static bool is_by_sample(const struct dw_profile *profile, const struct request 
            !dw_line_words_given(&request->lines);
 }
 
-/* Timings are no rows: other tables know nothing of them. JSON has them beside the rows. */
+/* Timings are not rows, so other tables do not show them. JSON has them beside the rows. */
 static bool is_by_timing(const struct dw_profile *profile, const struct request *request)
 {
     return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
@@ -228,7 +229,7 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
     return report_rows_as_asked(profile, request, file);
 }
 
-/* Options of functions and lines, and those of native code, are for samples. */
+/* Options of functions, of lines and of native code ask for samples. */
 static enum dw_part part_of(const struct request *request)
 {
     bool is_of_samples = dw_function_words_given(&request->functions) ||
@@ -252,7 +253,7 @@ static bool are_files(char **files, int count)
     return true;
 }
 
-/* Of a recording with two parts people get both, each under its heading; data is of one. */
+/* A table shows both parts of a recording, each under its heading; data formats have one. */
 static int report_part(char **files, int count, const struct request *request, enum dw_part part,
                        bool *has_more)
 {
@@ -283,7 +284,7 @@ static int report(char **files, int count, const struct request *request)
     return has_more ? report_part(files, count, request, DW_PART_ENTRIES, &has_more) : status;
 }
 
-/* Only trees have small rows left out. */
+/* Only trees leave out small rows. */
 static int parse_shape(struct request *request)
 {
     bool is_tree = !strcmp(request->format, "tree");

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* On a machine that is not the one of the recording every file is another one. */
+/* On another machine than that of the recording, every file differs. */
 #define MAX_COMPLAINTS 5
 
 static int parse_names(const char *word, enum dw_demangle *names)
@@ -54,7 +54,7 @@ int dw_cli_make_showable(struct dw_profile *profile, enum dw_part part,
     parse_names(words->names, &options.names);
     dw_profile_keep(profile, part);
     if (options.lines)
-        dw_memory_unlimit(); /* debug information is as large as it is */
+        dw_memory_unlimit(); /* the size of debug information does not follow from the recording */
     int error = dw_samples_are_in(profile) ? dw_annotate(profile, &options) : 0;
     dw_memory_limit();
     if (complaints > MAX_COMPLAINTS)

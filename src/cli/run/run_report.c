@@ -84,7 +84,8 @@ static void put_table(const struct reporting *reporting, const struct dw_profile
     }
 }
 
-/* Regions beside samples are read once more: adding up the samples took their place. */
+/* Regions beside samples are read once more: added-up samples have taken their place in the
+ * profile. */
 static void put_regions_beside(struct reporting *reporting, struct dw_out *out, size_t rows)
 {
     struct dw_profile *profile;
@@ -120,7 +121,7 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     dw_out_close(&out);
 }
 
-/* Its own table tells of the process alone, not of its children. */
+/* The program's own table shows the process alone, without its children. */
 static bool has_reported(const struct dw_profile *profile, const struct dw_recordings *recordings)
 {
     return profile->process_count && profile->processes[0].is_reported && !recordings->children;
