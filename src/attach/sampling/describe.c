@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Everything comes from /proc and the runtime, so it is read while the process lives, at the
- * beginning of a recording. */
+ * Most of it comes from /proc, so it is read at the beginning of a recording, while the process
+ * lives. */
 #define _GNU_SOURCE
 #include "attach/sampling/describe.h"
 

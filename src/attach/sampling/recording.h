@@ -52,13 +52,13 @@ int dw_recording_run(struct dw_recording *recording, uint64_t until_ns, const vo
 /* Completes the files. */
 int dw_recording_end(struct dw_recording *recording);
 
-/* Of the first process; also after an error, for what is known of it. */
+/* The sampler of the first process; valid after an error too, for what is known by then. */
 const struct dw_sampler *dw_recording_sampler(const struct dw_recording *recording);
 /* How many processes have a file. */
 uint32_t dw_recording_file_count(const struct dw_recording *recording);
 struct dw_sample_log *dw_recording_log(struct dw_recording *recording, uint32_t process);
 
-/* Also while it goes on. */
+/* The numbers so far; it may be going on. */
 struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording);
 
 #endif

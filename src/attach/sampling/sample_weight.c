@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A sample's wall time is the time since the last one; its CPU time is what the kernel counted,
- * shared among the samples in which the thread ran. No time is given twice. */
+ * A sample's wall time is the time since the last one; in CPU mode, the time that the kernel
+ * counted is shared among the samples in which the thread ran. No time is given twice. */
 #include "attach/sampling/watched.h"
 
 #include "base/grow.h"

@@ -16,7 +16,8 @@ struct dw_credentials {
     uint64_t capabilities; /* effective ones, as far as they count in our user namespace */
 };
 
-/* Of the process, as /proc has them. 0, DW_ERR_ENDED or DW_ERR_MEMORY; release them in any case. */
+/* Reads those of the process from /proc. 0, DW_ERR_ENDED or DW_ERR_MEMORY; release them in any
+ * case. */
 int dw_credentials_read(pid_t pid, struct dw_credentials *credentials);
 void dw_credentials_release(struct dw_credentials *credentials);
 bool dw_credentials_equal(const struct dw_credentials *a, const struct dw_credentials *b);

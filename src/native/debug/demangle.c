@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the C++ library. */
+/* A function of the C++ library, which has no C header. */
 extern char *__cxa_demangle(const char *name, char *buffer, size_t *size, int *status);
 
 /* The length of the name without a compiler's ".cold", ".constprop.0" or ".llvm.123". */

@@ -356,7 +356,7 @@ static uint64_t made_hash(const void *entries, uint32_t id)
     return dw_hash_mix(((const struct made_name *)entries)[id].entry);
 }
 
-/* Of entry `index`, kept so that it stays valid. */
+/* The name of entry `index`, kept so that it stays valid. */
 static const char *make_name(struct dw_symbols *symbols, uint32_t index)
 {
     const struct entry *entry = &symbols->entries[index];

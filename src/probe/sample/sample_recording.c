@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One step of work does what is due: find threads, empty rings, look at sleepers, flush. Only the
- * sampler's thread, or whoever has stopped it, is in here, so nothing needs a lock. */
+ * One step of work does what is due: find threads, empty rings, look at sleepers, flush. The caller
+ * holds the sampler's lock, so nothing in here needs one. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_recording.h"
 
