@@ -41,7 +41,7 @@ def start() -> None:
     except MemoryError:
         sys.stderr.write("dwell: not enough memory; nothing is recorded\n")
     except Exception as error:
-        if _is_main_interpreter():  # which records the process
+        if _is_main_interpreter():  # it records the process
             sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
     finally:
         for name in ("dwell", "dwell._process", "dwell._line_targets", __name__):
@@ -51,7 +51,7 @@ def start() -> None:
 
 
 def _is_main_interpreter() -> bool:
-    """Only one has the core; new ones of a recorded process come here with --subprocesses."""
+    """Only one interpreter has the core; with --subprocesses new ones come here too."""
     try:
         if sys.version_info >= (3, 13):
             import _interpreters as interpreters
@@ -70,8 +70,8 @@ def _may_obey(request: str) -> bool:
 
 
 def _has_more_rights() -> bool:
-    """AT_SECURE, in pairs of numbers; not even those can be read of a program that others must not
-    look into."""
+    """By AT_SECURE, in pairs of numbers. A program that others must not look into cannot even
+    read those."""
     try:
         with open("/proc/self/auxv", "rb", 0) as file:
             pairs = file.read()
@@ -82,7 +82,7 @@ def _has_more_rights() -> bool:
 
 
 def _comes_from(wanted: str) -> bool:
-    """Whether the process of that number is one of those that have started this one, and dwell."""
+    """Whether the process of that number is an ancestor of this one, and is dwell."""
     process = str(os.getppid())
     try:
         while process not in ("0", "1", wanted):
@@ -110,7 +110,7 @@ def _parse(request: str) -> "tuple[list[str], str]":
 
 
 def _pass_on(options: list[str], log_file: str) -> str:
-    """Lets the programs that this one starts be recorded. The file of this one."""
+    """Lets the programs that this one starts be recorded; returns the file of this one."""
     is_first = "started" not in options
     words = ",".join([*options, "started"] if is_first else options)
     os.environ["DWELL_RUN"] = f"{words} {log_file}"
@@ -118,7 +118,7 @@ def _pass_on(options: list[str], log_file: str) -> str:
 
 
 def _unused_name(log_file: str) -> str:
-    """A process that becomes another program, which is Python too, keeps its id."""
+    """A free name: a process that becomes another Python program keeps its id."""
     stem = f"{log_file.removesuffix('.dwell')}.{os.getpid()}"
     name, number = f"{stem}.dwell", 1
     while os.path.lexists(name):
@@ -136,7 +136,7 @@ def _start(options: list[str], log_file: str) -> None:
         _watch_signals(None)
     for probe, start_probe in _PROBES.items():
         if probe in options:
-            start_probe(options, log_file)  # several have the same file: docs/format.md, streams
+            start_probe(options, log_file)  # probes share the file: docs/format.md, streams
 
 
 def _watch_signals(flush: "Any") -> None:
@@ -147,9 +147,9 @@ def _watch_signals(flush: "Any") -> None:
 
     try:
         _core.last_words_start(flush)
-    except OSError:  # no thread can be had: a signal costs the last half second then
+    except OSError:  # no thread: then a signal costs the last half second
         return
-    atexit.register(_core.last_words_stop)  # after all others, which come later
+    atexit.register(_core.last_words_stop)  # runs after all that are registered later
     os.register_at_fork(after_in_child=_core.last_words_continue)
 
 

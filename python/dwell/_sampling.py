@@ -107,7 +107,7 @@ def _stop_at_exit() -> None:
 
 
 def _go_on_in_child() -> None:
-    """The profile is the parent's; a child leaves a log beside it."""
+    """The profile is the parent's; a child writes a log beside it."""
     global _pprof_file
     _pprof_file = None
     _core.sampler_continue()
@@ -139,6 +139,6 @@ class sampling:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        is_child = os.getpid() != self._process  # which has no samples when there is no file
+        is_child = os.getpid() != self._process  # it has no samples when there is no file
         if _core.sampler_is_on() or not (kind or is_child):
             self.result = stop()

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * One buffer in front of a descriptor, or of nothing; the first error sticks and silences all that
+ * follows. Names are bytes from users, so each format has its own way to escape what could steer a
+ * terminal, break the syntax or be run. */
 #define _GNU_SOURCE
 #include "base/out.h"
 
@@ -136,7 +139,7 @@ size_t dw_utf8_length(const uint8_t *at, const uint8_t *end)
     return overlong || surrogate || too_high ? 0 : length;
 }
 
-/* Of an empty text the bytes may be NULL, to which nothing may be added, not even 0. */
+/* The bytes of an empty text may be NULL, and adding even 0 to that is undefined. */
 static const uint8_t *end_of(const uint8_t *bytes, size_t size)
 {
     return size ? bytes + size : bytes;
@@ -150,8 +153,8 @@ static uint32_t decode(const uint8_t *at, size_t length)
     return code;
 }
 
-/* Characters that are not seen but change what is: controls of terminals, line ends, and those
- * that turn the direction of text, by which a name can look like another. */
+/* Invisible characters that change what is seen: controls of terminals, line ends, and those that
+ * turn the direction of text, so that one name can look like another. */
 static bool is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
@@ -159,7 +162,7 @@ static bool is_hidden(uint32_t code)
            (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
-/* Calls for a hidden character, quote or backslash; everything else is copied in runs. */
+/* Writes a hidden or special character; everything else is copied in runs. */
 typedef void escape(struct dw_out *out, uint32_t code);
 
 static void write_escaped(struct dw_out *out, const void *bytes, size_t size, const char *special,
@@ -235,7 +238,7 @@ static void escape_xml(struct dw_out *out, uint32_t code)
     }
 }
 
-/* U+FFFE and U+FFFF are valid UTF-8 and no characters of XML. */
+/* U+FFFE and U+FFFF are valid UTF-8, but XML does not allow them. */
 void dw_out_xml(struct dw_out *out, const void *bytes, size_t size)
 {
     const uint8_t *run = bytes, *end = end_of(bytes, size);

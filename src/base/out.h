@@ -48,7 +48,7 @@ void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size);
 /* One printable line of valid UTF-8: control characters become \xNN, \n and so on, those that turn
  * the direction of text \uNNNN. */
 void dw_out_printable(struct dw_out *out, const void *bytes, size_t size);
-/* The same as text or attribute of XML. */
+/* The same, as text or an attribute of XML. */
 void dw_out_xml(struct dw_out *out, const void *bytes, size_t size);
 
 /* Columns that the text takes up in a terminal once printed by dw_out_printable. */

@@ -92,7 +92,7 @@ int dw_function_request_init(struct dw_function_request *request,
 void dw_function_request_release(struct dw_function_request *request);
 /* An option that such a report knows and one of rows does not, or NULL when none was given. */
 const char *dw_function_words_given(const struct dw_function_words *words);
-/* One that a report of lines does not know either. */
+/* The same for an option that a report of lines does not know either. */
 const char *dw_function_words_own(const struct dw_function_words *words);
 /* The value of --match; 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_cli_compile(const char *text, regex_t *pattern);
@@ -122,7 +122,7 @@ struct dw_sample_request {
 int dw_sample_request_init(struct dw_sample_request *request, const struct dw_report_words *words,
                            const struct dw_function_words *functions);
 void dw_sample_request_release(struct dw_sample_request *request);
-/* Whether rows of samples can be made by that, NULL included. */
+/* Whether `--by` has such rows of samples; NULL counts. */
 bool dw_sample_by_is_known(const char *by);
 
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
@@ -157,14 +157,14 @@ void dw_cli_say_left_out(const struct dw_profile *profile);
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);
 
-/* Columns and lines of the terminal that the fd is; 0: it is none. */
+/* Columns and lines of the terminal that the fd is; 0: it is not a terminal. */
 size_t dw_cli_width(int fd);
 size_t dw_cli_height(int fd);
 
 /* Where a command writes: stdout, or a file that appears under its name only when it is whole. */
 struct dw_output {
     char *path;      /* NULL: stdout */
-    char *temporary; /* NULL: written in place, because it is no regular file */
+    char *temporary; /* NULL: written in place, as it is not a regular file */
     int fd;
 };
 
@@ -172,18 +172,18 @@ struct dw_output {
 int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
-/* Writes the profile as a recording, frees it, and reads the file again to see that it can be; 0,
- * or the status after saying what is wrong. */
+/* Writes the profile as a recording, frees it, and checks that the file can be read; 0, or the
+ * status after saying what is wrong. */
 int dw_cli_save(struct dw_profile *profile, const char *path);
 
 bool dw_cli_is_same_file(const char *a, const char *b);
 /* What --redact says is left out of what is recorded from now on; NULL: nothing. 0, or the status
  * after saying what is wrong. */
 int dw_cli_redact(const char *words);
-/* Whether a recording may have this name; else the status after saying what it is the name of. */
+/* 0 if a recording may have this name; else the status, after saying what the name stands for. */
 int dw_cli_check_recording(const char *path);
-/* Writes what `write` gives to the path. Says what went wrong, of trouble that is not the
- * output's with the name of the input; returns the status. */
+/* Writes what `write` gives to the path. Says what went wrong, naming the input unless the output
+ * is to blame; returns the status. */
 typedef int dw_cli_writer(const void *context, struct dw_out *out);
 int dw_cli_write_with(dw_cli_writer *write, const void *context, const char *input,
                       const char *path);

@@ -33,7 +33,8 @@ static const char help[] =
     "  dwell export run.dwell --to pprof -o run.pb.gz      for pprof, Pyroscope, Parca\n"
     "  dwell export run.dwell --to callgrind               for KCachegrind\n";
 
-/* No lens of its own, because it needs another program: what `dot` makes of the dot lens. */
+/* What `dot` makes of the dot lens. It is not in the list of lenses, because it needs another
+ * program. */
 static const struct dw_lens svg_graph = {
     .name = "svg-graph",
     .summary = "the call graph as a picture; needs Graphviz",

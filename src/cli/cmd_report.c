@@ -128,7 +128,8 @@ static const struct dw_lens *find_named(const struct dw_lens *const *lenses, siz
     return NULL;
 }
 
-/* The report of functions in the format asked for, or NULL: chosen columns are of rows. */
+/* The report of functions in the format asked for; NULL when columns are chosen, which only rows
+ * have. */
 static const struct dw_lens *function_lens(const struct request *request)
 {
     static const struct dw_lens *const lenses[] = {&dw_function_table, &dw_function_csv,
@@ -211,7 +212,7 @@ static bool is_by_sample(const struct dw_profile *profile, const struct request 
            !dw_line_words_given(&request->lines);
 }
 
-/* Timings are no rows: other tables know nothing of them. JSON has them beside the rows. */
+/* Timings are not rows, so other tables do not show them. JSON has them beside the rows. */
 static bool is_by_timing(const struct dw_profile *profile, const struct request *request)
 {
     return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
@@ -279,7 +280,7 @@ static int report(char **files, int count, struct request *request)
     return written ? written : status;
 }
 
-/* Only trees have small rows left out. */
+/* Only trees leave out small rows. */
 static int parse_shape(struct request *request)
 {
     bool is_tree = !strcmp(request->format, "tree");

@@ -100,7 +100,8 @@ static int find_place(const struct run *run, struct place *place)
                : -1;
 }
 
-/* So that what is there afterwards is of this run. Never more than a regular file. */
+/* Removes an old recording, so that what is there afterwards is of this run. Only regular files
+ * go. */
 static void remove_old(const char *path)
 {
     struct stat status;
@@ -108,7 +109,7 @@ static void remove_old(const char *path)
         unlink(path);
 }
 
-/* Else errno says why not. */
+/* When false, errno says why. */
 static bool can_write(const char *path)
 {
     struct stat status;
@@ -130,8 +131,8 @@ static bool has_bytes(const char *path)
     return !stat(path, &status) && (status.st_size || !S_ISREG(status.st_mode));
 }
 
-/* Makes room for the recording; a name of our own is taken before anybody else takes it. Else
- * errno says why there is none. */
+/* Makes room for the recording; a name that we made up is claimed at once. When false, errno says
+ * why. */
 static bool prepare_place(const struct run *run, struct place *place)
 {
     if (find_place(run, place) || (run->out && !can_write(place->path)))
@@ -140,8 +141,8 @@ static bool prepare_place(const struct run *run, struct place *place)
     return run->out || !dw_log_claim(place->path);
 }
 
-/* Without a place for the recording: one that was asked for is missed before the program starts;
- * else, as in a directory that was deleted, the program runs as it would without dwell. */
+/* There is no place for the recording. If it was asked for, the program does not start; else, as in
+ * a directory that was deleted, it runs as it would without dwell. */
 static int run_unrecorded(const struct run *run, const struct place *place, const char *python)
 {
     struct dw_child_times times;
@@ -193,7 +194,7 @@ static int set_request(const struct run *run, const char *out_file)
     return 0;
 }
 
-/* A script that is not there, of which Python itself says so. */
+/* Whether the script does not exist, which Python itself reports. */
 static bool is_missing(char *const *program)
 {
     return program[0][0] != '-' && access(program[0], F_OK);
@@ -352,8 +353,8 @@ static bool take_flag(struct run *run, const char *word)
     return false;
 }
 
-/* The option with a value that the word is, NULL when it is none, and the value if it is in the
- * same word: --name=value. */
+/* The option with a value that the word names, or NULL; and the value if it is in the same word:
+ * --name=value. */
 static const struct valued *find_valued(const char *word, const char **value)
 {
     for (size_t i = 0; i < VALUED; i++) {
@@ -367,8 +368,8 @@ static const struct valued *find_valued(const char *word, const char **value)
     return NULL;
 }
 
-/* One of our options. Returns how many words it takes, 0 when it is none, or -1 after saying what
- * is wrong. */
+/* One of our options. Returns how many words it takes, 0 when it is not one, or -1 after saying
+ * what is wrong. */
 static int take_own(struct run *run, int argc, char **argv, int at)
 {
     const char *value;
@@ -425,7 +426,7 @@ static int take_options(struct run *run, int argc, char **argv)
     return count < 0 ? -1 : at;
 }
 
-/* What cannot be had in one run, or NULL. */
+/* Which options exclude each other, or NULL. */
 static const char *find_contradiction(const struct run *run)
 {
     bool is_exact = run->calls || run->lines;
@@ -441,9 +442,8 @@ static const char *find_contradiction(const struct run *run)
                                   : NULL;
 }
 
-/* Without names lines are those of marked functions. A program whose text has neither marks nor
- * anything that could bring in other text has none; one that imports may, which only its end
- * shows. */
+/* Without names, lines are those of marked functions. A program without marks that imports nothing
+ * has none, which is said at once; with imports, only the end of the run shows it. */
 static int check_marks(const struct run *run)
 {
     if (!run->lines || run->sample || run->functions.buffer.size)

@@ -40,7 +40,7 @@ static PyObject *on_call(PyObject *self, PyObject *const *arguments, Py_ssize_t 
 {
     (void)self, (void)count;
     PyObject *callable = arguments[2];
-    if (PyFunction_Check(callable)) /* it will tell itself that it starts */
+    if (PyFunction_Check(callable)) /* it has an event of its own when it starts */
         Py_RETURN_NONE;
     PyMethodDef *method = dw_call_method(callable);
     if (method)

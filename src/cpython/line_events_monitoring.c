@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * 3.12 and later. All events but two are set on the code that is profiled and on no
- * other; frames that end by an exception, and exceptions thrown into generators, can
- * only be had of all code. Disabling leaves the events on, as profiled functions tend
- * to be called again: the probe turns those off that come and are not wanted. */
+ * 3.12 and later. All events but two are set only on the code that is profiled; sys.monitoring has
+ * frames that end by an exception, and exceptions thrown into generators, for all code only.
+ * Disabling leaves the events on, as profiled functions tend to be called again: the probe turns
+ * off those that come unwanted. */
 #include "cpython/line_events.h"
 
 #include "cpython/monitoring.h"
@@ -63,7 +63,7 @@ CALLBACK(on_c_return)
     Py_RETURN_NONE;
 }
 
-/* While nobody listens, the first one to come turns the events of all code off. */
+/* While nobody listens, the first event turns the events of all code off. */
 static bool is_wanted(void)
 {
     if (!enabled && globals_on) {
@@ -105,7 +105,7 @@ static struct dw_py_event events[EVENTS] = {
     [C_RAISE] = DW_PY_EVENT("C_RAISE", on_c_return),
 };
 
-/* The ids that no kind of tool is meant to have come first, that of profilers last. */
+/* Ids that are not reserved for a kind of tool come first, that of profilers last. */
 static int take_tool(void)
 {
     static const int ids[] = {3, 4, 5, 2};

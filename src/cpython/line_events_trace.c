@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * 3.11: the C trace function of every thread, while somebody listens. It is told of
- * all code; the probe knows which is wanted. What is not Python and gets called is
- * only told to a profile function, so that is set too when somebody wants calls. */
+ * 3.11: the C trace function of every thread, while somebody listens. It gets events of all code;
+ * the probe knows which is wanted. Only a profile function gets calls of what is not Python, so
+ * that is set too when somebody wants calls. */
 #include "cpython/line_events.h"
 
 #include "cpython/thread_hooks.h"

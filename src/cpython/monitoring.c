@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Everything goes through the Python functions of sys.monitoring: tools have no public C
+ * interface. */
 #include "cpython/monitoring.h"
 
 static PyObject *monitoring(void)

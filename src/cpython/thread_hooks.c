@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Threads that exist get the C function at once. What threading's hook held for the program is kept
+ * and put back when the function is removed. */
 #include "cpython/thread_hooks.h"
 
 #include <opcode.h>
 
-/* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or where a
- * generator stands into which an exception is thrown. */
+/* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or at the
+ * place of a generator into which an exception is thrown. */
 bool dw_py_frame_starts(dw_py_frame *frame)
 {
     int opcode = _Py_OPCODE(*frame->prev_instr);
@@ -47,7 +49,7 @@ static PyObject *new_swap(struct dw_py_thread_hook *hook)
     return function;
 }
 
-/* What it needs of threading; done once. */
+/* Fetches what it needs from threading, once. */
 static int prepare(struct dw_py_thread_hook *hook)
 {
     if (hook->swap)

@@ -15,8 +15,8 @@ struct dw_py_thread_hook {
     PyObject *program;         /* what it called before us */
 };
 
-/* Leaves threads alone that have another function. -1 with an exception when the calling thread
- * has one: two of them cannot be. */
+/* Leaves threads alone that have another function. -1 with an exception when the calling thread has
+ * one: there can be only one. */
 int dw_py_thread_hook_install(struct dw_py_thread_hook *hook);
 void dw_py_thread_hook_remove(struct dw_py_thread_hook *hook);
 

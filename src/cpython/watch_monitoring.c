@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * 3.12 and later: PY_YIELD and PY_RESUME are local events, set on the code that
- * holds regions and on no other. PY_THROW can only be global; it is as rare as
- * exceptions thrown into generators. */
+ * 3.12 and later: PY_YIELD and PY_RESUME are local events, set only on the code that holds regions.
+ * PY_THROW can only be global; it is as rare as exceptions thrown into generators. */
 #include "cpython/watch.h"
 
 #include "cpython/frame.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Values in these logs are absolute, so a flush writes only what changed, behind the definitions
+ * that it needs. */
 #include "probe/probe_log.h"
 
 #include "base/error.h"

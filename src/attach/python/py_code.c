@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The head of a code object is read once, and the rest through the pointers in it. The type and the
+ * instruction are checked first: the memory may hold something else by now. */
 #include "attach/python/py_code.h"
 
 #include "attach/python/field.h"

@@ -38,7 +38,7 @@ struct dw_sampler {
     struct dw_call_table calls;
     bool is_to_prove; /* the stack that was found last has a call that a sure reading may prove */
     struct dw_py_threads listed;
-    struct dw_tasks tasks; /* when their ids are others than those that the process knows */
+    struct dw_tasks tasks; /* used when the process sees other ids than we do */
     struct dw_thread_names names;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
@@ -63,7 +63,7 @@ int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns);
 /* Looks up the names of threads that have none, and again those of some that have one, since they
  * may be given late. */
 int dw_sampler_name_threads(struct dw_sampler *sampler);
-/* Of all threads, which may take long. */
+/* The same for all threads, which may take long. */
 int dw_sampler_name_all_threads(struct dw_sampler *sampler);
 
 #endif

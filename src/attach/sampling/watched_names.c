@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A thread is named when it is met, by the kernel until `threading` knows it. That a name has
- * changed is noticed later: to look at all of many threads each time would keep us from sampling.
- */
+ * changed is noticed later: looking at all of many threads each time would keep us from
+ * sampling. */
 #include "attach/sampling/watched.h"
 
 #include "base/clock.h"
@@ -64,7 +64,7 @@ int dw_watched_name_new(struct dw_sampler *sampler)
     return error;
 }
 
-/* All threads at most once, beginning where the time was over when this was done last. */
+/* All threads at most once, beginning where the time ran out the last time. */
 static int name_again(struct dw_sampler *sampler, uint64_t until_ns)
 {
     struct name_source source = {0};

@@ -16,8 +16,8 @@ struct dw_target_sources {
     struct dw_source_reader reader;    /* for the log */
 };
 
-/* Stays where it is. 0, or DW_ERR_MEMORY; release it in any case. Of a process that cannot be
- * looked at there are none. */
+/* Stays where it is. 0, or DW_ERR_MEMORY; release it in any case. A process that cannot be looked
+ * at has no sources. */
 int dw_target_sources_init(struct dw_target_sources *sources, pid_t pid,
                            struct dw_sample_log *const *log);
 void dw_target_sources_release(struct dw_target_sources *sources);

@@ -114,7 +114,7 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     dw_out_close(&out);
 }
 
-/* Its own table tells of the process alone, not of its children. */
+/* The program's own table shows the process alone, without its children. */
 static bool has_reported(const struct dw_profile *profile, const struct dw_recordings *recordings)
 {
     return profile->process_count && profile->processes[0].is_reported && !recordings->children;

@@ -11,7 +11,7 @@
 struct dw_run_end {
     const char *out_file; /* absolute */
     const char *name;     /* the same as the user would type it */
-    bool is_name_ours;    /* nobody asked for the file: without contents it is removed */
+    bool is_name_ours;    /* we made the name up: an empty file is removed */
     char *const *words;   /* of the command line, behind "dwell run" */
     int status;           /* of wait(2) */
     struct dw_child_times times;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Chooses what to say from what was measured. A share is named only when there are enough samples
+ * for it, and a command is suggested only when it would show more. */
 #define _GNU_SOURCE
 #include "cli/run/run_text.h"
 
@@ -65,12 +67,12 @@ void dw_run_put_times(struct dw_out *out, const struct dw_run_end *end)
     dw_out_duration(out, end->times.cpu_ns);
 }
 
-/* The largest of the shares that are still to be told, or DW_SAMPLE_STATES. */
+/* The largest of the shares that are not named yet, or DW_SAMPLE_STATES. */
 static unsigned next_state(const struct dw_run_samples *samples,
                            const bool is_told[DW_SAMPLE_STATES])
 {
     unsigned next = DW_SAMPLE_STATES;
-    uint64_t least_ns = samples->weight_ns / 200; /* what would be told as 0 % */
+    uint64_t least_ns = samples->weight_ns / 200; /* less would read 0 % */
     for (unsigned state = 0; state < DW_SAMPLE_STATES; state++)
         if (!is_told[state] && samples->state_ns[state] > least_ns &&
             (next == DW_SAMPLE_STATES || samples->state_ns[state] > samples->state_ns[next]))
@@ -123,7 +125,7 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
     dw_out_text(out, "; --subprocesses records those that run Python\n");
 }
 
-/* As a shell needs it, and without anything that a terminal would obey. */
+/* Quoted for a shell, and without anything that would steer a terminal. */
 static void put_word(struct dw_out *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -193,7 +195,7 @@ static void add_again(struct commands *commands, const struct dw_run_end *end, c
     }
 }
 
-/* The recording and those of its children, as far as these can be told from others. */
+/* The recording and those of its children, unless files of other runs lie among them. */
 static void put_files(struct dw_out *out, const struct dw_run_end *end,
                       const struct dw_recordings *recordings)
 {

@@ -15,7 +15,7 @@ struct dw_run_samples {
     uint64_t state_ns[DW_SAMPLE_STATES];
 };
 
-/* What there is to see, which says what to look at next. */
+/* What the recording holds, which decides what to suggest next. */
 enum dw_run_kind {
     DW_RUN_SAMPLES,
     DW_RUN_LINES,

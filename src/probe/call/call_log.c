@@ -35,7 +35,7 @@ static int make_room_for(uint32_t **numbers, uint32_t *capacity, uint32_t index)
     return 0;
 }
 
-/* Code that was compiled twice is two functions here, and one to whoever reads the log. */
+/* Code that was compiled twice is two functions here, but one in the log. */
 static int add_function(struct dw_call_log *log, const struct dw_call_function *function)
 {
     struct dw_call_log_function added = {0};
@@ -55,7 +55,7 @@ static int add_function(struct dw_call_log *log, const struct dw_call_function *
     return 0;
 }
 
-/* The one node of all that share a path; made when there are only others yet. NULL when out of
+/* The node that stands for all that share a path, made if it is missing; NULL when out of
  * memory. */
 static struct dw_call_node *shared_node(struct dw_call_track *track, struct dw_call_node *parent,
                                         uint32_t function)
@@ -152,7 +152,7 @@ static struct dw_call_times *times_of(const struct dw_call_track *track, uint64_
     return times;
 }
 
-/* What nodes that share a path took goes to one of them. */
+/* The times of nodes that share a path go to one of them. */
 static void add_shared(const struct dw_call_log_track *known, struct dw_call_times *times)
 {
     for (uint32_t i = 1; i < known->count; i++) {
@@ -234,7 +234,7 @@ int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *pro
     return dw_probe_log_end(&log->base, last, profile->ended.tick ? &profile->ended : NULL);
 }
 
-/* While nothing is called there is nothing new, so it is the calls that see the clock. */
+/* While nothing is called there is nothing new, so calls look at the clock. */
 static void drop_log(struct dw_call_profile *profile)
 {
     dw_call_log_release(profile->log);

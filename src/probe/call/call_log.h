@@ -24,7 +24,7 @@ struct dw_call_log {
     struct dw_call_log_track {
         struct dw_call_log_node {
             dw_path_id path;
-            uint32_t same_as; /* the node that has the path, and gets what this one took */
+            uint32_t same_as; /* the node that has the path, and gets this one's times */
         } * nodes;
         uint32_t count, capacity;
         struct dw_call_times *written; /* what the log has, by node */
@@ -36,7 +36,7 @@ struct dw_call_log {
 
 /* `path` NULL: in memory. 0 or an error. */
 int dw_call_log_open(struct dw_call_log *log, const char *path, const struct dw_clock_pair *began);
-/* Brings the log up to date; the last time it says so. */
+/* Brings the log up to date; the last flush says that the log is complete. */
 int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *profile, bool last);
 void dw_call_log_release(struct dw_call_log *log);
 

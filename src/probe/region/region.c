@@ -70,7 +70,7 @@ static void on_resume(PyObject *generator)
         dw_track_resume(track, (struct dw_span *)(uintptr_t)segment);
 }
 
-/* Where no hook could tell us that a generator went to sleep, we see it here. */
+/* Where no hook told us that a generator went to sleep, we see it here. */
 static void suspend_those_asleep(struct dw_track *track)
 {
     while (track->top && track->top->owner && !dw_py_generator_runs((PyObject *)track->top->owner))
@@ -152,8 +152,8 @@ static struct dw_span *span_of(struct dw_span *top, const struct dw_region *regi
     return top;
 }
 
-/* A generator that dies where nothing would catch it is not thrown into, and what it held is
- * left by somebody else, such as a __del__. Only a region of its own can be told then. */
+/* A generator that dies outside of any try is not thrown into, and somebody else leaves what it
+ * held, such as a __del__. The region is found when just one sleeping generator holds it. */
 static struct dw_span *wake_holder(struct dw_track *track, const struct dw_region *region)
 {
     const void *generator, *holder = NULL;

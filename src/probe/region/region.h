@@ -13,7 +13,7 @@ struct dw_region {
     PyObject *name;
     dw_frame_id frame;
     bool is_global;
-    bool is_iterator; /* an end of iteration is no entry */
+    bool is_iterator; /* an end of iteration does not count */
 };
 
 /* What region() gives when nothing records. */

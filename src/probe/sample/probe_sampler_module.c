@@ -11,7 +11,7 @@
 #include "probe/sample/sample_recording.h"
 #include "probe/sample/sample_slot.h"
 
-/* own_work(begins): of dwell for itself, in this thread */
+/* own_work(begins): dwell works for itself in this thread */
 PyObject *dw_probe_sampler_py_own_work(PyObject *module, PyObject *begins)
 {
     (void)module;
@@ -94,7 +94,7 @@ PyObject *dw_probe_sampler_py_stop(PyObject *module, PyObject *unused)
     return result;
 }
 
-/* finish(): at the end of a program. Trouble with the file was told when it was met. */
+/* finish(): at the end of a program. Trouble with the file was reported when it came up. */
 PyObject *dw_probe_sampler_py_finish(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;

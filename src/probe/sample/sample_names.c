@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Names are read from the memory of the interpreter, without the GIL, as from another process. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_names.h"
 
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #define FIRST_PAUSE_NS 5000000u /* between searches for `threading` */
-#define NAME_TRIES 10           /* at the start of a thread, before it is left for later */
+#define NAME_TRIES 10           /* at the start of a thread; after that it is named later */
 
 /* The dict that `threading` has the interpreter's threads in; 0 while that is not imported. It is
  * searched for among all modules, less and less often, and once found it stays. */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Tables by number of what handlers have described. A place is made at the first token that needs
+ * it and kept, so that most tokens cost one look-up. */
 #include "probe/sample/sample_places.h"
 
 #include "attach/python/line_number.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Uses the parts of attach/ on our own process: the thread that is read does not run, or the
+ * reading is thrown away. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_reader.h"
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The thread's functions are compared with those of its last sample, from the outermost on, and
+ * native frames are kept up to the first that differs. */
 #include "probe/sample/sample_splice.h"
 
 static const struct dw_place *place_at(const struct dw_sample_log *log, dw_path_id path)
@@ -31,7 +33,7 @@ uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *
         count--;
         if (log->stacks.paths[then].step == now) {
             *path = then;
-        } else { /* it has gone on since, so what it called is over */
+        } else { /* it has gone on since, so what it called has returned */
             if (dw_sample_log_stack(log, log->stacks.paths[then].parent, now, path))
                 count++;
             break;
