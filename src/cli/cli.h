@@ -5,6 +5,7 @@
 #define DW_CLI_CLI_H
 
 #include "base/guess.h"
+#include "lens/table/view_report.h"
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
 #include "lens/view/measured.h"
@@ -124,6 +125,26 @@ int dw_sample_request_init(struct dw_sample_request *request, const struct dw_re
 void dw_sample_request_release(struct dw_sample_request *request);
 /* Whether `--by` has such rows of samples; NULL counts. */
 bool dw_sample_by_is_known(const char *by);
+
+/* The options of the one view. */
+struct dw_view_words {
+    const char *measures;
+    struct dw_option_uses match_labels;
+};
+struct dw_view_request {
+    struct dw_view_options options; /* points to what follows */
+    regex_t pattern;
+    char *keys;
+    char *label_keys[DW_VIEW_KEYS_MAX];
+    bool is_of_places; /* one of the keys is */
+};
+/* Whether the words ask for the view, and not for one of the reports with a form of their own. */
+bool dw_view_words_given(const struct dw_view_words *words, const char *by);
+/* 0, or DW_EXIT_USAGE after saying what is wrong; release it in any case. */
+int dw_view_request_init(struct dw_view_request *request, const struct dw_profile *profile,
+                         const struct dw_view_words *words, const struct dw_report_words *report,
+                         const struct dw_function_words *functions);
+void dw_view_request_release(struct dw_view_request *request);
 
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */

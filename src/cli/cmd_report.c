@@ -23,6 +23,12 @@ static const char help[] =
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
     "                   process (a row each; --format tree has what they did)\n"
+    "  --by KEY,KEY     any of function (or line, or module), region, thread, process, and labels "
+    "of\n"
+    "                   the program: one table of all their combinations\n"
+    "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
+    "                   calls, call_total, ...\n"
+    "  --match-label K=V  only what was recorded under that label, or in that region\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
     "  --format FORMAT  table (the default), tree, csv or json\n"
@@ -68,6 +74,8 @@ static const char help[] =
     "  dwell report run.dwell --format tree\n"
     "  dwell report run.dwell --by function --match 'json' --callers\n"
     "  dwell report rank*.dwell --by process\n"
+    "  dwell report run.dwell --by region --measure cpu,wall,calls\n"
+    "  dwell report run.dwell --by function --match-label endpoint=/search\n"
     "  dwell report old.prof --format csv > old.csv\n";
 
 struct request {
@@ -75,6 +83,7 @@ struct request {
     struct dw_function_words functions;
     struct dw_line_words lines;
     struct dw_native_words native;
+    struct dw_view_words view;
     const char *format, *threshold, *width;
     const struct dw_lens *lens; /* of the format */
     double share;               /* what the threshold means */
@@ -170,6 +179,24 @@ static int report_samples(const struct dw_profile *profile, const struct request
     return status;
 }
 
+static int report_view(const struct dw_profile *profile, const struct request *request,
+                       const char *file)
+{
+    static const struct dw_lens *const lenses[] = {&dw_view_table, &dw_view_csv, &dw_view_json};
+    const struct dw_lens *lens = find_named(lenses, 3, request->format);
+    struct dw_view_request wanted;
+    if (!lens || request->words.columns)
+        return dw_cli_usage("%s does not go with keys, measures and labels",
+                            lens ? "--columns" : "--format tree");
+    int status = dw_view_request_init(&wanted, profile, &request->view, &request->words,
+                                      &request->functions);
+    struct dw_lens_options options = {.view = &wanted.options, .width = request->columns};
+    if (!status)
+        status = dw_cli_write(profile, lens, &options, file, NULL);
+    dw_view_request_release(&wanted);
+    return status;
+}
+
 static int report_rows_as_asked(const struct dw_profile *profile, const struct request *request,
                                 const char *file)
 {
@@ -221,6 +248,8 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
+    if (dw_view_words_given(&request->view, request->words.by))
+        return report_view(profile, request, file);
     if (is_by_timing(profile, request))
         return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
     if (is_by_sample(profile, request))
@@ -235,7 +264,8 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 /* Options of functions and lines, and those of native code, are for what comes first. */
 static bool asks_for_family(const struct request *request)
 {
-    return dw_cli_asks_for_family(&request->words) ||
+    return dw_view_words_given(&request->view, request->words.by) ||
+           dw_cli_asks_for_family(&request->words) ||
            dw_function_words_given(&request->functions) || dw_line_words_given(&request->lines) ||
            request->native.names || request->native.internals;
 }
@@ -304,7 +334,8 @@ static int check(struct request *request)
     const char *of_lines = dw_line_words_given(&request->lines);
     if (by && of_lines && strcmp(by, "line") != 0)
         return dw_cli_usage("--%s goes with --by line", of_lines);
-    if (by && of_functions && !dw_sample_by_is_known(by))
+    if (by && of_functions && !dw_sample_by_is_known(by) &&
+        !dw_view_words_given(&request->view, by))
         return dw_cli_usage("--%s goes with --by function", of_functions);
     request->native.lines =
         of_lines || (by && !strcmp(by, "line")) || !strcmp(request->format, "json");
@@ -320,6 +351,8 @@ static int parse_and_report(struct request *request, int argc, char **argv)
     struct dw_function_words *functions = &request->functions;
     const struct dw_option known[] = {
         {.name = "by", .value = &words->by},
+        {.name = "measure", .value = &request->view.measures},
+        {.name = "match-label", .uses = &request->view.match_labels},
         {.name = "sort", .value = &words->sort},
         {.name = "limit", .value = &words->limit, .uses = &functions->restrictions},
         {.name = "columns", .value = &words->columns},
@@ -354,5 +387,6 @@ int dw_cmd_report(int argc, char **argv)
     struct request request = {.format = "table"};
     int status = parse_and_report(&request, argc, argv);
     free(request.functions.restrictions.uses);
+    free(request.view.match_labels.uses);
     return status;
 }
