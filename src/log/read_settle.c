@@ -4,6 +4,9 @@
 #include "log/reading.h"
 
 #define SAME_RATE ((uint64_t)1 << 56) /* a tick is a nanosecond */
+/* What rows of older versions have until they are settled, exactly. */
+#define OLD_ENTRY DW_ENTRY_MASK
+#define OLD_SAMPLES (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU))
 
 static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate rate)
 {
@@ -83,7 +86,8 @@ static void settle_weight(struct dw_value_row *row, enum dw_sample_mode mode)
     row->mask = DW_MASK(DW_SAMPLES) | weight;
 }
 
-/* Rows of older versions say neither what they are of, nor what their weights are. */
+/* Rows of older versions say neither what they are of, nor what their weights are. Masks are
+ * changed in place, so they must not name more numbers than the row has. */
 static void settle_kinds(const struct dw_profile *profile, struct dw_thread *thread)
 {
     struct dw_value_table *values = &thread->values;
@@ -92,10 +96,11 @@ static void settle_kinds(const struct dw_profile *profile, struct dw_thread *thr
     values->mask = 0;
     for (uint32_t i = 0; i < values->count; i++) {
         struct dw_value_row *row = &values->rows[i];
-        if (row->mask & DW_SAMPLE_MASK)
+        if (row->mask == OLD_SAMPLES)
             settle_weight(row, process->is_sampled ? process->sampling.mode : DW_SAMPLE_CPU);
-        else if (are_calls && (row->path == DW_PATH_ROOT ||
-                               is_call(dw_profile_path_frame(profile, row->path)->kind)))
+        else if (row->mask == OLD_ENTRY && are_calls &&
+                 (row->path == DW_PATH_ROOT ||
+                  is_call(dw_profile_path_frame(profile, row->path)->kind)))
             make_call(row);
         values->mask |= row->mask;
     }

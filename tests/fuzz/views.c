@@ -7,6 +7,7 @@
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
 #include "lens/view/sample_list.h"
+#include "model/prepare.h"
 
 #include <stdlib.h>
 
@@ -35,7 +36,8 @@ static void show(const struct dw_profile *profile, uint32_t which, uint32_t salt
                                                  .sort = true,
                                                  .callees = true};
     enum dw_by by = (enum dw_by)((which + salt) % (DW_BY_NAME + 1));
-    struct dw_lens_options options = {.by = by,
+    struct dw_lens_options options = {.family = (enum dw_family)(salt % DW_FAMILIES),
+                                      .by = by,
                                       .columns = by % 2 ? columns : NULL,
                                       .column_count = COUNT(columns),
                                       .sort = "self",
@@ -60,7 +62,8 @@ static void show_functions(const struct dw_profile *profile, uint32_t which, uin
     struct dw_function_options functions = {
         .callers = which == 1, .callees = which == 2, .full_paths = salt % 2};
     write_with(lenses[(which + salt) % COUNT(lenses)], profile,
-               &(struct dw_lens_options){.functions = &functions});
+               &(struct dw_lens_options){.family = (enum dw_family)(salt / 2 % DW_FAMILIES),
+                                         .functions = &functions});
 }
 
 static void show_timings(const struct dw_profile *profile, uint32_t which, uint32_t salt)
@@ -97,8 +100,10 @@ static void compare_with_nothing(const struct dw_profile *profile, uint32_t whic
     struct dw_profile *empty;
     if (dw_profile_new(&empty))
         return;
-    compare(empty, profile, (enum dw_diff_by)which, salt % 2);
-    compare(profile, empty, (enum dw_diff_by)which, salt % 2);
+    if (!dw_profile_prepare(empty, false)) {
+        compare(empty, profile, (enum dw_diff_by)which, salt % 2);
+        compare(profile, empty, (enum dw_diff_by)which, salt % 2);
+    }
     dw_profile_free(empty);
 }
 

@@ -44,15 +44,17 @@ static struct dw_profile *read_log(const char *path)
     return profile;
 }
 
-/* The sum of a metric's counts over all threads, for the paths that end in `name`. */
+/* Entries of all threads, for the paths that end in `name`. */
 static uint64_t count_of(const struct dw_profile *profile, const char *name)
 {
     uint64_t count = 0;
     for (uint32_t t = 0; t < profile->thread_count; t++) {
-        const struct dw_thread *thread = &profile->threads[t];
-        for (uint32_t i = 0; i < thread->metric_count; i++)
-            if (!strcmp(dw_profile_path_name(profile, thread->metrics[i].path).bytes, name))
-                count += thread->metrics[i].metric.count;
+        const struct dw_value_table *values = &profile->threads[t].values;
+        for (uint32_t i = 0; i < values->count; i++) {
+            dw_string_id of = dw_profile_path_frame(profile, values->rows[i].path)->name;
+            if (!strcmp(dw_profile_string(profile, of).bytes, name))
+                count += dw_value_get(values, &values->rows[i], DW_COUNT);
+        }
     }
     return count;
 }
