@@ -51,6 +51,8 @@ static void write_timed_samples(struct dw_log_writer *writer, const struct dw_th
             dw_buffer_clear(&bytes);
         }
     }
+    if (bytes.failed && !writer->error)
+        writer->error = DW_ERR_MEMORY;
     dw_buffer_release(&bytes);
 }
 
