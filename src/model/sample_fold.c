@@ -71,6 +71,8 @@ static int add_to_paths(struct fold *fold, uint32_t thread)
         metric->total += sum->weight_ns;
         struct dw_metric *above =
             path == DW_PATH_ROOT ? NULL : dw_profile_metric(profile, thread, parent);
+        if (!above && path != DW_PATH_ROOT)
+            return DW_ERR_MEMORY;
         if (above) {
             above->children += sum->weight_ns;
             fold->at[parent].count += sum->count;
