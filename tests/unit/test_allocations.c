@@ -16,14 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What allocates more often than this is probed at every allocation up to here, then at so many
- * that are spread over the rest: all of them in all views take minutes. */
-#define PROBES 40
-
 /* Something that allocates. Returns 0 and appends what came of it, or returns an error. */
 struct deed {
     int (*run)(const struct deed *deed, struct dw_buffer *result);
-    const char *file;
+    const char *name, *file;
     const struct dw_profile *profile;
     uint32_t view, salt;
 };
@@ -95,8 +91,8 @@ static bool is_right(const struct deed *deed, uint64_t nth, int expected_error, 
     if (failing_live() == live &&
         (error == DW_ERR_MEMORY || (error == expected_error && is_complete)))
         return true;
-    print_error("%s, view %u, allocation %u: %s, %s, %d not freed\n", deed->file, deed->view,
-                (unsigned)nth, error ? dw_error_text(error) : "no error",
+    print_error("%s %u of %s, allocation %u: %s, %s, %d not freed\n", deed->name, deed->view,
+                deed->file, (unsigned)nth, error ? dw_error_text(error) : "no error",
                 is_complete ? "complete" : "incomplete", (int)(failing_live() - live));
     return false;
 }
@@ -109,10 +105,8 @@ static int probe(const struct deed *deed)
     int error = deed->run(deed, &result), wrong = 0;
     uint64_t count = failing_stop();
     uint32_t expected = digest(&result);
-    uint64_t step = count > PROBES ? (count - PROBES) / PROBES + 1 : 1;
-    for (uint64_t nth = 1; nth <= count; nth += nth <= PROBES ? 1 : step)
+    for (uint64_t nth = 1; nth <= count; nth++)
         wrong += !is_right(deed, nth, error, expected);
-if (getenv("COUNTS")) printf("%s view %u: %u allocations\n", deed->file, deed->view, (unsigned)count);
     return wrong;
 }
 
@@ -121,7 +115,7 @@ static int probe_views(const char *file, const struct dw_profile *profile)
     int wrong = 0;
     for (uint32_t i = 0; i < view_count(); i++)
         wrong += probe(&(struct deed){
-            .run = show, .file = file, .profile = profile, .view = i, .salt = (uint32_t)i});
+            .run = show, .name = "view", .file = file, .profile = profile, .view = i, .salt = i});
     return wrong;
 }
 
@@ -143,8 +137,9 @@ static void recordings(void **state)
     for (size_t i = 0; i < files.gl_pathc; i++) {
         const char *file = files.gl_pathv[i];
         struct dw_profile *profile = load(file);
-        wrong += probe(&(struct deed){.run = read_file, .file = file});
-        wrong += probe(&(struct deed){.run = save, .file = file, .profile = profile});
+        wrong += probe(&(struct deed){.run = read_file, .name = "reading", .file = file});
+        wrong +=
+            probe(&(struct deed){.run = save, .name = "saving", .file = file, .profile = profile});
         wrong += probe_views(file, profile);
         dw_profile_free(profile);
     }
