@@ -17,6 +17,11 @@ void dw_buffer_release(struct dw_buffer *buffer)
 void dw_buffer_clear(struct dw_buffer *buffer)
 {
     buffer->size = 0;
+}
+
+void dw_buffer_restart(struct dw_buffer *buffer)
+{
+    buffer->size = 0;
     buffer->failed = false;
 }
 

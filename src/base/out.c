@@ -49,8 +49,6 @@ static void flush(struct dw_out *out)
 
 int dw_out_close(struct dw_out *out)
 {
-    if (out->buffer.failed && !out->error)
-        out->error = DW_ERR_MEMORY;
     if (out->fd >= 0)
         flush(out);
     dw_buffer_release(&out->buffer);
@@ -59,12 +57,21 @@ int dw_out_close(struct dw_out *out)
     return out->error;
 }
 
+void dw_out_close_into(struct dw_out *scratch, struct dw_out *out)
+{
+    int error = dw_out_close(scratch);
+    if (error && !out->error)
+        out->error = error;
+}
+
 void dw_out_write(struct dw_out *out, const void *bytes, size_t size)
 {
     if (out->error)
         return;
     dw_buffer_append(&out->buffer, bytes, size);
-    if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)
+    if (out->buffer.failed)
+        out->error = DW_ERR_MEMORY;
+    else if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)
         flush(out);
     else if (out->fd < 0 && out->limit && out->buffer.size > out->limit)
         out->error = DW_ERR_OUTPUT;
@@ -77,7 +84,7 @@ void dw_out_char(struct dw_out *out, char c)
 
 void dw_out_repeat(struct dw_out *out, char c, size_t count)
 {
-    while (count--)
+    while (count-- && !out->error)
         dw_out_char(out, c);
 }
 

@@ -8,17 +8,22 @@
 #define OLD_ENTRY DW_ENTRY_MASK
 #define OLD_SAMPLES (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU))
 
+/* Buckets keep their order, so those that fall into one are neighbours. */
 static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate rate)
 {
-    struct dw_histogram scaled = {0};
+    struct dw_histogram_entry *entries = histogram->entries;
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < histogram->count; i++) {
-        uint32_t bucket = histogram->entries[i].bucket;
+        uint32_t bucket = entries[i].bucket;
+        uint64_t count = entries[i].count;
         uint64_t middle = (dw_histogram_floor(bucket) + dw_histogram_floor(bucket + 1)) / 2;
-        dw_histogram_add(&scaled, dw_histogram_bucket(dw_clock_scale(rate, middle)),
-                         histogram->entries[i].count);
+        uint32_t scaled = dw_histogram_bucket(dw_clock_scale(rate, middle));
+        if (kept && entries[kept - 1].bucket == scaled)
+            entries[kept - 1].count += count;
+        else
+            entries[kept++] = (struct dw_histogram_entry){scaled, count};
     }
-    dw_histogram_release(histogram);
-    *histogram = scaled;
+    histogram->count = kept;
 }
 
 static void scale_spread(struct dw_spread *spread, struct dw_clock_rate rate)

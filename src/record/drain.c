@@ -47,31 +47,42 @@ static void read_node(struct dw_node *node, uint64_t now, struct dw_metric *metr
 }
 
 /* Adds the buckets of a block to the histogram; with a memory, only the changed ones. */
-static void read_block(const uint32_t *hits, uint32_t first_bucket, uint32_t *known,
-                       struct dw_histogram *histogram)
+static int read_block(const uint32_t *hits, uint32_t first_bucket, uint32_t *known,
+                      struct dw_histogram *histogram)
 {
-    for (uint32_t i = 0; i < DW_NODE_BLOCK; i++) {
+    int error = 0;
+    for (uint32_t i = 0; i < DW_NODE_BLOCK && !error; i++) {
         uint32_t count = atomic_load_explicit((_Atomic uint32_t *)&hits[i], memory_order_relaxed);
         if (count == (known ? known[i] : 0))
             continue;
         if (known)
             known[i] = count;
-        dw_histogram_set(histogram, first_bucket + i, count);
+        error = dw_histogram_set(histogram, first_bucket + i, count);
     }
+    return error;
 }
 
-static void read_histogram(struct dw_node *node, struct dw_node_written *written,
-                           struct dw_histogram *histogram)
+static int read_histogram(struct dw_node *node, struct dw_node_written *written,
+                          struct dw_histogram *histogram)
 {
+    int error = 0;
     histogram->count = 0;
-    for (uint32_t b = 0; b < DW_NODE_BLOCKS; b++) {
+    for (uint32_t b = 0; b < DW_NODE_BLOCKS && !error; b++) {
         uint32_t *hits = atomic_load_explicit(&node->blocks[b], memory_order_acquire);
         if (!hits)
             continue;
         if (written && !written->blocks[b])
             written->blocks[b] = calloc(DW_NODE_BLOCK, sizeof *hits);
-        read_block(hits, b * DW_NODE_BLOCK, written ? written->blocks[b] : NULL, histogram);
+        error = read_block(hits, b * DW_NODE_BLOCK, written ? written->blocks[b] : NULL, histogram);
     }
+    return error;
+}
+
+/* The log would not be complete: it ends here. */
+static void fail(struct dw_drain *drain, int error)
+{
+    if (!drain->writer.error)
+        drain->writer.error = error;
 }
 
 /* Whether the log's idea of the node is out of date; remembers the new one. */
@@ -98,7 +109,9 @@ static void write_node(struct dw_drain *drain, struct dw_node *node, uint64_t no
     read_node(node, now, metric);
     if (written && !is_news(written, metric))
         return;
-    read_histogram(node, written, &metric->histogram);
+    int error = read_histogram(node, written, &metric->histogram);
+    if (error)
+        fail(drain, error);
     dw_log_values_add(&drain->writer, node->path, metric, now);
 }
 
@@ -195,8 +208,10 @@ void dw_drain_run(struct dw_drain *drain, struct dw_tables *tables)
     struct dw_event_batch batch = {0};
     struct dw_track **tracks = copy_tracks(drain, tables, &count);
     if (!tracks)
-        return;
+        return fail(drain, DW_ERR_MEMORY);
     bool with_events = !drain->is_snapshot && !dw_timeline_take(tracks, count, &batch);
+    if (!with_events && drain->is_last)
+        fail(drain, DW_ERR_MEMORY);
     pthread_mutex_lock(&tables->lock);
     write_definitions(drain, tables);
     pthread_mutex_unlock(&tables->lock);

@@ -30,13 +30,19 @@ void dw_recorder_say_reported(void)
     atomic_store(&dw_recorder.is_reported, true);
 }
 
+/* All of them or none, so that what failed once is tried again. */
 static int init_tables(void)
 {
-    if (dw_recorder.tables.strings.count)
+    struct dw_tables *tables = &dw_recorder.tables;
+    if (tables->paths.count)
         return 0;
-    int error = dw_frame_table_init(&dw_recorder.tables.frames, &dw_recorder.tables.strings);
+    int error = dw_frame_table_init(&tables->frames, &tables->strings);
     if (!error)
-        error = dw_path_tree_init(&dw_recorder.tables.paths);
+        error = dw_path_tree_init(&tables->paths);
+    if (error) {
+        dw_frame_table_release(&tables->frames);
+        dw_string_table_release(&tables->strings);
+    }
     return error;
 }
 

@@ -289,7 +289,7 @@ static void write_timed(struct dw_sample_log *log, uint32_t index)
     struct dw_sample_thread *thread = &log->threads[index];
     if (thread->timed.size)
         dw_log_write_timed_samples(&log->writer, thread->id, thread->timed_base, &thread->timed);
-    dw_buffer_clear(&thread->timed);
+    dw_buffer_restart(&thread->timed);
 }
 
 static void keep_timed(struct dw_sample_thread *thread, dw_path_id stack, uint32_t state,

@@ -52,7 +52,7 @@ static bool is_wanted(const struct dw_python *python, uint64_t key, struct wante
 {
     bool cut;
     uint64_t length, wanted_length = strlen(wanted->text);
-    dw_buffer_clear(&wanted->scratch);
+    dw_buffer_restart(&wanted->scratch);
     return key && !dw_py_count_at(python, key + python->offsets.string_length, &length) &&
            length == wanted_length &&
            !dw_py_string_read(python, key, MAX_KEY_LENGTH, &wanted->scratch, &cut) && !cut &&

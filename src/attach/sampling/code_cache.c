@@ -119,11 +119,11 @@ static int define_frame(struct dw_code_cache *cache, const struct dw_python *pyt
 {
     struct dw_frame frame = {.kind = DW_FRAME_FUNCTION,
                              .line = dw_u32_at(code->head, python->offsets.code_first_line)};
-    dw_buffer_clear(&cache->text);
+    dw_buffer_restart(&cache->text);
     int error = dw_py_code_name(python, code, &cache->text);
     if (!error)
         error = intern_text(cache, log, &frame.name);
-    dw_buffer_clear(&cache->text);
+    dw_buffer_restart(&cache->text);
     if (!error)
         error = dw_py_code_file(python, code, &cache->text);
     if (!error)

@@ -43,7 +43,7 @@ static int name_thread(struct dw_sampler *sampler, struct dw_watched *watched,
 {
     struct dw_buffer *text = &sampler->cache.text;
     uint64_t active = find_active(sampler, watched, source);
-    dw_buffer_clear(text);
+    dw_buffer_restart(text);
     if (active &&
         !dw_py_thread_name(&sampler->python, &sampler->names, active, watched->ident, text)) {
         watched->is_met = watched->is_named = true;

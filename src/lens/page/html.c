@@ -118,7 +118,7 @@ static void put_lines(struct page *page, const char *key, put_notes *put)
         at = line_end + 1;
     }
     dw_out_text(page->out, "]");
-    dw_out_close(&lines);
+    dw_out_close_into(&lines, page->out);
 }
 
 /* Samples have no entries, whose number and times could be told. */

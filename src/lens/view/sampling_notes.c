@@ -240,7 +240,7 @@ void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile
     dw_notes_put_sampling(&text, profile, "");
     size_t size = text.buffer.size;
     dw_out_json_string(out, text.buffer.data, size ? size - 1 : 0);
-    dw_out_close(&text);
+    dw_out_close_into(&text, out);
 }
 
 static void put_json_process(struct dw_out *out, const struct dw_process *process)

@@ -36,7 +36,7 @@ static bool name_by_python(struct dw_sample_reader *reader, const struct dw_slot
     struct dw_buffer *text = &reader->cache.text;
     const struct dw_py_thread *thread = dw_sample_reader_listed(reader, slot->tid);
     uint64_t dict = thread ? named_threads(reader, thread->interpreter) : 0;
-    dw_buffer_clear(text);
+    dw_buffer_restart(text);
     return dict &&
            !dw_py_thread_name(&reader->python, &reader->known_names, dict, thread->ident, text) &&
            !dw_sample_log_name_thread(reader->places->log, slot->thread - 1,

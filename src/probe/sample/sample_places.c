@@ -97,7 +97,7 @@ static int text_id(struct dw_sample_places *places, struct dw_code_text text, co
                    dw_string_id *id)
 {
     struct dw_buffer *utf8 = &places->text;
-    dw_buffer_clear(utf8);
+    dw_buffer_restart(utf8);
     put_text(utf8, text, bytes);
     return utf8->failed ? DW_ERR_MEMORY
                         : dw_sample_log_string(places->log, utf8->data, utf8->size, id);
@@ -149,7 +149,7 @@ void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t numbe
     struct dw_buffer *utf8 = &places->text;
     if (places->tasks[number - 1])
         return;
-    dw_buffer_clear(utf8);
+    dw_buffer_restart(utf8);
     dw_buffer_append(utf8, "task ", 5);
     put_text(utf8, (struct dw_code_text){name->length, name->width}, name->bytes);
     if (!name->is_given)
