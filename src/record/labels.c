@@ -80,8 +80,7 @@ static void put_label(struct draft *draft, struct dw_label label)
 {
     uint32_t at = 0;
     int order = 1;
-    while (at < draft->count &&
-           (order = dw_string_compare(draft->labels[at].key, label.key)) < 0)
+    while (at < draft->count && (order = dw_string_compare(draft->labels[at].key, label.key)) < 0)
         at++;
     if (at < draft->count && order == 0) {
         draft->labels[at].value = label.value;

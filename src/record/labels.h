@@ -14,8 +14,8 @@
 
 typedef uint32_t dw_labels_id;
 
-#define DW_LABELS_MAX 65536u    /* sets */
-#define DW_LABELS_KEYS_MAX 64u  /* labels of one set */
+#define DW_LABELS_MAX 65536u            /* sets */
+#define DW_LABELS_KEYS_MAX 64u          /* labels of one set */
 #define DW_LABELS_BYTES_MAX DW_NAME_MAX /* of a key or a value; the rest is cut off */
 
 /* Whatever is beyond the limits becomes this one set. */
