@@ -107,15 +107,13 @@ def _runs_elsewhere(executor: ThreadPoolExecutor) -> bool:
 
 
 def _carry_to_executors() -> None:
-    submit = ThreadPoolExecutor.submit
+    submit: Any = ThreadPoolExecutor.submit
 
     @functools.wraps(submit)
-    def submit_with_labels(
-        self: ThreadPoolExecutor, fn: Any, /, *args: Any, **kwargs: Any
-    ) -> Any:
+    def submit_with_labels(self: ThreadPoolExecutor, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         return submit(self, fn if _runs_elsewhere(self) else _core.carry(fn), *args, **kwargs)
 
-    ThreadPoolExecutor.submit = submit_with_labels  # type: ignore[method-assign]
+    ThreadPoolExecutor.submit = submit_with_labels  # type: ignore[assignment, method-assign]
 
 
 _problem = _core.label_start()

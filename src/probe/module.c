@@ -246,6 +246,7 @@ static PyMethodDef methods[] = {
     {"labels", dw_label_py_labels, METH_NOARGS,
      PyDoc_STR("labels()\n--\n\nThe labels that are current here, as a dict.")},
     {"label_start", dw_label_py_start, METH_NOARGS, NULL},
+    {"label_ids", dw_label_py_ids, METH_NOARGS, NULL},
     {"label_reader", dw_label_py_reader, METH_NOARGS, NULL},
     {"carry", dw_label_py_carry, METH_O, NULL},
     {"start", FAST(core_start), METH_VARARGS | METH_KEYWORDS, NULL},

@@ -5,6 +5,7 @@ import asyncio
 import contextvars
 import gc
 import inspect
+import random
 import subprocess
 import sys
 import threading
@@ -490,6 +491,64 @@ def test_a_context_that_is_copied_back_by_hand_brings_labels():
         return dwell.labels()
 
     assert contextvars.copy_context().run(outside) == {"a": "1"}
+
+
+def one_id() -> int:
+    first, *rest = _core.label_ids()
+    assert rest == [first, first]
+    return first
+
+
+def test_all_ways_to_find_the_labels_agree():
+    ids = {}
+    others = [contextvars.ContextVar(f"w{i}") for i in range(40)]
+    chance = random.Random(1)
+
+    def check():
+        labels = tuple(sorted(dwell.labels().items()))
+        assert ids.setdefault(labels, one_id()) == one_id()
+
+    def step(depth):
+        for _ in range(3):
+            check()
+            with dwell.label(**{chance.choice("abc"): chance.choice("xyz")}):
+                check()
+                chance.choice(others).set(object())
+                check()
+                if depth:
+                    chance.choice([contextvars.copy_context(), contextvars.Context()]).run(
+                        step, depth - 1
+                    )
+                    check()
+            check()
+
+    contextvars.copy_context().run(step, 5)
+    assert ids[()] == 0 and len(ids) > 10 and len(set(ids.values())) == len(ids)
+
+
+def test_one_label_after_another_is_noticed():
+    a, b = dwell.label(a=1), dwell.label(b=1)
+    a.__enter__()
+    first = one_id()
+    a.__exit__(None, None, None)
+    b.__enter__()  # the tree of the context may be where that of the first was
+    assert one_id() not in (0, first)
+    b.__exit__(None, None, None)
+    assert one_id() == 0
+
+
+def test_labels_that_somebody_else_puts_are_noticed():
+    with dwell.label(a=1):
+        copied = contextvars.copy_context()
+        expected = one_id()
+
+    def put():
+        assert one_id() == 0
+        for variable, value in copied.items():
+            variable.set(value)
+        return one_id()
+
+    assert contextvars.Context().run(put) == expected
 
 
 def test_nothing_is_touched_before_a_label_is_asked_for():

@@ -209,6 +209,15 @@ PyObject *dw_label_py_reader(PyObject *module, PyObject *unused)
     return PyCapsule_New((void *)(uintptr_t)read_own, NULL, NULL);
 }
 
+PyObject *dw_label_py_ids(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    static _Thread_local struct dw_py_labels_seen seen;
+    const PyThreadState *thread = PyThreadState_Get();
+    return Py_BuildValue("III", dw_py_labels_own(thread), dw_py_labels_now(thread, &seen),
+                         dw_py_labels_of_sleeper(thread));
+}
+
 int dw_label_init(PyObject *module)
 {
     label_type = (PyTypeObject *)PyType_FromSpec(&label_spec);

@@ -17,6 +17,8 @@ PyObject *dw_label_call(PyObject *module, PyObject *const *arguments, Py_ssize_t
                         PyObject *keywords);
 /* labels(): those of the current context, as a dict. */
 PyObject *dw_label_py_labels(PyObject *module, PyObject *unused);
+/* label_ids(): of the current labels, as a handler, a hot path and another thread find it. */
+PyObject *dw_label_py_ids(PyObject *module, PyObject *unused);
 /* label_reader(): a capsule with uint32_t (*)(void), which reads the calling thread's labels from
  * a signal handler. */
 PyObject *dw_label_py_reader(PyObject *module, PyObject *unused);
