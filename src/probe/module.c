@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "cpython/exec_hook.h"
 #include "probe/call/call_profiler.h"
+#include "probe/label/label.h"
+#include "probe/label/label_carrier.h"
 #include "probe/last_words.h"
 #include "probe/line/line_rows.h"
 #include "probe/line/line_tracer.h"
@@ -235,6 +237,18 @@ static PyMethodDef methods[] = {
     {"iter_proxy", FAST(core_iter_proxy), METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("iter_proxy(iterable, name=None, as_global=False)\n--\n\n"
                "The same items, with the time to get each one measured as a region.")},
+    {"label", FAST(dw_label_call), METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR(
+         "label(**labels)\n--\n\n"
+         "Says what the program is doing, beside where it is: for 'with', or as a decorator.\n\n"
+         "What is measured meanwhile carries the labels, across await, tasks and threads of\n"
+         "executors. Values are kept as str() gives them.")},
+    {"labels", dw_label_py_labels, METH_NOARGS,
+     PyDoc_STR("labels()\n--\n\nThe labels that are current here, as a dict.")},
+    {"label_start", dw_label_py_start, METH_NOARGS, NULL},
+    {"label_ids", dw_label_py_ids, METH_NOARGS, NULL},
+    {"label_reader", dw_label_py_reader, METH_NOARGS, NULL},
+    {"carry", dw_label_py_carry, METH_O, NULL},
     {"start", FAST(core_start), METH_VARARGS | METH_KEYWORDS, NULL},
     {"widen", core_widen, METH_VARARGS, NULL},
     {"stop", core_stop, METH_NOARGS, NULL},
@@ -278,7 +292,8 @@ static int module_exec(PyObject *module)
     if (PyModule_AddStringConstant(module, "__version__", DW_VERSION) ||
         PyModule_AddObjectRef(module, "line_recorder", Py_None))
         return -1;
-    return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ||
+    return dw_region_init(module) || dw_iter_proxy_init() || dw_label_init(module) ||
+                   dw_label_carrier_init() || dw_call_profiler_init(module) ||
                    dw_line_tracer_init(module) || dw_timing_module_init(module)
                ? -1
                : 0;

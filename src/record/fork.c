@@ -2,6 +2,7 @@
  * A forked child leaves the parent's recording alone and makes one of its own, but
  * only once it enters or leaves a region. */
 #define _GNU_SOURCE
+#include "record/labels.h"
 #include "record/state.h"
 #include "record/timeline.h"
 
@@ -16,10 +17,12 @@ static void before_fork(void)
     dw_flusher_lock();
     pthread_mutex_lock(&dw_recorder.tables.lock);
     dw_timeline_lock();
+    dw_labels_before_fork();
 }
 
 static void unlock_after_fork(void)
 {
+    dw_labels_forked();
     dw_timeline_unlock();
     pthread_mutex_unlock(&dw_recorder.tables.lock);
     dw_flusher_unlock();
