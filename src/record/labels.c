@@ -15,13 +15,13 @@
 struct draft {
     uint32_t count;
     bool is_too_large;
-    struct dw_label labels[DW_LABELS_KEYS_MAX];
+    struct dw_label_text labels[DW_LABELS_KEYS_MAX];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dw_map by_labels;
-static const struct dw_label_set empty_set;
-static const struct dw_label_set *sets[DW_LABELS_MAX] = {&empty_set};
+static const struct dw_labels empty_set;
+static const struct dw_labels *sets[DW_LABEL_SETS_MAX] = {&empty_set};
 static _Atomic uint32_t set_count = 1;
 static size_t text_bytes;
 
@@ -30,12 +30,12 @@ uint32_t dw_labels_count(void)
     return atomic_load_explicit(&set_count, memory_order_acquire);
 }
 
-const struct dw_label_set *dw_labels_get(dw_labels_id id)
+const struct dw_labels *dw_labels_get(dw_labels_id id)
 {
     return sets[id];
 }
 
-static uint64_t hash_labels(const struct dw_label *labels, uint32_t count)
+static uint64_t hash_labels(const struct dw_label_text *labels, uint32_t count)
 {
     uint64_t hash = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -54,7 +54,7 @@ static uint64_t hash_of(const void *entries, uint32_t id)
 static bool equal(const void *entries, uint32_t id, const void *key)
 {
     (void)entries;
-    const struct dw_label_set *set = sets[id];
+    const struct dw_labels *set = sets[id];
     const struct draft *draft = key;
     if (set->count != draft->count)
         return false;
@@ -76,7 +76,7 @@ static struct dw_string cut(struct dw_string text)
     return (struct dw_string){text.bytes, size};
 }
 
-static void put_label(struct draft *draft, struct dw_label label)
+static void put_label(struct draft *draft, struct dw_label_text label)
 {
     uint32_t at = 0;
     int order = 1;
@@ -99,14 +99,14 @@ static void draft_more(struct draft *draft)
 {
     draft->count = 1;
     draft->is_too_large = false;
-    draft->labels[0] = (struct dw_label){
+    draft->labels[0] = (struct dw_label_text){
         {DW_LABELS_MORE_KEY, sizeof DW_LABELS_MORE_KEY - 1},
         {DW_LABELS_MORE_VALUE, sizeof DW_LABELS_MORE_VALUE - 1},
     };
 }
 
 /* Whether the text is one of the set's own, which stays for good. */
-static bool is_kept(const struct dw_label_set *set, const char *text)
+static bool is_kept(const struct dw_labels *set, const char *text)
 {
     for (uint32_t i = 0; i < set->count; i++)
         if (set->labels[i].key.bytes == text || set->labels[i].value.bytes == text)
@@ -114,12 +114,12 @@ static bool is_kept(const struct dw_label_set *set, const char *text)
     return false;
 }
 
-static size_t size_to_copy(const struct dw_label_set *parent, struct dw_string text)
+static size_t size_to_copy(const struct dw_labels *parent, struct dw_string text)
 {
     return is_kept(parent, text.bytes) ? 0 : text.size + 1;
 }
 
-static struct dw_string keep(const struct dw_label_set *parent, struct dw_string text, char **room)
+static struct dw_string keep(const struct dw_labels *parent, struct dw_string text, char **room)
 {
     size_t size = size_to_copy(parent, text);
     if (!size)
@@ -132,20 +132,20 @@ static struct dw_string keep(const struct dw_label_set *parent, struct dw_string
     return (struct dw_string){copy, text.size};
 }
 
-static int add_set(const struct draft *draft, const struct dw_label_set *parent, dw_labels_id *id)
+static int add_set(const struct draft *draft, const struct dw_labels *parent, dw_labels_id *id)
 {
     size_t size = 0;
     for (uint32_t i = 0; i < draft->count; i++)
         size += size_to_copy(parent, draft->labels[i].key) +
                 size_to_copy(parent, draft->labels[i].value);
-    struct dw_label_set *set = malloc(sizeof *set + draft->count * sizeof *set->labels + size);
+    struct dw_labels *set = malloc(sizeof *set + draft->count * sizeof *set->labels + size);
     if (!set)
         return DW_ERR_MEMORY;
     char *room = (char *)&set->labels[draft->count];
     set->count = draft->count;
     for (uint32_t i = 0; i < draft->count; i++)
-        set->labels[i] = (struct dw_label){keep(parent, draft->labels[i].key, &room),
-                                           keep(parent, draft->labels[i].value, &room)};
+        set->labels[i] = (struct dw_label_text){keep(parent, draft->labels[i].key, &room),
+                                                keep(parent, draft->labels[i].value, &room)};
     dw_labels_id next = dw_labels_count();
     int error = dw_map_add(&by_labels, hash_labels(set->labels, set->count), next, hash_of, NULL);
     if (error) {
@@ -169,10 +169,10 @@ static uint32_t find_set(const struct draft *draft)
 /* One place is kept for the set of all that is beyond the limits. */
 static bool is_full(void)
 {
-    return dw_labels_count() >= DW_LABELS_MAX - 1 || text_bytes > TEXT_BYTES_MAX;
+    return dw_labels_count() >= DW_LABEL_SETS_MAX - 1 || text_bytes > TEXT_BYTES_MAX;
 }
 
-static int intern(struct draft *draft, const struct dw_label_set *parent, dw_labels_id *id)
+static int intern(struct draft *draft, const struct dw_labels *parent, dw_labels_id *id)
 {
     uint32_t found = draft->is_too_large ? DW_MAP_NONE : find_set(draft);
     if (found == DW_MAP_NONE && (draft->is_too_large || is_full())) {
@@ -185,14 +185,14 @@ static int intern(struct draft *draft, const struct dw_label_set *parent, dw_lab
     return 0;
 }
 
-int dw_labels_extend(dw_labels_id parent, const struct dw_label *labels, size_t count,
+int dw_labels_extend(dw_labels_id parent, const struct dw_label_text *labels, size_t count,
                      dw_labels_id *id)
 {
-    const struct dw_label_set *base = dw_labels_get(parent);
+    const struct dw_labels *base = dw_labels_get(parent);
     struct draft draft = {.count = base->count};
     memcpy(draft.labels, base->labels, base->count * sizeof *labels);
     for (size_t i = 0; i < count; i++)
-        put_label(&draft, (struct dw_label){cut(labels[i].key), cut(labels[i].value)});
+        put_label(&draft, (struct dw_label_text){cut(labels[i].key), cut(labels[i].value)});
     pthread_mutex_lock(&lock);
     int error = intern(&draft, base, id);
     pthread_mutex_unlock(&lock);

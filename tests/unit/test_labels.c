@@ -10,22 +10,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct dw_label label(const char *key, const char *value)
+static struct dw_label_text label(const char *key, const char *value)
 {
-    return (struct dw_label){{key, strlen(key)}, {value, strlen(value)}};
+    return (struct dw_label_text){{key, strlen(key)}, {value, strlen(value)}};
 }
 
 static dw_labels_id extend(dw_labels_id parent, const char *key, const char *value)
 {
     dw_labels_id id;
-    struct dw_label one = label(key, value);
+    struct dw_label_text one = label(key, value);
     assert_int_equal(dw_labels_extend(parent, &one, 1, &id), 0);
     return id;
 }
 
 static void check_label(dw_labels_id id, uint32_t at, const char *key, const char *value)
 {
-    const struct dw_label_set *set = dw_labels_get(id);
+    const struct dw_labels *set = dw_labels_get(id);
     assert_true(id < dw_labels_count());
     assert_true(at < set->count);
     assert_string_equal(set->labels[at].key.bytes, key);
@@ -46,7 +46,7 @@ static void test_the_empty_set_is_0(void **state)
 static void test_equal_sets_have_one_id_however_they_were_made(void **state)
 {
     (void)state;
-    struct dw_label both[] = {label("b", "2"), label("a", "1")};
+    struct dw_label_text both[] = {label("b", "2"), label("a", "1")};
     dw_labels_id id;
     dw_labels_id ab = extend(extend(0, "a", "1"), "b", "2");
     assert_int_equal(ab, extend(extend(0, "b", "2"), "a", "1"));
@@ -61,7 +61,7 @@ static void test_equal_sets_have_one_id_however_they_were_made(void **state)
 static void test_the_later_value_of_a_key_wins(void **state)
 {
     (void)state;
-    struct dw_label twice[] = {label("k", "old"), label("k", "new")};
+    struct dw_label_text twice[] = {label("k", "old"), label("k", "new")};
     dw_labels_id id;
     assert_int_equal(dw_labels_extend(extend(0, "k", "oldest"), twice, 2, &id), 0);
     assert_int_equal(dw_labels_get(id)->count, 1);
@@ -74,7 +74,7 @@ static void test_texts_are_copied_and_may_hold_any_bytes(void **state)
 {
     (void)state;
     char text[] = "v\0w";
-    struct dw_label one = {{"bytes", 5}, {text, 3}};
+    struct dw_label_text one = {{"bytes", 5}, {text, 3}};
     dw_labels_id id, other;
     assert_int_equal(dw_labels_extend(0, &one, 1, &id), 0);
     text[2] = 'x';
@@ -89,7 +89,7 @@ static void test_long_texts_are_cut_between_characters(void **state)
     char long_text[DW_LABELS_BYTES_MAX + 100];
     memset(long_text, 'x', sizeof long_text);
     memcpy(long_text + DW_LABELS_BYTES_MAX - 1, "\xe2\x82\xac", 3);
-    struct dw_label one = {{"long", 4}, {long_text, sizeof long_text}};
+    struct dw_label_text one = {{"long", 4}, {long_text, sizeof long_text}};
     dw_labels_id id;
     assert_int_equal(dw_labels_extend(0, &one, 1, &id), 0);
     assert_int_equal(dw_labels_get(id)->labels[0].value.size, DW_LABELS_BYTES_MAX - 1);
@@ -119,10 +119,10 @@ static void *extend_many(void *ids)
     char value[16];
     for (unsigned i = 0; i < SETS; i++) {
         snprintf(value, sizeof value, "%u", i);
-        struct dw_label one = label("thread", value);
+        struct dw_label_text one = label("thread", value);
         if (dw_labels_extend(0, &one, 1, &((dw_labels_id *)ids)[i]))
             return "out of memory";
-        const struct dw_label_set *set = dw_labels_get(dw_labels_count() - 1);
+        const struct dw_labels *set = dw_labels_get(dw_labels_count() - 1);
         if (!set || !set->count)
             return "a set that is not there";
     }
@@ -165,7 +165,7 @@ static void test_a_full_table_has_one_set_for_the_rest(void **state)
     (void)state;
     dw_labels_id known = extend(0, "known", "1"), more = extend(0, "labels", "(more labels)");
     char value[16];
-    for (unsigned i = 0; dw_labels_count() < DW_LABELS_MAX - 1; i++) {
+    for (unsigned i = 0; dw_labels_count() < DW_LABEL_SETS_MAX - 1; i++) {
         snprintf(value, sizeof value, "%u", i);
         extend(0, "full", value);
     }
@@ -173,7 +173,7 @@ static void test_a_full_table_has_one_set_for_the_rest(void **state)
     assert_int_equal(extend(more, "full", "still not"), more);
     assert_int_equal(extend(known, "full", "not either"), more);
     assert_int_equal(extend(0, "known", "1"), known);
-    assert_int_equal(dw_labels_count(), DW_LABELS_MAX - 1);
+    assert_int_equal(dw_labels_count(), DW_LABEL_SETS_MAX - 1);
     check_label(more, 0, "labels", "(more labels)");
 }
 

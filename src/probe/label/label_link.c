@@ -42,10 +42,10 @@ static struct dw_string text_at(PyObject *texts, Py_ssize_t at)
 
 static int extend(dw_labels_id parent, PyObject *texts, dw_labels_id *id)
 {
-    struct dw_label labels[DW_LABELS_KEYS_MAX + 1];
+    struct dw_label_text labels[DW_LABELS_KEYS_MAX + 1];
     size_t count = 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(texts) && count <= DW_LABELS_KEYS_MAX; i += 2)
-        labels[count++] = (struct dw_label){text_at(texts, i), text_at(texts, i + 1)};
+        labels[count++] = (struct dw_label_text){text_at(texts, i), text_at(texts, i + 1)};
     int error = dw_labels_extend(parent, labels, count, id);
     if (error)
         PyErr_NoMemory();

@@ -79,7 +79,7 @@ PyObject *dw_label_texts_dict(PyObject *texts)
     return dict;
 }
 
-PyObject *dw_label_set_dict(const struct dw_label_set *set)
+PyObject *dw_label_set_dict(const struct dw_labels *set)
 {
     PyObject *dict = PyDict_New();
     for (uint32_t i = 0; dict && i < set->count; i++)

@@ -12,6 +12,6 @@
 PyObject *dw_label_texts_new(PyObject *keys, PyObject *const *values);
 /* The same as a dict of str. */
 PyObject *dw_label_texts_dict(PyObject *texts);
-PyObject *dw_label_set_dict(const struct dw_label_set *set);
+PyObject *dw_label_set_dict(const struct dw_labels *set);
 
 #endif
