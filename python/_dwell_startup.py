@@ -212,11 +212,11 @@ def _start_lines(options: list[str], log_file: str, flushes: "list[Any]") -> Non
     tracer.enable_by_count()
 
 
-_PROBES = {
-    "lines": _start_lines,
+_PROBES = {  # the last one ends first: calls, which would see what others do at the end
     "sample": _start_sampling,
     "regions": _start_regions,
-    "calls": _start_calls,  # ends first: it would see what the others do at the end
+    "lines": _start_lines,
+    "calls": _start_calls,
 }
 _WORDS = {
     *_PROBES,

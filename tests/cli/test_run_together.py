@@ -161,6 +161,8 @@ def test_each_counts_what_it_counts_alone(tmp_path, run_dwell, record, data, pro
         assert lines_of(data) == LINES
     if "regions" in probes or probes == ("samples",):
         assert regions_of(run_dwell) == REGIONS
+        rows = data("--by", "region")["rows"]
+        assert {row["name"] for row in rows if row["suspended_ns"]} == {"nap", "numbers"}
     if "samples" in probes:
         assert_sampled(Samples.of(tmp_path / "x.dwell"))
     check_headings(done.stderr, probes)
@@ -198,9 +200,9 @@ def test_samples_and_regions_need_no_such_note(run_dwell, record, data):
 def test_data_say_what_they_leave_out(run_dwell, record):
     record(ALL)
     done = run_dwell("report", "x.dwell", "--format", "csv")
-    assert done.stderr == (
+    assert done.stderr.splitlines()[0] == (
         "dwell: these are the samples; '--measure calls' has the calls; '--by region' has the "
-        "regions; 'dwell report --by line' has the lines\n"
+        "regions; 'dwell report --by line' has the lines"
     )
 
 
