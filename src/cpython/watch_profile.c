@@ -8,8 +8,8 @@
 #include "cpython/profile_slot.h"
 
 static dw_py_sleep_callback *suspended, *resumed;
-bool dw_py_watch_is_idle =
-    true; /* threads that still have the hook take it off at their next event */
+/* While it is set, threads that still have the hook take it off at their next event. */
+bool dw_py_watch_is_idle = true;
 
 void dw_py_watch_init(dw_py_sleep_callback *on_suspend, dw_py_sleep_callback *on_resume)
 {

@@ -217,7 +217,7 @@ def test_a_measure_that_is_not_there_is_refused(run_dwell, record):
 
 
 def test_what_is_missing_is_said(run_dwell, record):
-    done = record(ALL, source="def watched():\n    pass\nsum(range(100))\n")
+    done = record(ALL, source="sum(range(100))\n")
     assert "dwell: no regions were entered; mark some with dwell.region()\n" in done.stderr
     assert "dwell: no lines were recorded: no function that -f names has run\n" in done.stderr
     assert HEADINGS["calls"] in done.stderr
