@@ -132,46 +132,47 @@ def _start(options: list[str], log_file: str) -> None:
 
     _core.redact(",".join(word[3:] for word in options if word in ("no-argv", "no-sources")))
     _process.describe()
-    if not {"calls", "lines"}.intersection(options):
-        _watch_signals(None)
-    for probe, start_probe in _PROBES.items():
-        if probe in options:
-            start_probe(options, log_file)  # probes share the file: docs/format.md, streams
+    probes = [probe for probe in _PROBES if probe in options]
+    _core.describe("probes", ",".join(probes))
+    flushes: list[Any] = []  # of the probes that need the GIL for it
+    _watch_signals(flushes if {"calls", "lines"}.intersection(probes) else None)
+    for probe in probes:
+        _PROBES[probe](options, log_file, flushes)
 
 
-def _watch_signals(flush: "Any") -> None:
-    """Completes the recording when a signal ends the program: with `flush`, where it needs it."""
+def _watch_signals(flushes: "list[Any] | None") -> None:
+    """Completes the recording when a signal ends the program, by calling what is in the list."""
     import atexit
 
     from dwell import _core
 
     try:
-        _core.last_words_start(flush)
+        _core.last_words_start(flushes)
     except OSError:  # no thread: then a signal costs the last half second
         return
     atexit.register(_core.last_words_stop)  # runs after all that are registered later
     os.register_at_fork(after_in_child=_core.last_words_continue)
 
 
-def _start_regions(options: list[str], log_file: str) -> None:
+def _start_regions(options: list[str], log_file: str, flushes: "list[Any]") -> None:
     from dwell import _core, _process
 
-    beside = "sample" in options
+    beside = len(_PROBES.keys() & set(options)) > 1
     _core.start(log_file, "timeline" in options, "cpu" in options, beside)
     _process.stop_at_end(_core.stop, _core.flush_last)
 
 
-def _start_calls(options: list[str], log_file: str) -> None:
+def _start_calls(options: list[str], log_file: str, flushes: "list[Any]") -> None:
     from dwell import _core, _process
 
     profile: Any = _core.CallTracer(signatures="signatures" in options)
     profile._record(log_file)
-    _watch_signals(profile._flush_last)
+    flushes.append(profile._flush_last)
     _process.stop_at_end(profile._finish, profile._flush_last)
     profile._enable(True, True)
 
 
-def _start_sampling(options: list[str], log_file: str) -> None:
+def _start_sampling(options: list[str], log_file: str, flushes: "list[Any]") -> None:
     from dwell import _core, _process
 
     period_ns = next(int(word[7:]) for word in options if word.startswith("period="))
@@ -182,7 +183,7 @@ def _start_sampling(options: list[str], log_file: str) -> None:
     os.register_at_fork(after_in_child=_core.sampler_continue)
 
 
-def _start_lines(options: list[str], log_file: str) -> None:
+def _start_lines(options: list[str], log_file: str, flushes: "list[Any]") -> None:
     import atexit
     import builtins
 
@@ -200,22 +201,22 @@ def _start_lines(options: list[str], log_file: str) -> None:
             sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")
 
     tracer._record(log_file)
-    _watch_signals(tracer._flush_last)
+    flushes.append(tracer._flush_last)
     if names:
         atexit.register(tell_unknown)
     _process.stop_at_end(tracer._finish, tracer._flush_last)
     if names:
-        _core.on_exec(wanted.see)
+        _core.on_exec(wanted)
     _core.line_recorder = tracer
     builtins.profile = _line_targets.Marker(tracer._add)  # type: ignore[attr-defined]
     tracer.enable_by_count()
 
 
-_PROBES = {
-    "calls": _start_calls,
-    "lines": _start_lines,
+_PROBES = {  # the last one ends first: calls, which would see what others do at the end
     "sample": _start_sampling,
     "regions": _start_regions,
+    "lines": _start_lines,
+    "calls": _start_calls,
 }
 _WORDS = {
     *_PROBES,

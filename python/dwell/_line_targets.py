@@ -9,6 +9,8 @@ import os
 import sys
 from types import CodeType, FunctionType, MethodType
 
+from . import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,13 +70,13 @@ def code_of_functions(code: CodeType) -> "Iterator[CodeType]":
             yield from code_of_functions(inner)
 
 
-class Marker:
+class Marker(_core.Unseen):
     """`profile` as a builtin of the program: what is marked is profiled all the time."""
 
     def __init__(self, add: "Callable[[CodeType], Any]") -> None:
         self._add = add
 
-    def __call__(self, target: "Any") -> "Any":
+    def _unseen(self, target: "Any") -> "Any":
         for function in functions_of(target):
             self._add(function.__code__)
         return target
@@ -94,7 +96,7 @@ class Marker:
         pass
 
 
-class Wanted:
+class Wanted(_core.Unseen):
     """Functions by name, as `-f` has them: func, Class or Class.method of the program itself,
     package and module, and module.func, package.module.Class.method of any module."""
 
@@ -127,8 +129,8 @@ class Wanted:
         self.found[name] = True
         self._add(code)
 
-    def see(self, module: CodeType) -> None:
-        """A module's code is about to run; its functions are in it."""
+    def _unseen(self, module: CodeType) -> None:
+        """Called when a module's code is about to run; its functions are in it."""
         if module.co_name != "<module>":
             return
         imported_as = _imported_name(module.co_filename)

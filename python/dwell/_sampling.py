@@ -50,6 +50,7 @@ def start(
 
     _prepare()
     _tasks.learn()
+    _core.describe("probes", ",".join(["sample", *_core.probes()]))
     log_file = f"{name}.{os.getpid()}.dwell" if is_pprof else name
     period_ns = round(1e9 / rate)
     _core.sampler_start(log_file, period_ns, native, mode == "wall", timeline, _runs_cells())

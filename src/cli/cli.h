@@ -67,6 +67,7 @@ int dw_cli_parse_threshold(const char *text, double *share);
 /* The options of the tabular lenses, as text and as what it means. */
 struct dw_report_words {
     const char *by, *sort, *limit, *columns;
+    const char *measure; /* one whose family is shown: model/measure.h */
 };
 struct dw_report_options {
     struct dw_lens_options lens;
@@ -166,14 +167,18 @@ struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
 /* The family that the words are about; any when they do not say. */
 enum dw_family dw_cli_family_of(const struct dw_report_words *words,
                                 const struct dw_profile *profile);
+/* 0, or the status after saying that the measure that they name is not known, or not in there. */
+int dw_cli_check_measure(const struct dw_report_words *words, const struct dw_profile *profile,
+                         const char *file);
 /* Whether they say so. */
 bool dw_cli_asks_for_family(const struct dw_report_words *words);
 /* How many families the profile has. */
 uint32_t dw_cli_families(const struct dw_profile *profile);
 /* A line that says what is shown below it. */
 const char *dw_cli_heading(enum dw_family family);
-/* Says so, when there is more than samples and nobody asked for these alone. */
-void dw_cli_say_left_out(const struct dw_profile *profile);
+#define DW_LINES_HEADING "Lines: those of the functions that were watched, each time they ran\n"
+/* Says what there is beside the family that comes first, when nobody asked for this alone. */
+void dw_cli_say_left_out(const struct dw_profile *profile, bool shows_lines);
 /* 0, or the status after saying that the lens shows nothing of what the profile holds. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);

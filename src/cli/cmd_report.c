@@ -15,8 +15,9 @@
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up. Of samples and regions the\n"
-    "samples come first; --by function, line or module shows these alone, --by region those.\n"
+    "Prints what the recordings hold; several files are added up. What several probes recorded "
+    "has\n"
+    "a table each: samples, calls, regions, lines. --by or --measure shows one of them alone.\n"
     "Profiles that pprof, gperftools, 'perf script' or tools for flame graphs read or wrote are\n"
     "read too. '-' is standard input.\n"
     "\n"
@@ -89,6 +90,7 @@ struct request {
     double share;               /* what the threshold means */
     size_t columns;             /* to fit into; 0: any number */
     enum dw_family family;      /* what is shown */
+    bool shows_lines;           /* that is lines, and no family */
 };
 
 static const struct dw_lens *find_format(const char *name)
@@ -216,8 +218,8 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 static bool is_by_line(const struct dw_profile *profile, const struct request *request)
 {
     const struct dw_report_words *words = &request->words;
-    if (words->by)
-        return !strcmp(words->by, "line");
+    if (words->by || request->shows_lines)
+        return request->shows_lines || !strcmp(words->by, "line");
     return dw_line_words_given(&request->lines) || dw_lines_are_all(profile);
 }
 
@@ -275,23 +277,53 @@ static bool is_for_people(const struct request *request)
     return !strcmp(request->format, "table") || !strcmp(request->format, "tree");
 }
 
-/* Of a recording that has several families people get all, each under its heading; data is of
- * one. */
+/* Beside a family. Trees have no lines. */
+static bool has_lines_too(const struct dw_profile *profile, const struct request *request)
+{
+    return !strcmp(request->format, "table") && !request->words.columns &&
+           dw_cli_families(profile) && dw_lines_are_watched(profile);
+}
+
+static int report_under(const char *heading, const struct dw_profile *profile,
+                        const struct request *request, const char *file)
+{
+    fputs(heading, stdout);
+    fflush(stdout);
+    return report_as_asked(profile, request, file);
+}
+
+/* Of a recording that has several families, or lines beside one, people get all, each under its
+ * heading; data is of one. */
 static int report_families(const struct dw_profile *profile, struct request *request,
                            const char *file)
 {
     int status = 0;
-    bool is_first = true;
+    const char *between = "";
     for (enum dw_family family = DW_FAMILY_SAMPLES; family < DW_FAMILIES && !status; family++) {
         if (!dw_family_is_in(profile, family))
             continue;
-        printf("%s%s", is_first ? "" : "\n", dw_cli_heading(family));
-        fflush(stdout);
+        fputs(between, stdout);
         request->family = family;
-        status = report_as_asked(profile, request, file);
-        is_first = false;
+        status = report_under(dw_cli_heading(family), profile, request, file);
+        between = family == DW_FAMILY_CALLS ? "" : "\n"; /* calls end with empty lines */
     }
-    return status;
+    if (status || !has_lines_too(profile, request))
+        return status;
+    fputs(between, stdout);
+    request->shows_lines = true;
+    return report_under(DW_LINES_HEADING, profile, request, file);
+}
+
+static int show(const struct dw_profile *profile, struct request *request, const char *file)
+{
+    bool is_open = !asks_for_family(request);
+    bool has_several = dw_cli_families(profile) + has_lines_too(profile, request) > 1;
+    if (is_open && has_several && is_for_people(request))
+        return report_families(profile, request, file);
+    if (is_open && !is_for_people(request))
+        dw_cli_say_left_out(profile, false);
+    request->family = dw_cli_family_of(&request->words, profile);
+    return report_as_asked(profile, request, file);
 }
 
 static int report(char **files, int count, struct request *request)
@@ -300,14 +332,9 @@ static int report(char **files, int count, struct request *request)
     struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (!profile)
         return status;
-    bool is_open = !asks_for_family(request) && dw_cli_families(profile) > 1;
-    if (is_open && !is_for_people(request))
-        dw_cli_say_left_out(profile);
-    request->family = dw_cli_family_of(&request->words, profile);
-    int written = is_open && is_for_people(request) ? report_families(profile, request, files[0])
-                                                    : report_as_asked(profile, request, files[0]);
+    int shown = show(profile, request, files[0]);
     dw_profile_free(profile);
-    return written ? written : status;
+    return shown ? shown : status;
 }
 
 /* Only trees leave out small rows. */

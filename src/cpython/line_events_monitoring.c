@@ -7,6 +7,8 @@
 
 #include "cpython/monitoring.h"
 
+#define PROFILER_ID 2 /* sys.monitoring's */
+
 static int tool = -1;
 static bool enabled, globals_on;
 
@@ -105,13 +107,12 @@ static struct dw_py_event events[EVENTS] = {
     [C_RAISE] = DW_PY_EVENT("C_RAISE", on_c_return),
 };
 
-/* Ids that are not reserved for a kind of tool come first, that of profilers last. */
+/* That of profilers comes last. */
 static int take_tool(void)
 {
-    static const int ids[] = {3, 4, 5, 2};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids && tool < 0; i++)
-        if (dw_py_monitoring_take(ids[i]))
-            tool = ids[i];
+    tool = dw_py_monitoring_take_any();
+    if (tool < 0 && dw_py_monitoring_take(PROFILER_ID))
+        tool = PROFILER_ID;
     if (tool >= 0)
         return dw_py_monitoring_register(tool, events, EVENTS);
     PyErr_SetString(PyExc_RuntimeError, "dwell cannot see lines: all of sys.monitoring's tool ids "

@@ -22,6 +22,15 @@ bool dw_py_monitoring_take(int tool)
     return false;
 }
 
+int dw_py_monitoring_take_any(void)
+{
+    static const int ids[] = {3, 4, 5};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (dw_py_monitoring_take(ids[i]))
+            return ids[i];
+    return -1;
+}
+
 void dw_py_monitoring_free(int tool)
 {
     PyObject *pending = PyErr_GetRaisedException();

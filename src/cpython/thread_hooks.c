@@ -3,6 +3,8 @@
  * and put back when the function is removed. */
 #include "cpython/thread_hooks.h"
 
+#include "cpython/profile_slot.h"
+
 #include <opcode.h>
 
 /* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or at the
@@ -19,9 +21,11 @@ bool dw_py_frame_sleeps(dw_py_frame *frame)
     return generator && ((PyGenObject *)generator)->gi_frame_state == FRAME_SUSPENDED;
 }
 
+/* NULL also for a function of ours that makes room. */
 static Py_tracefunc function_of(const PyThreadState *thread, const struct dw_py_thread_hook *hook)
 {
-    return hook->is_trace ? thread->c_tracefunc : thread->c_profilefunc;
+    Py_tracefunc function = hook->is_trace ? thread->c_tracefunc : thread->c_profilefunc;
+    return dw_py_watch_owns(function) ? NULL : function;
 }
 
 static int set(PyThreadState *thread, const struct dw_py_thread_hook *hook, Py_tracefunc function)
@@ -79,22 +83,29 @@ static int save_program(struct dw_py_thread_hook *hook)
     return hook->program ? 0 : -1;
 }
 
-static int set_all_threads(const struct dw_py_thread_hook *hook, Py_tracefunc function)
+/* In threads that have the function `before`. */
+static int set_all_threads(const struct dw_py_thread_hook *hook, Py_tracefunc before,
+                           Py_tracefunc function)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread;
-         thread = PyThreadState_Next(thread)) {
-        Py_tracefunc there = function_of(thread, hook);
-        if ((function ? !there : there == hook->function) && set(thread, hook, function))
+         thread = PyThreadState_Next(thread))
+        if (function_of(thread, hook) == before && set(thread, hook, function))
             return -1;
-    }
     return 0;
 }
 
-int dw_py_thread_hook_install(struct dw_py_thread_hook *hook)
+static int change(struct dw_py_thread_hook *hook, Py_tracefunc function)
+{
+    Py_tracefunc before = hook->function;
+    hook->function = function;
+    return before == function ? 0 : set_all_threads(hook, before, function);
+}
+
+int dw_py_thread_hook_install(struct dw_py_thread_hook *hook, Py_tracefunc function)
 {
     if (hook->is_installed)
-        return 0;
+        return change(hook, function);
     if (function_of(PyThreadState_Get(), hook)) {
         PyErr_SetString(PyExc_ValueError, hook->is_trace
                                               ? "Another tool already traces this thread"
@@ -103,8 +114,9 @@ int dw_py_thread_hook_install(struct dw_py_thread_hook *hook)
     }
     if (prepare(hook) || save_program(hook) || set_in_threading(hook, hook->swap))
         return -1;
+    hook->function = function;
     hook->is_installed = true;
-    return set_all_threads(hook, hook->function);
+    return set_all_threads(hook, NULL, function);
 }
 
 void dw_py_thread_hook_remove(struct dw_py_thread_hook *hook)
@@ -114,7 +126,7 @@ void dw_py_thread_hook_remove(struct dw_py_thread_hook *hook)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     hook->is_installed = false;
-    set_all_threads(hook, NULL);
+    set_all_threads(hook, hook->function, hook->is_trace ? NULL : dw_py_watch_function());
     set_in_threading(hook, hook->program ? hook->program : Py_None);
     Py_CLEAR(hook->program);
     PyErr_Clear();

@@ -35,7 +35,7 @@ static struct {
     pthread_t thread;
     pid_t pid;
     sem_t wakes, done;
-    PyObject *flush;
+    PyObject *flushes;
     atomic_int number; /* of the signal that is the end; 0 until then */
     bool leaves_gil;   /* the thread that got it has the GIL, and waits */
     bool goes_on;      /* the thread that got the signal goes on for the moment */
@@ -86,7 +86,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (!atomic_load(&last.runs) || last.pid != getpid()) {
         end_by(number);
     } else if (atomic_compare_exchange_strong(&last.number, &none, number)) {
-        bool has_gil = last.flush && PyGILState_Check();
+        bool has_gil = last.flushes && PyGILState_Check();
         last.goes_on = has_gil && !is_from_here(info) && limit_time(number);
         last.leaves_gil = has_gil && !last.goes_on;
         sem_post(&last.wakes);
@@ -102,17 +102,19 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 void dw_last_words_flush(void)
 {
-    PyObject *result = last.flush ? PyObject_CallNoArgs(last.flush) : NULL;
-    if (!result)
-        PyErr_Clear();
-    Py_XDECREF(result);
+    for (Py_ssize_t i = 0; last.flushes && i < PyList_GET_SIZE(last.flushes); i++) {
+        PyObject *result = PyObject_CallNoArgs(PyList_GET_ITEM(last.flushes, i));
+        if (!result)
+            PyErr_Clear();
+        Py_XDECREF(result);
+    }
 }
 
 static void speak(void)
 {
     dw_recorder_flush_last();
     dw_probe_sampler_flush_last();
-    if (last.flush && !last.leaves_gil) {
+    if (last.flushes && !last.leaves_gil) {
         PyGILState_STATE state = PyGILState_Ensure();
         dw_last_words_flush();
         if (last.goes_on) /* with the GIL: nothing comes after the last words */
@@ -241,12 +243,12 @@ static void after_fork_in_child(void)
     atomic_store(&last.number, 0); /* it was the parent's end */
 }
 
-int dw_last_words_start(PyObject *flush)
+int dw_last_words_start(PyObject *flushes)
 {
     int error = start_thread();
     if (error)
         return error;
-    last.flush = Py_XNewRef(flush);
+    last.flushes = Py_XNewRef(flushes);
     last.is_on = true;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     for (size_t i = 0; i < ENDINGS; i++)

@@ -11,10 +11,10 @@
 
 #define DW_LAST_THREAD "dwell-last" /* the name of the thread that writes then */
 
-/* Watches the signals that end a program and that this one leaves at their default. `flush`, or
- * NULL, is called with the GIL, after the recorder and the sampler have written theirs. 0, or an
- * error with errno. Main thread, once. */
-int dw_last_words_start(PyObject *flush);
+/* Watches the signals that end a program and that this one leaves at their default. The functions
+ * in the list, or NULL, are called with the GIL, after the recorder and the sampler have written
+ * theirs. 0, or an error with errno. Main thread, once. */
+int dw_last_words_start(PyObject *flushes);
 void dw_last_words_stop(void);
 /* In a forked child: watches on. */
 void dw_last_words_continue(void);
@@ -23,7 +23,7 @@ void dw_last_words_continue(void);
 void dw_last_words_watch(long number);
 /* Whether the signal, if it came now, would be the end. */
 bool dw_last_words_are_due(long number);
-/* Calls `flush`. */
+/* Calls those functions. */
 void dw_last_words_flush(void);
 
 /* Around work with a lock that the last words need too: a signal that comes to this thread

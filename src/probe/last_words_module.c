@@ -47,7 +47,8 @@ static PyObject *set_handler(PyObject *module, PyObject *const *arguments, Py_ss
     return PyObject_Vectorcall(signal_signal.plain, arguments, (size_t)count, NULL);
 }
 
-/* os.kill(pid, number): the thread has the GIL until it is over, so `flush` is called before. */
+/* os.kill(pid, number): the thread has the GIL until it is over, so what needs it is written
+ * before. */
 static PyObject *send_signal(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
@@ -101,12 +102,12 @@ static int replace_kill(void)
     return failed;
 }
 
-/* last_words_start(flush): None when nothing needs the GIL. */
-PyObject *dw_last_words_py_start(PyObject *module, PyObject *flush)
+/* last_words_start(flushes): None when nothing needs the GIL. */
+PyObject *dw_last_words_py_start(PyObject *module, PyObject *flushes)
 {
     (void)module;
-    bool has_flush = flush != Py_None;
-    int error = dw_last_words_start(has_flush ? flush : NULL);
+    bool has_flush = PyList_Check(flushes);
+    int error = dw_last_words_start(has_flush ? flushes : NULL);
     if (error)
         return dw_raise_error(error, NULL);
     if (replace("_signal", "signal", &signal_signal, set_handler) || (has_flush && replace_kill()))

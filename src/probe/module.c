@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "cpython/exec_hook.h"
 #include "probe/call/call_profiler.h"
+#include "probe/call/calls.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
 #include "probe/last_words.h"
+#include "probe/line/line_probe.h"
 #include "probe/line/line_rows.h"
 #include "probe/line/line_tracer.h"
 #include "probe/region/iter_proxy.h"
@@ -16,6 +18,7 @@
 #include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_rows.h"
 #include "probe/timing_module.h"
+#include "probe/unseen.h"
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)
 {
@@ -222,6 +225,27 @@ static PyObject *core_on_exec(PyObject *module, PyObject *function)
     return dw_py_exec_hook(function) ? NULL : Py_NewRef(Py_None);
 }
 
+/* probes(): the names of those that are on. */
+static PyObject *core_probes(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    const struct {
+        const char *name;
+        bool is_on;
+    } probes[] = {{"sample", dw_probe_sampler_is_on()},
+                  {"regions", atomic_load(&dw_recorder_active)},
+                  {"calls", dw_calls_are_on()},
+                  {"lines", dw_lines_are_on()}};
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names && i < sizeof probes / sizeof *probes; i++) {
+        PyObject *name = probes[i].is_on ? PyUnicode_FromString(probes[i].name) : NULL;
+        if (probes[i].is_on && (!name || PyList_Append(names, name)))
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))(function)
 
 static PyMethodDef methods[] = {
@@ -262,6 +286,7 @@ static PyMethodDef methods[] = {
     {"render", dw_render, METH_VARARGS, NULL},
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
     {"export", dw_export, METH_VARARGS, NULL},
+    {"probes", core_probes, METH_NOARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
@@ -294,7 +319,8 @@ static int module_exec(PyObject *module)
         return -1;
     return dw_region_init(module) || dw_iter_proxy_init() || dw_label_init(module) ||
                    dw_label_carrier_init() || dw_call_profiler_init(module) ||
-                   dw_line_tracer_init(module) || dw_timing_module_init(module)
+                   dw_line_tracer_init(module) || dw_timing_module_init(module) ||
+                   dw_unseen_init(module)
                ? -1
                : 0;
 }

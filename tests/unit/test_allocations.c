@@ -165,6 +165,8 @@ static bool append_counts(const uint8_t *log, size_t size, struct dw_buffer *res
     struct dw_out csv, json;
     assert_int_equal(dw_profile_new(&profile), 0);
     int error = dw_log_read(log, size, DW_READ_EVENTS, profile);
+    if (!error)
+        error = view_prepare(profile);
     if (error) {
         dw_profile_free(profile);
         return true;

@@ -34,7 +34,7 @@ struct dw_run_samples dw_run_samples_of(const struct dw_profile *profile)
 
 bool dw_run_is_short(const struct dw_run_end *end, const struct dw_run_samples *samples)
 {
-    return end->samples && !end->lines && samples->count < FEW_SAMPLES;
+    return end->samples && samples->count < FEW_SAMPLES;
 }
 
 /* Whether samples by CPU time miss most of the time. */
@@ -263,7 +263,8 @@ void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_r
         dw_out_printf(out, " and the files of %u child%s", recordings->children,
                       recordings->children == 1 ? "" : "ren");
     dw_out_text(out, "; next:\n");
-    add_commands(&commands, end, kind, dw_run_is_short(end, samples), recordings);
+    bool is_short = kind == DW_RUN_SAMPLES && dw_run_is_short(end, samples);
+    add_commands(&commands, end, kind, is_short, recordings);
     put_commands(out, &commands);
     if (recordings->strangers)
         dw_out_printf(out,
@@ -272,12 +273,15 @@ void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_r
                       recordings->strangers, recordings->strangers == 1 ? "" : "s");
 }
 
-void dw_run_put_missing(struct dw_out *out, const struct dw_run_end *end)
+void dw_run_put_no_regions(struct dw_out *out)
+{
+    dw_out_text(out, "dwell: no regions were entered; mark some with dwell.region()\n");
+}
+
+void dw_run_put_no_lines(struct dw_out *out, const struct dw_run_end *end)
 {
     struct commands commands = {.count = 0};
-    if (!end->lines) {
-        dw_out_text(out, "dwell: no regions were entered; mark some with dwell.region()\n");
-    } else if (end->named) {
+    if (end->named) {
         dw_out_text(out, "dwell: no lines were recorded: no function that -f names has run\n");
     } else {
         dw_out_text(out, "dwell: no lines were recorded: no function that is marked with @profile "

@@ -358,6 +358,11 @@ int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_
     return 0;
 }
 
+bool dw_calls_are_on(void)
+{
+    return active != NULL;
+}
+
 uint64_t dw_calls_now(const struct dw_call_profile *profile)
 {
     return profile == active ? clock_now() : 0;

@@ -87,6 +87,8 @@ uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, 
 /* beside_others: does not take the tool id that cProfile and dwell.Profile share. */
 int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_others);
 void dw_calls_disable(struct dw_call_profile *profile);
+/* Whether a profile is on. */
+bool dw_calls_are_on(void);
 void dw_calls_clear(struct dw_call_profile *profile);
 /* While muted, calls in this thread are not recorded. Returns the state before. */
 bool dw_calls_mute(bool mute);

@@ -113,6 +113,8 @@ void dw_line_codes_release(struct dw_line_profile *profile);
 /* line_profile.c */
 int dw_lines_enable(struct dw_line_profile *profile);
 void dw_lines_disable(struct dw_line_profile *profile);
+/* Whether a profile is on. */
+bool dw_lines_are_on(void);
 /* Adds what is still open to the numbers, as of now. */
 void dw_lines_settle(struct dw_line_profile *profile);
 /* Ends every call that is open, in all threads, as of now. */
