@@ -11,6 +11,8 @@ from ..line_log import blob, crc32c, stored, varint
 from .protobuf import fields_of
 from .test_pprof import Decoded
 
+pytestmark = pytest.mark.any_python
+
 PROCESS, CLOCK, STRINGS, FRAMES, THREAD, END, PLACES, SAMPLING = 1, 2, 3, 4, 6, 10, 14, 17
 MEASURES, LABELS, TREE, ROWS, TIMED_ROWS = 19, 20, 21, 22, 23
 FUNCTION, NATIVE_STATE, NANOSECONDS = 4, 2, 1
@@ -40,13 +42,13 @@ def chunks() -> list[tuple[int, bytes]]:
     serve, answer, app = (TEXTS.index(text) for text in ("serve", "answer", "app.py"))
     rows = [numbers(path, labels << 1, 0b11, 1, weight) for path, labels, weight in SAMPLES]
     timed = [numbers(weight, path, labels, weight) for path, labels, weight in SAMPLES]
-    places = [numbers(1, 3, 0, 0, 0, 0, 0, 0), numbers(2, 7, 0, 0, 0, 0, 0, 0)]
+    places = [numbers(frame, line, 0, 0, 0, 0, 0, 0) for frame, line in ((0, 0), (1, 3), (2, 7))]
     return [
         (PROCESS, process),
         (STRINGS, varint(0) + b"".join(map(blob, TEXTS))),
-        (FRAMES, numbers(1, FUNCTION, serve, app, 1, FUNCTION, answer, app, 5)),
-        (PLACES, varint(1) + b"".join(places)),
-        (TREE, numbers(1, 0, 1, 1, 2)),
+        (FRAMES, numbers(0, 0, 1, 0, 0, FUNCTION, serve, app, 1, FUNCTION, answer, app, 5)),
+        (PLACES, varint(0) + b"".join(places)),
+        (TREE, numbers(0, 0, 0, 0, 1, 1, 2)),
         (THREAD, numbers(0, 0, 41) + blob("MainThread")),
         (MEASURES, varint(0) + blob("samples") + numbers(0, 0)),
         (MEASURES, varint(1) + blob("cpu") + numbers(NANOSECONDS, 0)),
@@ -74,7 +76,7 @@ def log(tmp_path: Path) -> Path:
 
 def exported(run_dwell, log, *words):
     done = run_dwell("export", log, "--to", *words)
-    assert (done.returncode, done.stderr.startswith("dwell: ")) == (0, False), done.stderr
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
