@@ -125,16 +125,21 @@ static void put_location_id(struct writing *writing, dw_place_id place)
     dw_buffer_put(&writing->pprof->part, place + UINT64_C(1));
 }
 
-/* Calls and regions are under a root, which has time of its own. */
+/* A path has a step for what something was inlined into, which the location of that tells too.
+ * Calls and regions are under a root, which has time of its own. */
 static void put_stack(struct writing *writing, dw_path_id path)
 {
     const struct dw_profile *profile = writing->profile;
     struct dw_buffer *part = &writing->pprof->part;
     struct dw_spelling spelling;
+    dw_place_id told = 0;
     dw_speller_spell(&writing->speller, path, DW_SPELL_MAX, &spelling);
     dw_buffer_clear(part);
     for (uint32_t i = spelling.count; i-- > 0;) {
-        put_location_id(writing, profile->paths.paths[spelling.paths[i]].step);
+        dw_place_id place = profile->paths.paths[spelling.paths[i]].step;
+        if (place != told)
+            put_location_id(writing, place);
+        told = profile->places.places[place].outer;
         if (spelling.cut && i == spelling.cut_at)
             put_location_id(writing, profile->places.count);
     }
@@ -189,20 +194,21 @@ static void put_mapping_of(struct writing *writing, const struct dw_place *place
 static void put_location(struct writing *writing, dw_place_id id)
 {
     const struct dw_profile *profile = writing->profile;
-    const struct dw_place *places = profile->places.places;
-    dw_place_id at = id;
-    uint32_t count = 0;
-    do
-        put_function(writing, &places[at]);
-    while ((at = places[at].outer) && ++count < INLINED_MAX);
+    const struct dw_place *places = profile->places.places, *place = &places[id];
+    for (uint32_t i = 0; i < INLINED_MAX; i++, place = &places[place->outer]) {
+        put_function(writing, place);
+        if (!place->outer)
+            break;
+    }
     dw_protobuf_put_number(&writing->pprof->message, DW_PPROF_LOCATION_ID, id + UINT64_C(1));
     put_mapping_of(writing, &places[id]);
-    at = id;
-    count = 0;
-    do
-        dw_pprof_add_line(writing->pprof, places[at].frame + UINT64_C(1),
-                          dw_place_line(profile, &places[at]), places[at].column);
-    while ((at = places[at].outer) && ++count < INLINED_MAX);
+    place = &places[id];
+    for (uint32_t i = 0; i < INLINED_MAX; i++, place = &places[place->outer]) {
+        dw_pprof_add_line(writing->pprof, place->frame + UINT64_C(1), dw_place_line(profile, place),
+                          place->column);
+        if (!place->outer)
+            break;
+    }
     dw_pprof_put_message(writing->pprof, DW_PPROF_LOCATION);
 }
 
