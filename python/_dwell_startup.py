@@ -111,20 +111,12 @@ def _parse(request: str) -> "tuple[list[str], str]":
 
 def _pass_on(options: list[str], log_file: str) -> str:
     """Lets the programs that this one starts be recorded. The file of this one."""
+    from dwell import _core
+
     is_first = "started" not in options
     words = ",".join([*options, "started"] if is_first else options)
     os.environ["DWELL_RUN"] = f"{words} {log_file}"
-    return log_file if is_first else _unused_name(log_file)
-
-
-def _unused_name(log_file: str) -> str:
-    """A process that becomes another program, which is Python too, keeps its id."""
-    stem = f"{log_file.removesuffix('.dwell')}.{os.getpid()}"
-    name, number = f"{stem}.dwell", 1
-    while os.path.lexists(name):
-        number += 1
-        name = f"{stem}.{number}.dwell"
-    return name
+    return log_file if is_first else _core.child_log(log_file)
 
 
 def _start(options: list[str], log_file: str) -> None:
@@ -132,61 +124,56 @@ def _start(options: list[str], log_file: str) -> None:
 
     _core.redact(",".join(word[3:] for word in options if word in ("no-argv", "no-sources")))
     _process.describe()
-    if not {"calls", "lines"}.intersection(options):
-        _watch_signals(None)
+    _watch_signals(not _NEED_GIL.isdisjoint(options))
+    _process.stop_at_end(_core.finish)
+    os.register_at_fork(after_in_child=_core.go_on)
     for probe, start_probe in _PROBES.items():
         if probe in options:
-            start_probe(options, log_file)  # several have the same file: docs/format.md, streams
+            start_probe(options, log_file)  # they have the same file, and so one ledger
 
 
-def _watch_signals(flush: "Any") -> None:
-    """Completes the recording when a signal ends the program: with `flush`, where it needs it."""
+def _watch_signals(needs_gil: bool) -> None:
+    """Completes the recording when a signal ends the program."""
     import atexit
 
     from dwell import _core
 
     try:
-        _core.last_words_start(flush)
+        _core.last_words_start(needs_gil)
     except OSError:  # no thread can be had: a signal costs the last half second then
         return
     atexit.register(_core.last_words_stop)  # after all others, which come later
-    os.register_at_fork(after_in_child=_core.last_words_continue)
 
 
 def _start_regions(options: list[str], log_file: str) -> None:
-    from dwell import _core, _process
+    from dwell import _core
 
-    beside = "sample" in options
+    beside = len(_PROBES.keys() & set(options)) > 1
     _core.start(log_file, "timeline" in options, "cpu" in options, beside)
-    _process.stop_at_end(_core.stop, _core.flush_last)
 
 
 def _start_calls(options: list[str], log_file: str) -> None:
-    from dwell import _core, _process
+    from dwell import _core
 
     profile: Any = _core.CallTracer(signatures="signatures" in options)
     profile._record(log_file)
-    _watch_signals(profile._flush_last)
-    _process.stop_at_end(profile._finish, profile._flush_last)
     profile._enable(True, True)
 
 
 def _start_sampling(options: list[str], log_file: str) -> None:
-    from dwell import _core, _process
+    from dwell import _core
 
     period_ns = next(int(word[7:]) for word in options if word.startswith("period="))
     native = "native" in options
     _core.sampler_own_work(True)  # until start() is done
     _core.sampler_start(log_file, period_ns, native, "wall" in options, "timeline" in options)
-    _process.stop_at_end(_core.sampler_finish, _core.sampler_flush_last)
-    os.register_at_fork(after_in_child=_core.sampler_continue)
 
 
 def _start_lines(options: list[str], log_file: str) -> None:
     import atexit
     import builtins
 
-    from dwell import _core, _line_targets, _process
+    from dwell import _core, _line_targets
 
     tracer = _core.LineTracer("callees" in options)
     take = os.environ.get if "subprocesses" in options else os.environ.pop
@@ -200,11 +187,8 @@ def _start_lines(options: list[str], log_file: str) -> None:
             sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")
 
     tracer._record(log_file)
-    _watch_signals(tracer._flush_last)
     if names:
         atexit.register(tell_unknown)
-    _process.stop_at_end(tracer._finish, tracer._flush_last)
-    if names:
         _core.on_exec(wanted.see)
     _core.line_recorder = tracer
     builtins.profile = _line_targets.Marker(tracer._add)  # type: ignore[attr-defined]
@@ -217,6 +201,7 @@ _PROBES = {
     "sample": _start_sampling,
     "regions": _start_regions,
 }
+_NEED_GIL = {"calls", "lines"}
 _WORDS = {
     *_PROBES,
     *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),

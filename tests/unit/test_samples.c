@@ -8,7 +8,7 @@
 #include "log/save.h"
 #include "model/plumbing.h"
 #include "model/sample_fold.h"
-#include "record/sample_log.h"
+#include "record/ledger.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,34 +19,34 @@
 
 /* main (line 3 or 4) calls work (line 8), which calls the native crunch, inlined into outer. */
 struct recording {
-    struct dw_sample_log log;
+    struct dw_ledger log;
     dw_path_id main_3, main_4, work, native;
     uint32_t thread;
 };
 
-static dw_place_id place_of(struct dw_sample_log *log, uint32_t kind, const char *name,
+static dw_place_id place_of(struct dw_ledger *log, uint32_t kind, const char *name,
                             uint32_t line, dw_place_id outer)
 {
     struct dw_frame frame = {.kind = kind, .line = kind == DW_FRAME_FUNCTION ? 1 : 0};
     struct dw_place place = {.line = line, .column = 5, .outer = outer};
     dw_place_id id = 0;
-    assert_int_equal(dw_sample_log_string(log, name, strlen(name), &frame.name), 0);
-    assert_int_equal(dw_sample_log_string(log, "/src/x", 6, &frame.file), 0);
-    assert_int_equal(dw_sample_log_frame(log, &frame, &place.frame), 0);
-    assert_int_equal(dw_sample_log_place(log, &place, &id), 0);
+    assert_int_equal(dw_ledger_string(log, name, strlen(name), &frame.name), 0);
+    assert_int_equal(dw_ledger_string(log, "/src/x", 6, &frame.file), 0);
+    assert_int_equal(dw_ledger_frame(log, &frame, &place.frame), 0);
+    assert_int_equal(dw_ledger_place(log, &place, &id), 0);
     return id;
 }
 
-static dw_path_id stack_of(struct dw_sample_log *log, dw_path_id parent, dw_place_id place)
+static dw_path_id stack_of(struct dw_ledger *log, dw_path_id parent, dw_place_id place)
 {
     dw_path_id id = 0;
-    assert_int_equal(dw_sample_log_stack(log, parent, place, &id), 0);
+    assert_int_equal(dw_ledger_path(log, parent, place, &id), 0);
     return id;
 }
 
 static void start(struct recording *recording, bool timeline)
 {
-    struct dw_sample_log *log = &recording->log;
+    struct dw_ledger *log = &recording->log;
     assert_int_equal(dw_sample_log_open(log, NULL, timeline), 0);
     log->sampling = (struct dw_sampling){.native = true, .period_ns = MS, .taken = 4, .missed = 2};
     dw_place_id outer = place_of(log, DW_FRAME_NATIVE, "outer", 40, 0);
@@ -56,15 +56,15 @@ static void start(struct recording *recording, bool timeline)
         stack_of(log, recording->main_3, place_of(log, DW_FRAME_FUNCTION, "work", 8, 0));
     recording->native =
         stack_of(log, recording->work, place_of(log, DW_FRAME_NATIVE, "crunch", 20, outer));
-    assert_int_equal(dw_sample_log_thread(log, 77, &recording->thread), 0);
-    dw_sample_log_name_thread(log, recording->thread, "worker", 6);
+    assert_int_equal(dw_ledger_thread(log, 77, &recording->thread), 0);
+    dw_ledger_name_thread(log, recording->thread, "worker", 6);
 }
 
 static void add(struct recording *recording, dw_path_id stack, uint32_t state, uint32_t at_ms,
                 uint32_t weight_ms)
 {
     uint64_t now = recording->log.process.first_clock.tick + (uint64_t)at_ms * MS;
-    assert_int_equal(dw_sample_log_add(&recording->log, recording->thread, stack, state, now,
+    assert_int_equal(dw_samples_add(&recording->log, recording->thread, stack, state, now,
                                        (uint64_t)weight_ms * MS),
                      0);
 }
@@ -254,17 +254,17 @@ static void test_recursion_counts_a_line_once(void **state)
     dw_profile_free(profile);
 }
 
-static dw_place_id native_place(struct dw_sample_log *log, const char *name, const char *object)
+static dw_place_id native_place(struct dw_ledger *log, const char *name, const char *object)
 {
     struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
     struct dw_module module = {0};
     struct dw_place place = {0};
     dw_place_id id = 0;
-    dw_sample_log_string(log, name, strlen(name), &frame.name);
-    dw_sample_log_string(log, object, strlen(object), &module.path);
-    assert_int_equal(dw_sample_log_frame(log, &frame, &place.frame), 0);
-    assert_int_equal(dw_sample_log_module(log, &module, &place.module), 0);
-    assert_int_equal(dw_sample_log_place(log, &place, &id), 0);
+    dw_ledger_string(log, name, strlen(name), &frame.name);
+    dw_ledger_string(log, object, strlen(object), &module.path);
+    assert_int_equal(dw_ledger_frame(log, &frame, &place.frame), 0);
+    assert_int_equal(dw_ledger_module(log, &module, &place.module), 0);
+    assert_int_equal(dw_ledger_place(log, &place, &id), 0);
     return id;
 }
 
@@ -363,10 +363,10 @@ static void test_threads_that_ended_cost_no_memory(void **state)
     for (uint32_t i = 0; i < 1000; i++) {
         char name[16];
         snprintf(name, sizeof name, "thread %u", i);
-        assert_int_equal(dw_sample_log_thread(&recording.log, 100 + i, &recording.thread), 0);
-        dw_sample_log_name_thread(&recording.log, recording.thread, name, strlen(name));
+        assert_int_equal(dw_ledger_thread(&recording.log, 100 + i, &recording.thread), 0);
+        dw_ledger_name_thread(&recording.log, recording.thread, name, strlen(name));
         add(&recording, recording.work, DW_SAMPLE_PYTHON, 10 + i, 1);
-        dw_sample_log_end_thread(&recording.log, recording.thread);
+        dw_ledger_end_thread(&recording.log, recording.thread);
         if (i % 10 == 9)
             assert_int_equal(dw_sample_log_flush(&recording.log, false), 0);
     }

@@ -38,7 +38,7 @@ static bool name_by_python(struct dw_sample_reader *reader, const struct dw_slot
     dw_buffer_clear(text);
     return dict &&
            !dw_py_thread_name(&reader->python, &reader->known_names, dict, thread->ident, text) &&
-           !dw_sample_log_name_thread(reader->places->log, slot->thread - 1,
+           !dw_ledger_name_thread(reader->places->log, slot->thread - 1,
                                       (const char *)text->data, text->size);
 }
 
@@ -50,7 +50,7 @@ static void name_thread(struct dw_sample_reader *reader, struct dw_slot *slot)
     if (slot->is_named || !dw_task_read(getpid(), slot->tid, &task))
         return;
     const char *name = slot->tid == getpid() ? DW_MAIN_THREAD_NAME : task.name;
-    dw_sample_log_name_thread(reader->places->log, slot->thread - 1, name, strlen(name));
+    dw_ledger_name_thread(reader->places->log, slot->thread - 1, name, strlen(name));
 }
 
 void dw_sample_set_name(struct dw_sample_reader *reader, struct dw_slot *slot, const char *name,
@@ -58,7 +58,7 @@ void dw_sample_set_name(struct dw_sample_reader *reader, struct dw_slot *slot, c
 {
     if (!dw_sample_enter_thread(reader->places, slot))
         slot->is_named =
-            !dw_sample_log_name_thread(reader->places->log, slot->thread - 1, name, size);
+            !dw_ledger_name_thread(reader->places->log, slot->thread - 1, name, size);
 }
 
 void dw_sample_name_threads(struct dw_sample_reader *reader,
