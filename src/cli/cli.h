@@ -7,8 +7,9 @@
 #include "base/guess.h"
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
+#include "lens/view/measured.h"
 #include "lens/view/sample_list.h"
-#include "model/parts.h"
+#include "model/prepare.h"
 #include "native/debug/annotate.h"
 
 #define DW_EXIT_TROUBLE 1
@@ -135,19 +136,22 @@ struct dw_native_words {
 };
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_native_words_check(const struct dw_native_words *words);
-/* The other part is forgotten, samples are added up, native code becomes as the words say. 0 or
- * an error. */
-int dw_cli_make_showable(struct dw_profile *profile, enum dw_part part,
-                         const struct dw_native_words *words);
-/* The same as dw_cli_read, for lenses: what there is of the part, made showable. Says which files
- * have changed, so that their lines cannot be shown. */
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, enum dw_part part,
+/* Native code becomes as the words say, and the profile is prepared. 0 or an error. */
+int dw_cli_make_showable(struct dw_profile *profile, const struct dw_native_words *words);
+/* The same as dw_cli_read, for lenses: made showable. Says which files have changed, so that their
+ * lines cannot be shown. */
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
                                const struct dw_native_words *words, int *status);
-/* The part that the words are about. */
-enum dw_part dw_cli_part_of(const struct dw_report_words *words);
-/* A line that says which part this is; empty when there is one only. */
-const char *dw_cli_heading(const struct dw_profile *profile);
-/* Says so, when the profile lacks its entries and nobody asked for samples alone. */
+/* The family that the words are about; any when they do not say. */
+enum dw_family dw_cli_family_of(const struct dw_report_words *words,
+                                const struct dw_profile *profile);
+/* Whether they say so. */
+bool dw_cli_asks_for_family(const struct dw_report_words *words);
+/* How many families the profile has. */
+uint32_t dw_cli_families(const struct dw_profile *profile);
+/* A line that says what is shown below it. */
+const char *dw_cli_heading(enum dw_family family);
+/* Says so, when there is more than samples and nobody asked for these alone. */
 void dw_cli_say_left_out(const struct dw_profile *profile);
 /* 0, or the status after saying that the lens shows nothing of what the profile holds. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
@@ -187,6 +191,7 @@ int dw_cli_write_with(dw_cli_writer *write, const void *context, const char *inp
 int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
                  const struct dw_lens_options *options, const char *input, const char *path);
 /* Draws the profile's call graph as SVG through Graphviz's `dot`; otherwise the same. */
-int dw_cli_draw(const struct dw_profile *profile, const char *input, const char *path);
+int dw_cli_draw(const struct dw_profile *profile, const struct dw_lens_options *options,
+                const char *input, const char *path);
 
 #endif

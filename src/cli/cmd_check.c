@@ -154,7 +154,7 @@ static void put_contents(struct dw_out *out, const struct dw_profile *profile,
 {
     uint64_t values = 0;
     for (uint32_t i = 0; i < profile->thread_count; i++)
-        values += profile->threads[i].metric_count;
+        values += profile->threads[i].values.count;
     put_count(out, "processes", profile->process_count);
     put_count(out, "threads", profile->thread_count);
     put_count(out, "strings", profile->strings.count);

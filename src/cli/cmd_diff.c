@@ -189,12 +189,12 @@ static const char *samples_of(const struct dw_profile *profile)
 
 static const char *contents_of(const struct dw_profile *profile)
 {
-    return dw_samples_are_in(profile)           ? samples_of(profile)
-           : dw_functions_are_in(profile)       ? "calls"
-           : dw_diff_has(profile, DW_DIFF_LINE) ? "lines"
-           : dw_diff_has(profile, DW_DIFF_PATH) ? "regions"
-           : dw_timings_are_all(profile)        ? "timings"
-                                                : "nothing";
+    return dw_family_is_in(profile, DW_FAMILY_SAMPLES) ? samples_of(profile)
+           : dw_functions_are_in(profile)              ? "calls"
+           : dw_diff_has(profile, DW_DIFF_LINE)        ? "lines"
+           : dw_diff_has(profile, DW_DIFF_PATH)        ? "regions"
+           : dw_timings_are_all(profile)               ? "timings"
+                                                       : "nothing";
 }
 
 /* What both hold, unless they are of different kinds: times measured along with every call or
@@ -234,8 +234,9 @@ static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **fi
     bool calls[DW_SIDES] = {dw_functions_are_in(profiles[DW_OLD]),
                             dw_functions_are_in(profiles[DW_NEW])};
     const char *old = contents_of(profiles[DW_OLD]), *new = contents_of(profiles[DW_NEW]);
-    bool any_samples = dw_samples_are_in(profiles[DW_OLD]) || dw_samples_are_in(profiles[DW_NEW]);
-    if (any_samples && strcmp(old, new) != 0)
+    bool any_samples = dw_family_is_in(profiles[DW_OLD], DW_FAMILY_SAMPLES) ||
+                       dw_family_is_in(profiles[DW_NEW], DW_FAMILY_SAMPLES);
+    if (*by != DW_DIFF_REGION && any_samples && strcmp(old, new) != 0)
         return dw_cli_usage("%s holds %s and %s holds %s: record both in the same way",
                             files[DW_OLD], old, files[DW_NEW], new);
     if ((*by == DW_DIFF_FUNCTION || *by == DW_DIFF_PATH) && calls[DW_OLD] != calls[DW_NEW])
@@ -318,12 +319,10 @@ static int load_and_show(char **files, struct request *request)
 {
     struct dw_profile *profiles[DW_SIDES] = {0};
     struct dw_native_words native = {.lines = request->by && !strcmp(request->by, "line")};
-    bool is_by_region = request->by && !strcmp(request->by, "region");
-    enum dw_part part = is_by_region ? DW_PART_ENTRIES : DW_PART_SAMPLES;
     int status = 0;
     for (enum dw_side side = 0; side < DW_SIDES && !status; side++) {
         request->options.files[side] = files[side];
-        profiles[side] = dw_cli_load(files + side, 1, 0, part, &native, &status);
+        profiles[side] = dw_cli_load(files + side, 1, 0, &native, &status);
         if (profiles[side] && dw_samples_are_counts(profiles[side]))
             status =
                 dw_cli_usage("%s: holds numbers of samples, and diff compares times", files[side]);

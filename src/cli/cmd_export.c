@@ -78,7 +78,7 @@ static char *default_output(const char *file, const struct dw_lens *lens)
 /* What to export, and how. */
 struct request {
     const struct dw_lens *lens;
-    enum dw_part part;
+    const struct dw_report_words *words;
     struct dw_native_words native;
     struct dw_report_options options;
 };
@@ -86,23 +86,23 @@ struct request {
 static int export_to(char **files, int count, const struct request *request, const char *path)
 {
     const struct dw_lens *lens = request->lens;
-    const struct dw_lens_options *options = &request->options.lens;
+    struct dw_lens_options options = request->options.lens;
     for (int i = 0; path && i < count; i++)
         if (dw_cli_is_same_file(files[i], path))
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
-    enum dw_part part =
-        request->part == DW_PART_BOTH && !lens->shows_both ? DW_PART_SAMPLES : request->part;
-    struct dw_profile *profile = dw_cli_load(files, count, flags, part, &request->native, &status);
+    struct dw_profile *profile = dw_cli_load(files, count, flags, &request->native, &status);
     if (!profile)
         return status;
-    if (request->part == DW_PART_BOTH)
+    if (!options.with_lines)
+        options.family = dw_cli_family_of(request->words, profile);
+    if (!options.with_lines && !dw_cli_asks_for_family(request->words) && !lens->shows_both)
         dw_cli_say_left_out(profile);
-    int written = dw_cli_check_contents(profile, lens, options, files[0]);
+    int written = dw_cli_check_contents(profile, lens, &options, files[0]);
     if (!written)
-        written = lens == &svg_graph ? dw_cli_draw(profile, files[0], path)
-                                     : dw_cli_write(profile, lens, options, files[0], path);
+        written = lens == &svg_graph ? dw_cli_draw(profile, &options, files[0], path)
+                                     : dw_cli_write(profile, lens, &options, files[0], path);
     dw_profile_free(profile);
     return written ? written : status;
 }
@@ -154,7 +154,7 @@ int dw_cmd_export(int argc, char **argv)
     if (!request.lens)
         return say_unknown_lens(to);
     request.native.lines = request.lens->shows_places || with_lines;
-    request.part = with_lines ? DW_PART_SAMPLES : dw_cli_part_of(&words);
+    request.words = &words;
     int status = dw_native_words_check(&request.native);
     if (!status)
         status = dw_report_options_init(&request.options, &words);

@@ -79,6 +79,7 @@ struct request {
     const struct dw_lens *lens; /* of the format */
     double share;               /* what the threshold means */
     size_t columns;             /* to fit into; 0: any number */
+    enum dw_family family;      /* what is shown */
 };
 
 static const struct dw_lens *find_format(const char *name)
@@ -111,7 +112,7 @@ static int report_functions(const struct dw_profile *profile, const struct reque
 {
     struct dw_function_request wanted;
     int status = dw_function_request_init(&wanted, &request->functions, request->words.sort);
-    struct dw_lens_options options = {.functions = &wanted.options};
+    struct dw_lens_options options = {.family = request->family, .functions = &wanted.options};
     if (!status)
         status = dw_cli_write(profile, lens, &options, file, NULL);
     dw_function_request_release(&wanted);
@@ -173,6 +174,7 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 {
     struct dw_report_options options;
     int status = dw_report_options_init(&options, &request->words);
+    options.lens.family = request->family;
     options.lens.width = request->columns;
     options.lens.threshold = request->share;
     if (!status)
@@ -195,13 +197,14 @@ static bool is_by_function(const struct dw_profile *profile, const struct reques
 {
     const char *by = request->words.by;
     return (!by || !strcmp(by, "function")) && function_lens(request) &&
-           dw_functions_are_in(profile);
+           dw_family_choose(profile, request->family) != DW_FAMILY_REGIONS;
 }
 
 /* Samples have a report of their own, unless something is asked for that only others know. */
 static bool is_by_sample(const struct dw_profile *profile, const struct request *request)
 {
-    return (dw_samples_are_in(profile) || dw_samples_are_all(profile)) &&
+    return (dw_shows_samples(profile, request->family) ||
+            (!dw_cli_families(profile) && dw_samples_are_all(profile))) &&
            dw_sample_by_is_known(request->words.by) && strcmp(request->format, "tree") != 0 &&
            !request->words.columns && !request->functions.callers && !request->functions.callees &&
            !(is_by_line(profile, request) && dw_lines_are_watched(profile)) &&
@@ -228,13 +231,12 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
     return report_rows_as_asked(profile, request, file);
 }
 
-/* Options of functions and lines, and those of native code, are for samples. */
-static enum dw_part part_of(const struct request *request)
+/* Options of functions and lines, and those of native code, are for what comes first. */
+static bool asks_for_family(const struct request *request)
 {
-    bool is_of_samples = dw_function_words_given(&request->functions) ||
-                         dw_line_words_given(&request->lines) || request->native.names ||
-                         request->native.internals;
-    return is_of_samples && !request->words.by ? DW_PART_SAMPLES : dw_cli_part_of(&request->words);
+    return dw_cli_asks_for_family(&request->words) ||
+           dw_function_words_given(&request->functions) || dw_line_words_given(&request->lines) ||
+           request->native.names || request->native.internals;
 }
 
 static bool is_for_people(const struct request *request)
@@ -242,45 +244,39 @@ static bool is_for_people(const struct request *request)
     return !strcmp(request->format, "table") || !strcmp(request->format, "tree");
 }
 
-/* A pipe can be read only once. */
-static bool are_files(char **files, int count)
-{
-    struct stat status;
-    for (int i = 0; i < count; i++)
-        if (!strcmp(files[i], "-") || stat(files[i], &status) || !S_ISREG(status.st_mode))
-            return false;
-    return true;
-}
-
-/* Of a recording with two parts people get both, each under its heading; data is of one. */
-static int report_part(char **files, int count, const struct request *request, enum dw_part part,
-                       bool *has_more)
+/* Of a recording that has several families people get all, each under its heading; data is of
+ * one. */
+static int report_families(const struct dw_profile *profile, struct request *request,
+                           const char *file)
 {
     int status = 0;
-    bool is_open = part_of(request) == DW_PART_BOTH; /* nobody asked for this part */
-    struct dw_profile *profile = dw_cli_load(files, count, 0, part, &request->native, &status);
-    if (!profile)
-        return status;
-    bool shows_both = is_open && is_for_people(request) && are_files(files, count);
-    if (shows_both) {
-        fputs(dw_cli_heading(profile), stdout);
+    bool is_first = true;
+    for (enum dw_family family = DW_FAMILY_SAMPLES; family < DW_FAMILIES && !status; family++) {
+        if (!dw_family_is_in(profile, family))
+            continue;
+        printf("%s%s", is_first ? "" : "\n", dw_cli_heading(family));
         fflush(stdout);
-    } else if (is_open) {
-        dw_cli_say_left_out(profile);
+        request->family = family;
+        status = report_as_asked(profile, request, file);
+        is_first = false;
     }
-    int written = report_as_asked(profile, request, files[0]);
-    *has_more = shows_both && !written && profile->lacks_entries;
-    dw_profile_free(profile);
-    return written ? written : status;
+    return status;
 }
 
-static int report(char **files, int count, const struct request *request)
+static int report(char **files, int count, struct request *request)
 {
-    enum dw_part part = part_of(request);
-    bool has_more = false;
-    int status = report_part(files, count, request, part == DW_PART_BOTH ? DW_PART_SAMPLES : part,
-                             &has_more);
-    return has_more ? report_part(files, count, request, DW_PART_ENTRIES, &has_more) : status;
+    int status = 0;
+    struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
+    if (!profile)
+        return status;
+    bool is_open = !asks_for_family(request) && dw_cli_families(profile) > 1;
+    if (is_open && !is_for_people(request))
+        dw_cli_say_left_out(profile);
+    request->family = dw_cli_family_of(&request->words, profile);
+    int written = is_open && is_for_people(request) ? report_families(profile, request, files[0])
+                                                    : report_as_asked(profile, request, files[0]);
+    dw_profile_free(profile);
+    return written ? written : status;
 }
 
 /* Only trees have small rows left out. */

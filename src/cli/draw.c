@@ -88,7 +88,8 @@ static int trouble(const char *sentence)
 }
 
 /* 0 or an exit status, after saying what went wrong. */
-static int paint(const struct dw_profile *profile, const char *input, int fd)
+static int paint(const struct dw_profile *profile, const struct dw_lens_options *options,
+                 const char *input, int fd)
 {
     struct painter painter;
     struct dw_out out;
@@ -98,7 +99,7 @@ static int paint(const struct dw_profile *profile, const char *input, int fd)
                                : dw_cli_error("dot", DW_ERR_IO);
     signal(SIGPIPE, SIG_IGN);
     dw_out_init_fd(&out, painter.input);
-    int error = dw_lens_find("dot")->write(profile, &(struct dw_lens_options){0}, &out);
+    int error = dw_lens_find("dot")->write(profile, options, &out);
     (void)dw_out_close(&out); /* a `dot` that stopped reading says so by its status */
     close(painter.input);
     int status = wait_for(painter.child);
@@ -160,12 +161,13 @@ static int show_picture(int fd, const char *input, const char *path)
     return result;
 }
 
-int dw_cli_draw(const struct dw_profile *profile, const char *input, const char *path)
+int dw_cli_draw(const struct dw_profile *profile, const struct dw_lens_options *options,
+                const char *input, const char *path)
 {
     int fd = memfd_create("picture", MFD_CLOEXEC);
     if (fd < 0)
         return dw_cli_error("dot", DW_ERR_IO);
-    int status = paint(profile, input, fd);
+    int status = paint(profile, options, input, fd);
     if (!status)
         status = show_picture(fd, input, path);
     close(fd);

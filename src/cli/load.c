@@ -133,7 +133,7 @@ int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens
 {
     bool shows_lines = lens->shows_lines && !options->columns;
     const char *entry_column = find_entry_column(options);
-    if (dw_samples_are_in(profile) && entry_column)
+    if (dw_shows_samples(profile, options->family) && entry_column)
         return dw_cli_usage("%s: holds samples, which begin and end nowhere: no '%s', but "
                             "total, self, samples, percents_of_total",
                             file, entry_column);

@@ -5,8 +5,6 @@
 
 #include "base/error.h"
 #include "cli/memory_limit.h"
-#include "model/plumbing.h"
-#include "model/sample_fold.h"
 
 #include <stdio.h>
 
@@ -45,30 +43,27 @@ static void complain(void *context, const char *module, const char *reason)
         fprintf(stderr, "dwell: %s: %s\n", module, reason);
 }
 
-int dw_cli_make_showable(struct dw_profile *profile, enum dw_part part,
-                         const struct dw_native_words *words)
+int dw_cli_make_showable(struct dw_profile *profile, const struct dw_native_words *words)
 {
     uint32_t complaints = 0;
     struct dw_annotate_options options = {
         .lines = words->lines, .complain = complain, .context = &complaints};
     parse_names(words->names, &options.names);
-    dw_profile_keep(profile, part);
     if (options.lines)
         dw_memory_unlimit(); /* debug information is as large as it is */
-    int error = dw_samples_are_in(profile) ? dw_annotate(profile, &options) : 0;
+    bool is_sampled = dw_profile_measures(profile) & DW_SAMPLE_MASK;
+    int error = is_sampled ? dw_annotate(profile, &options) : 0;
     dw_memory_limit();
     if (complaints > MAX_COMPLAINTS)
         fprintf(stderr, "dwell: the same goes for %u more files\n", complaints - MAX_COMPLAINTS);
-    if (!error && !words->internals)
-        error = dw_samples_hide_plumbing(profile);
-    return error ? error : dw_samples_fold(profile);
+    return error ? error : dw_profile_prepare(profile, words->internals);
 }
 
-struct dw_profile *dw_cli_load(char **files, int count, unsigned flags, enum dw_part part,
+struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
                                const struct dw_native_words *words, int *status)
 {
     struct dw_profile *profile = dw_cli_read(files, count, flags, status);
-    int error = profile ? dw_cli_make_showable(profile, part, words) : 0;
+    int error = profile ? dw_cli_make_showable(profile, words) : 0;
     if (!error)
         return profile;
     *status = dw_cli_error(files[0], error);

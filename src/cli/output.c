@@ -168,7 +168,7 @@ int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
 {
     int status =
         dw_cli_write_with(write_lens, &(struct lens_use){profile, lens, options}, input, path);
-    if (!status && lens->lacks_notes)
+    if (!status && lens->lacks_notes && dw_shows_samples(profile, options->family))
         say_sampling(profile);
     return status;
 }

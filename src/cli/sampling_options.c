@@ -39,8 +39,7 @@ void dw_cli_report_samples(const char *path)
     struct dw_sample_options samples = {.limit = REPORT_ROWS};
     struct dw_lens_options options = {.samples = &samples, .width = dw_cli_width(STDERR_FILENO)};
     char *files[] = {(char *)(uintptr_t)path};
-    struct dw_profile *profile =
-        dw_cli_load(files, 1, 0, DW_PART_SAMPLES, &(struct dw_native_words){0}, &status);
+    struct dw_profile *profile = dw_cli_load(files, 1, 0, &(struct dw_native_words){0}, &status);
     if (!profile)
         return;
     dw_out_init_fd(&out, STDERR_FILENO);

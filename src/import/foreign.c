@@ -122,7 +122,7 @@ dw_path_id dw_foreign_push(struct dw_foreign *foreign, dw_path_id parent, dw_pla
 {
     dw_path_id stack = DW_PATH_ROOT;
     if (!foreign->error)
-        note(foreign, dw_path_intern(&foreign->profile->stacks, parent, place, &stack));
+        note(foreign, dw_path_intern(&foreign->profile->paths, parent, place, &stack));
     return stack;
 }
 
@@ -132,20 +132,33 @@ dw_path_id dw_foreign_stack(struct dw_foreign *foreign, dw_path_id parent,
     return dw_foreign_push(foreign, parent, dw_foreign_place(foreign, frame, place));
 }
 
-void dw_foreign_add(struct dw_foreign *foreign, uint32_t thread, dw_path_id stack, uint32_t state,
+static dw_measure_mask weight_of(const struct dw_process *process)
+{
+    switch (process->sampling.mode) {
+    case DW_SAMPLE_CPU: return DW_MASK(DW_CPU);
+    case DW_SAMPLE_WALL: return DW_MASK(DW_WALL);
+    default: return 0;
+    }
+}
+
+void dw_foreign_add(struct dw_foreign *foreign, uint32_t thread, dw_path_id path, uint32_t state,
                     uint64_t count, uint64_t weight)
 {
     struct dw_profile *profile = foreign->profile;
     if (foreign->error)
         return;
     struct dw_thread *of = &profile->threads[thread];
-    struct dw_sample *sample = dw_sample_get(&of->samples, stack, state);
-    note(foreign, sample ? 0 : DW_ERR_MEMORY);
-    if (!sample)
-        return;
-    sample->count += count;
-    sample->weight_ns += weight;
-    profile->processes[of->process].sampling.taken += count;
+    struct dw_process *process = &profile->processes[of->process];
+    uint64_t numbers[] = {count, weight};
+    dw_labels_id labels;
+    uint32_t row;
+    note(foreign, dw_labels_intern(&profile->labels, state + 1, NULL, 0, &labels));
+    if (!foreign->error)
+        note(foreign, dw_value_row_get(&of->values, path, labels, &row));
+    if (!foreign->error)
+        note(foreign,
+             dw_value_row_add(&of->values, row, DW_MASK(DW_SAMPLES) | weight_of(process), numbers));
+    process->sampling.taken += count;
 }
 
 void dw_foreign_lose(struct dw_foreign *foreign, size_t bytes)

@@ -17,7 +17,17 @@ enum dw_by {
     DW_BY_NAME,    /* a flat list of names, wherever they are called from */
 };
 
+/* The measures that one probe fills: lens/view/measured.h. */
+enum dw_family {
+    DW_FAMILY_ANY, /* the first that there is */
+    DW_FAMILY_SAMPLES,
+    DW_FAMILY_CALLS,
+    DW_FAMILY_REGIONS,
+    DW_FAMILIES
+};
+
 struct dw_lens_options {
+    enum dw_family family;
     enum dw_by by;
     const char *const *columns; /* column ids (lens/column.h), or NULL for the lens's own */
     size_t column_count;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lens/lens.h"
 #include "log/reader.h"
+#include "model/prepare.h"
 
 int dw_profile_open(const char *const *log_files, int count, struct dw_profile **result)
 {
@@ -14,6 +15,8 @@ int dw_profile_open(const char *const *log_files, int count, struct dw_profile *
         return error;
     for (int i = 0; i < count && !error; i++)
         error = dw_log_read_file(log_files[i], DW_READ_EVENTS, profile);
+    if (!error)
+        error = dw_profile_prepare(profile, false);
     if (error)
         dw_profile_free(profile);
     else

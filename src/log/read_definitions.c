@@ -204,26 +204,63 @@ int dw_read_frames(struct dw_reading *reading, struct dw_cursor *cursor)
     return 0;
 }
 
-int dw_read_paths(struct dw_reading *reading, struct dw_cursor *cursor)
+/* A path of a frame, as older versions wrote them, is one of a place without a line. */
+static int place_of_frame(struct dw_reading *reading, uint32_t id, dw_place_id *place)
+{
+    struct dw_place made = {.frame = dw_id_map_get(&reading->frames, id, reading->lost_frame)};
+    return dw_place_intern(&reading->profile->places, &made, place);
+}
+
+static int read_path(struct dw_reading *reading, struct dw_cursor *cursor, struct dw_id_map *ids,
+                     uint32_t id, bool of_frames)
+{
+    dw_path_id parent = dw_id_map_get(ids, dw_cursor_get_u32(cursor), reading->lost_path);
+    uint32_t step = dw_cursor_get_u32(cursor);
+    dw_place_id place = dw_id_map_get(&reading->places, step, reading->lost_place);
+    dw_path_id path = DW_PATH_ROOT;
+    if (cursor->bad)
+        return 0;
+    int error = of_frames ? place_of_frame(reading, step, &place) : 0;
+    if (!error && id)
+        error = dw_path_intern(&reading->profile->paths, parent, place, &path);
+    return error ? error : dw_id_map_set(reading, ids, id, path, reading->lost_path);
+}
+
+static int read_tree(struct dw_reading *reading, struct dw_cursor *cursor, struct dw_id_map *ids,
+                     bool of_frames)
+{
+    int error = 0;
+    for (uint32_t id = dw_cursor_get_u32(cursor);
+         !error && !cursor->bad && cursor->at < cursor->end; id++)
+        error = read_path(reading, cursor, ids, id, of_frames);
+    return error;
+}
+
+/* The paths that rows and events name. */
+static int read_path_map(struct dw_reading *reading, struct dw_cursor *cursor, bool of_frames)
 {
     struct dw_path_map *map = dw_reading_paths(reading);
     struct dw_id_map ids = {map->paths, map->count, map->capacity};
-    uint32_t id = dw_cursor_get_u32(cursor);
-    int error = 0;
-    while (!error && !cursor->bad && cursor->at < cursor->end) {
-        dw_path_id parent = dw_id_map_get(&ids, dw_cursor_get_u32(cursor), reading->lost_path);
-        dw_frame_id frame =
-            dw_id_map_get(&reading->frames, dw_cursor_get_u32(cursor), reading->lost_frame);
-        dw_path_id path = DW_PATH_ROOT;
-        if (cursor->bad)
-            break;
-        if (id)
-            error = dw_path_intern(&reading->profile->paths, parent, frame, &path);
-        if (!error)
-            error = dw_id_map_set(reading, &ids, id++, path, reading->lost_path);
-    }
-    *map = (struct dw_path_map){ids.ids, ids.count, ids.capacity, map->lost};
+    int error = read_tree(reading, cursor, &ids, of_frames);
+    map->paths = ids.ids;
+    map->count = ids.count;
+    map->capacity = ids.capacity;
     return error;
+}
+
+int dw_read_paths(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    return read_path_map(reading, cursor, true);
+}
+
+int dw_read_tree(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    return read_path_map(reading, cursor, false);
+}
+
+int dw_read_stacks(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    return read_tree(reading, cursor, &reading->stacks, false);
 }
 
 static int add_thread(struct dw_reading *reading, uint32_t id, const struct dw_thread *thread)

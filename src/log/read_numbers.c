@@ -4,45 +4,36 @@
 
 #include "base/grow.h"
 
-static int read_histogram(struct dw_cursor *cursor, struct dw_histogram *histogram)
+#define VALUES_NUMBERS 9 /* of the measures from DW_COUNT to DW_OPEN_TOTAL, in their order */
+
+/* Rows as older versions wrote them. Whether they are of regions or of calls is seen at the end, by
+ * read_settle.c. */
+static int read_value(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t thread)
 {
-    uint64_t count = dw_cursor_get(cursor), bucket = 0;
-    for (uint64_t i = 0; i < count && !cursor->bad; i++) {
-        bucket += dw_cursor_get_u32(cursor);
-        uint64_t hits = dw_cursor_get(cursor);
-        if (cursor->bad || bucket >= DW_HISTOGRAM_BUCKETS)
-            return DW_ERR_DAMAGED;
-        int error = dw_histogram_set(histogram, (uint32_t)bucket, hits);
-        if (error)
-            return error;
-    }
-    return 0;
+    uint64_t numbers[VALUES_NUMBERS];
+    uint32_t row;
+    dw_path_id path = dw_reading_path(reading, cursor);
+    for (size_t i = 0; i < VALUES_NUMBERS; i++)
+        numbers[i] = dw_cursor_get(cursor);
+    if (cursor->bad)
+        return DW_ERR_DAMAGED;
+    int error = dw_reading_row(reading, thread, path, DW_LABELS_NONE, &row);
+    struct dw_value_table *values = &reading->profile->threads[thread].values;
+    if (!error)
+        error = dw_value_row_set(values, row, DW_ENTRY_MASK, numbers);
+    struct dw_spread *spread = error ? NULL : dw_value_row_spread(values, row);
+    return error ? error : spread ? dw_read_spread(cursor, spread) : DW_ERR_MEMORY;
 }
 
-/* The values are absolute, so the latest chunk wins and a lost one costs nothing for long. */
 int dw_read_values(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t thread;
     int error = dw_reading_thread(reading, cursor, &thread);
-    if (error)
-        return error;
-    while (!cursor->bad && cursor->at < cursor->end) {
-        dw_path_id path = dw_reading_path(reading, cursor);
-        struct dw_metric *metric = dw_profile_metric(reading->profile, thread, path);
-        if (!metric)
-            return DW_ERR_MEMORY;
-        uint64_t *numbers[] = {&metric->count,    &metric->total, &metric->suspended,
-                               &metric->children, &metric->cpu,   &metric->min,
-                               &metric->max,      &metric->open,  &metric->open_total};
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-            *numbers[i] = dw_cursor_get(cursor);
-        uint64_t low = dw_cursor_get(cursor);
-        metric->sum_squares = (unsigned __int128)dw_cursor_get(cursor) << 64 | low;
-        error = read_histogram(cursor, &metric->histogram);
-        if (error)
-            return error;
-    }
-    return 0;
+    reading->has_values = true;
+    reading->in_ticks |= DW_TICK_MASK;
+    while (!error && !cursor->bad && cursor->at < cursor->end)
+        error = read_value(reading, cursor, thread);
+    return error;
 }
 
 /* A metric that a later version may add is skipped. */

@@ -76,55 +76,50 @@ int dw_read_places(struct dw_reading *reading, struct dw_cursor *cursor)
     return 0;
 }
 
-int dw_read_stacks(struct dw_reading *reading, struct dw_cursor *cursor)
-{
-    uint32_t id = dw_cursor_get_u32(cursor);
-    while (!cursor->bad && cursor->at < cursor->end) {
-        dw_path_id parent =
-            dw_id_map_get(&reading->stacks, dw_cursor_get_u32(cursor), reading->lost_stack);
-        dw_place_id place =
-            dw_id_map_get(&reading->places, dw_cursor_get_u32(cursor), reading->lost_place);
-        dw_path_id stack = DW_PATH_ROOT;
-        if (cursor->bad)
-            break;
-        int error = id ? dw_path_intern(&reading->profile->stacks, parent, place, &stack) : 0;
-        if (!error)
-            error = dw_id_map_set(reading, &reading->stacks, id++, stack, reading->lost_stack);
-        if (error)
-            return error;
-    }
-    return 0;
-}
-
 static dw_path_id get_stack(struct dw_reading *reading, struct dw_cursor *cursor)
 {
-    return dw_id_map_get(&reading->stacks, dw_cursor_get_u32(cursor), reading->lost_stack);
+    return dw_id_map_get(&reading->stacks, dw_cursor_get_u32(cursor), reading->lost_path);
 }
 
+static int get_labels(struct dw_reading *reading, struct dw_cursor *cursor, dw_labels_id *labels)
+{
+    uint32_t state = dw_cursor_get_u32(cursor) & (DW_SAMPLE_STATE_MASK | DW_SAMPLE_HOLDS_GIL);
+    return dw_labels_intern(&reading->profile->labels, state + 1, NULL, 0, labels);
+}
+
+/* What their times are is told later, by SAMPLING: read_settle.c corrects it. */
 int dw_read_samples(struct dw_reading *reading, struct dw_cursor *cursor)
 {
-    uint32_t thread;
+    uint32_t thread, row;
     int error = dw_reading_thread(reading, cursor, &thread);
-    if (error)
-        return error;
-    struct dw_sample_table *table = &reading->profile->threads[thread].samples;
-    while (!cursor->bad && cursor->at < cursor->end) {
-        struct dw_sample read = {.stack = get_stack(reading, cursor)};
-        read.state = dw_cursor_get_u32(cursor);
-        read.count = dw_cursor_get(cursor);
-        read.weight_ns = dw_cursor_get(cursor);
-        if (cursor->bad)
+    reading->has_values = true;
+    while (!error && !cursor->bad && cursor->at < cursor->end) {
+        dw_labels_id labels;
+        dw_path_id path = get_stack(reading, cursor);
+        error = get_labels(reading, cursor, &labels);
+        uint64_t numbers[2] = {dw_cursor_get(cursor)}; /* samples */
+        numbers[1] = dw_cursor_get(cursor);            /* and their time */
+        if (error || cursor->bad)
             break;
-        uint32_t before = table->count;
-        if (!reading->limits->samples)
-            return DW_ERR_TOO_LARGE;
-        struct dw_sample *sample = dw_sample_get(table, read.stack, read.state);
-        if (!sample)
-            return DW_ERR_MEMORY;
-        *sample = read;
-        reading->limits->samples -= table->count - before;
+        error = dw_reading_row(reading, thread, path, labels, &row);
+        if (!error)
+            error = dw_value_row_set(&reading->profile->threads[thread].values, row,
+                                     DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU), numbers);
     }
-    return 0;
+    return error;
+}
+
+int dw_reading_timed(struct dw_reading *reading, uint32_t index,
+                     const struct dw_timed_sample *sample)
+{
+    struct dw_thread *thread = &reading->profile->threads[index];
+    if (!reading->limits->timed_samples)
+        return DW_ERR_TOO_LARGE;
+    reading->limits->timed_samples--;
+    int error = DW_GROW(thread->timed, thread->timed_count, thread->timed_capacity);
+    if (!error)
+        thread->timed[thread->timed_count++] = *sample;
+    return error;
 }
 
 /* Later versions may put more behind. */
@@ -155,22 +150,15 @@ int dw_read_timed_samples(struct dw_reading *reading, struct dw_cursor *cursor)
     int error = dw_reading_thread(reading, cursor, &index);
     if (error)
         return error;
-    struct dw_thread *thread = &reading->profile->threads[index];
     uint64_t tick = dw_cursor_get(cursor);
-    while (!cursor->bad && cursor->at < cursor->end) {
+    reading->has_ticked_samples = true;
+    while (!error && !cursor->bad && cursor->at < cursor->end) {
         struct dw_timed_sample sample = {.time_ns = tick += dw_cursor_get(cursor)};
-        sample.stack = get_stack(reading, cursor);
-        sample.state = dw_cursor_get_u32(cursor);
+        sample.path = get_stack(reading, cursor);
+        error = get_labels(reading, cursor, &sample.labels);
         sample.weight_ns = dw_cursor_get(cursor);
-        if (cursor->bad)
-            break;
-        if (!reading->limits->timed_samples)
-            return DW_ERR_TOO_LARGE;
-        reading->limits->timed_samples--;
-        error = DW_GROW(thread->timed, thread->timed_count, thread->timed_capacity);
-        if (error)
-            return error;
-        thread->timed[thread->timed_count++] = sample;
+        if (!error && !cursor->bad)
+            error = dw_reading_timed(reading, index, &sample);
     }
-    return 0;
+    return error;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Times in a log are ticks; how long one lasts is known when the whole log was read. */
+ * What is known only when a whole stream was read: how long a tick is, until when entries were
+ * open, and, of rows that older versions wrote, what they were measured of. */
 #include "log/reading.h"
+
+#define SAME_RATE ((uint64_t)1 << 56) /* a tick is a nanosecond */
 
 static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate rate)
 {
@@ -15,40 +18,107 @@ static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate
     *histogram = scaled;
 }
 
-static void scale_metric(struct dw_metric *metric, struct dw_clock_rate rate)
+static void scale_spread(struct dw_spread *spread, struct dw_clock_rate rate)
 {
-    uint64_t *times[] = {&metric->total, &metric->suspended, &metric->children,
-                         &metric->min,   &metric->max,       &metric->open_total};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        *times[i] = dw_clock_scale(rate, *times[i]);
-    double ns_per_tick = (double)rate.ns_per_tick / (double)((uint64_t)1 << 56);
-    double squares = (double)metric->sum_squares * ns_per_tick * ns_per_tick;
-    metric->sum_squares = squares < 1.7e38 ? (unsigned __int128)squares : 0;
-    scale_histogram(&metric->histogram, rate);
+    double ns_per_tick = (double)rate.ns_per_tick / (double)SAME_RATE;
+    double squares = (double)spread->sum_squares * ns_per_tick * ns_per_tick;
+    spread->sum_squares = squares < 1.7e38 ? (unsigned __int128)squares : 0;
+    scale_histogram(&spread->histogram, rate);
 }
 
-/* In the log open_total is the sum of the starts of open entries. They lasted until
- * the last sign of life. */
-static void settle_open(struct dw_metric *metric, uint64_t last_tick)
+static void scale_row(struct dw_value_table *values, const struct dw_value_row *row,
+                      dw_measure_mask in_ticks, struct dw_clock_rate rate)
 {
-    uint64_t lasted = metric->open * last_tick - metric->open_total;
-    metric->open_total = metric->open && (int64_t)lasted > 0 ? lasted : 0;
-    metric->total += metric->open_total;
-}
-
-/* Counters are sums, not times. Logs written by a merge are in nanoseconds already. */
-static void settle_metrics(struct dw_profile *profile, struct dw_thread *thread,
-                           struct dw_clock_rate rate)
-{
-    uint64_t last_tick = profile->processes[thread->process].last_clock.tick;
-    for (uint32_t i = 0; i < thread->metric_count; i++) {
-        struct dw_metric *metric = &thread->metrics[i].metric;
-        if (dw_profile_frame(profile, thread->metrics[i].path)->kind == DW_FRAME_COUNTER)
-            continue;
-        settle_open(metric, last_tick);
-        if (rate.ns_per_tick != (uint64_t)1 << 56)
-            scale_metric(metric, rate);
+    for (dw_measure_mask rest = row->mask & in_ticks; rest; rest &= rest - 1) {
+        uint64_t *at = dw_value_at(values, row, (enum dw_measure)__builtin_ctzll(rest));
+        *at = dw_clock_scale(rate, *at);
     }
+    if (row->spread)
+        scale_spread(&values->spreads[row->spread - 1], rate);
+}
+
+/* In the log the open total is the sum of the starts of open entries. They lasted until the last
+ * sign of life. */
+static void settle_open(struct dw_value_table *values, const struct dw_value_row *row,
+                        uint64_t last_tick)
+{
+    uint64_t *open_total = dw_value_at(values, row, DW_OPEN_TOTAL);
+    uint64_t *total = dw_value_at(values, row, DW_TOTAL);
+    uint64_t open = dw_value_get(values, row, DW_OPEN);
+    if (!open_total)
+        return;
+    uint64_t lasted = open * last_tick - *open_total;
+    *open_total = open && (int64_t)lasted > 0 ? lasted : 0;
+    if (total)
+        *total += *open_total;
+}
+
+static bool is_call(uint32_t kind)
+{
+    return kind == DW_FRAME_FUNCTION || kind == DW_FRAME_BUILTIN;
+}
+
+static bool has_calls(const struct dw_profile *profile, const struct dw_value_table *values)
+{
+    for (uint32_t i = 0; i < values->count; i++)
+        if (values->rows[i].mask & DW_ENTRY_MASK &&
+            is_call(dw_profile_path_frame(profile, values->rows[i].path)->kind))
+            return true;
+    return false;
+}
+
+/* The first four measures of entries are those of calls, which have no others. */
+static void make_call(struct dw_value_row *row)
+{
+    row->mask = (row->mask & (DW_CALL_MASK >> DW_CALLS)) << DW_CALLS;
+    row->spread = 0;
+}
+
+/* Weights were taken for CPU time. */
+static void settle_weight(struct dw_value_row *row, enum dw_sample_mode mode)
+{
+    dw_measure_mask weight = mode == DW_SAMPLE_WALL  ? DW_MASK(DW_WALL)
+                             : mode == DW_SAMPLE_CPU ? DW_MASK(DW_CPU)
+                                                     : 0;
+    row->mask = DW_MASK(DW_SAMPLES) | weight;
+}
+
+/* Rows of older versions say neither what they are of, nor what their weights are. */
+static void settle_kinds(const struct dw_profile *profile, struct dw_thread *thread)
+{
+    struct dw_value_table *values = &thread->values;
+    const struct dw_process *process = &profile->processes[thread->process];
+    bool are_calls = has_calls(profile, values);
+    values->mask = 0;
+    for (uint32_t i = 0; i < values->count; i++) {
+        struct dw_value_row *row = &values->rows[i];
+        if (row->mask & DW_SAMPLE_MASK)
+            settle_weight(row, process->is_sampled ? process->sampling.mode : DW_SAMPLE_CPU);
+        else if (are_calls && (row->path == DW_PATH_ROOT ||
+                               is_call(dw_profile_path_frame(profile, row->path)->kind)))
+            make_call(row);
+        values->mask |= row->mask;
+    }
+}
+
+/* Counters are sums and no times. */
+static void settle_values(struct dw_reading *reading, struct dw_thread *thread,
+                          struct dw_clock_rate rate)
+{
+    const struct dw_profile *profile = reading->profile;
+    struct dw_value_table *values = &thread->values;
+    uint64_t last_tick = profile->processes[thread->process].last_clock.tick;
+    for (uint32_t i = 0; i < values->count; i++) {
+        const struct dw_value_row *row = &values->rows[i];
+        if (!(row->mask & DW_ENTRY_MASK) ||
+            dw_profile_path_frame(profile, row->path)->kind == DW_FRAME_COUNTER)
+            continue;
+        settle_open(values, row, last_tick);
+        if (rate.ns_per_tick != SAME_RATE)
+            scale_row(values, row, reading->in_ticks, rate);
+    }
+    if (reading->has_values)
+        settle_kinds(profile, thread);
 }
 
 static void settle_timed(struct dw_thread *thread, const struct dw_clock_pair *epoch,
@@ -66,7 +136,8 @@ void dw_reading_settle(struct dw_reading *reading)
         const struct dw_process *process = &profile->processes[thread->process];
         struct dw_clock_rate rate =
             dw_clock_rate_between(&process->first_clock, &process->last_clock);
-        settle_metrics(profile, thread, rate);
-        settle_timed(thread, &process->first_clock, rate);
+        settle_values(reading, thread, rate);
+        if (reading->has_ticked_samples)
+            settle_timed(thread, &process->first_clock, rate);
     }
 }

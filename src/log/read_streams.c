@@ -188,9 +188,8 @@ static uint64_t hash_of(const void *threads, uint32_t id)
 static bool is_partner(const void *threads, uint32_t id, const void *key)
 {
     const struct dw_thread *a = (const struct dw_thread *)threads + id, *b = key;
-    return a->process == b->process && a->tid == b->tid && !(a->metric_count && b->metric_count) &&
-           !(a->samples.count && b->samples.count) && !(a->timed_count && b->timed_count) &&
-           !(a->block_count && b->block_count);
+    return a->process == b->process && a->tid == b->tid && !(a->values.mask & b->values.mask) &&
+           !(a->timed_count && b->timed_count) && !(a->block_count && b->block_count);
 }
 
 static bool is_namesake(const void *threads, uint32_t id, const void *key)
@@ -208,22 +207,16 @@ static uint32_t find_partner(const struct joining *joining, const struct dw_thre
                                 : dw_map_find(&joining->threads, hash, is_partner, threads, thread);
 }
 
-/* Takes what the other has; of each kind only one of them has any. */
-static void take_thread(struct dw_thread *into, struct dw_thread *from)
+/* Takes what the other has; of single samples and of events only one of them has any. */
+static int take_thread(struct dw_thread *into, struct dw_thread *from)
 {
     struct dw_thread rest = *into;
-    if (from->metric_count) {
-        into->metrics = from->metrics;
-        into->metric_count = from->metric_count;
-        into->metric_capacity = from->metric_capacity;
-        into->index = from->index;
-        from->metrics = rest.metrics;
-        from->metric_count = 0;
-        from->index = rest.index;
-    }
-    if (from->samples.count) {
-        into->samples = from->samples;
-        from->samples = rest.samples;
+    int error = 0;
+    if (into->values.count)
+        error = dw_value_table_merge(&into->values, &from->values);
+    else {
+        into->values = from->values;
+        from->values = rest.values;
     }
     if (from->timed_count) {
         into->timed = from->timed;
@@ -236,6 +229,7 @@ static void take_thread(struct dw_thread *into, struct dw_thread *from)
         into->last_block = from->last_block;
     }
     dw_thread_release(from);
+    return error;
 }
 
 struct namesakes {
@@ -287,8 +281,9 @@ static int list_processes(struct joining *joining)
     return error;
 }
 
-static void join_threads(struct joining *joining)
+static int join_threads(struct joining *joining)
 {
+    int error = 0;
     struct dw_profile *profile = joining->profile;
     uint32_t first = joining->reading->first_thread, kept = first;
     for (uint32_t i = first; i < profile->thread_count; i++) {
@@ -297,13 +292,16 @@ static void join_threads(struct joining *joining)
         joining->thread_of[i - first] = partner == DW_MAP_NONE ? kept : partner;
         if (partner == DW_MAP_NONE)
             profile->threads[kept++] = *thread;
+        else if (!error)
+            error = take_thread(&profile->threads[partner], thread);
         else
-            take_thread(&profile->threads[partner], thread);
+            dw_thread_release(thread);
     }
     profile->thread_count = kept;
     for (uint32_t i = 0; i < profile->block_count; i++)
         if (profile->blocks[i].thread >= first)
             profile->blocks[i].thread = joining->thread_of[profile->blocks[i].thread - first];
+    return error;
 }
 
 int dw_reading_join(struct dw_reading *reading)
@@ -324,7 +322,7 @@ int dw_reading_join(struct dw_reading *reading)
     if (!error)
         error = list_threads(&joining);
     if (!error)
-        join_threads(&joining);
+        error = join_threads(&joining);
     free(joining.process_of);
     free(joining.thread_of);
     free(joining.has_events);

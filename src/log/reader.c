@@ -14,7 +14,7 @@
 #define UNPACKED_MAX(size) ((UINT64_C(16) << 20) + 256 * (uint64_t)(size))
 #define GAP_IDS_MAX (DW_CHUNK_RAW_MAX / 2) /* as many as one lost chunk can have defined */
 #define LINES_MAX (1u << 22)
-#define SAMPLES_MAX (1u << 23)
+#define ROWS_MAX (1u << 23)
 #define TIMED_MAX (1u << 26)
 #define LOST_NAME "<lost>"
 
@@ -60,6 +60,7 @@ static int keep_events(struct dw_reading *reading, const struct dw_chunk *chunk)
     return 0;
 }
 
+/* What is not in the table is skipped: a later minor version may add types of chunks. */
 static dw_read_chunk *const readers[] = {
     [DW_CHUNK_PROCESS] = dw_read_process,
     [DW_CHUNK_CLOCK] = dw_read_clock,
@@ -78,16 +79,21 @@ static dw_read_chunk *const readers[] = {
     [DW_CHUNK_SAMPLES] = dw_read_samples,
     [DW_CHUNK_SAMPLING] = dw_read_sampling,
     [DW_CHUNK_TIMED_SAMPLES] = dw_read_timed_samples,
+    [DW_CHUNK_MEASURES] = dw_read_measures,
+    [DW_CHUNK_LABELS] = dw_read_labels,
+    [DW_CHUNK_TREE] = dw_read_tree,
+    [DW_CHUNK_ROWS] = dw_read_rows,
+    [DW_CHUNK_TIMED_ROWS] = dw_read_timed_rows,
 };
 
-/* Chunk types that we do not know are skipped: a later minor version may add some. */
 static bool is_wanted(const struct dw_reading *reading, uint16_t type)
 {
     if (reading->flags & DW_READ_PROCESSES)
         return type == DW_CHUNK_PROCESS;
     if (type == DW_CHUNK_SOURCE && reading->flags & DW_READ_NO_SOURCES)
         return false;
-    bool is_timeline = type == DW_CHUNK_EVENTS || type == DW_CHUNK_TIMED_SAMPLES;
+    bool is_timeline =
+        type == DW_CHUNK_EVENTS || type == DW_CHUNK_TIMED_SAMPLES || type == DW_CHUNK_TIMED_ROWS;
     reading->profile->event_chunks += is_timeline;
     return is_timeline ? reading->flags & DW_READ_EVENTS
                        : type < sizeof readers / sizeof *readers && readers[type];
@@ -119,21 +125,20 @@ static int intern_lost(struct dw_reading *reading)
     struct dw_frame lost = {.kind = DW_FRAME_REGION, .name = reading->lost_string};
     if (!error)
         error = dw_frame_intern(&profile->frames, &lost, &reading->lost_frame);
-    if (!error)
-        error =
-            dw_path_intern(&profile->paths, DW_PATH_ROOT, reading->lost_frame, &reading->lost_path);
     struct dw_place place = {.frame = reading->lost_frame};
     if (!error)
         error = dw_place_intern(&profile->places, &place, &reading->lost_place);
     if (!error)
-        error = dw_path_intern(&profile->stacks, DW_PATH_ROOT, reading->lost_place,
-                               &reading->lost_stack);
+        error =
+            dw_path_intern(&profile->paths, DW_PATH_ROOT, reading->lost_place, &reading->lost_path);
     return error;
 }
 
 static int start_reading(struct dw_reading *reading)
 {
     struct dw_profile *profile = reading->profile;
+    for (uint32_t i = 0; i < DW_MEASURES_MAX; i++)
+        reading->measures[i].measure = DW_MEASURES;
     reading->first_process = profile->process_count;
     reading->first_thread = profile->thread_count;
     int error = DW_GROW(profile->path_maps, profile->path_map_count, profile->path_map_capacity);
@@ -164,6 +169,7 @@ static void release_reading(struct dw_reading *reading)
     free(reading->modules.ids);
     free(reading->places.ids);
     free(reading->stacks.ids);
+    free(reading->labels.ids);
 }
 
 /* The intact chunks of a log, and what lies between them. */
@@ -223,7 +229,7 @@ static int read_streams(const struct chunk_list *list, unsigned flags, struct dw
     struct dw_read_limits limits = {.unpacked_bytes = UNPACKED_MAX(list->walk.size),
                                     .gap_ids = GAP_IDS_MAX,
                                     .lines = LINES_MAX,
-                                    .samples = SAMPLES_MAX,
+                                    .rows = ROWS_MAX,
                                     .timed_samples = TIMED_MAX};
     uint32_t process = profile->process_count, thread = profile->thread_count;
     uint8_t *raw = malloc(DW_CHUNK_RAW_MAX);

@@ -12,23 +12,32 @@ struct dw_id_map {
     uint32_t count, capacity;
 };
 
+/* What the log calls a measure. */
+struct dw_log_measure {
+    enum dw_measure measure; /* DW_MEASURES: one that this build does not know */
+    bool in_ticks;
+};
+
 /* What the file may still hold, all its streams together. */
 struct dw_read_limits {
     uint64_t unpacked_bytes;
     uint32_t gap_ids; /* ids without a definition, between others */
-    uint32_t lines, samples, timed_samples;
+    uint32_t lines, rows, timed_samples;
 };
 
 struct dw_reading {
     struct dw_profile *profile;
     unsigned flags;
-    struct dw_id_map strings, frames, processes, threads, modules, places, stacks;
+    struct dw_id_map strings, frames, processes, threads, modules, places, stacks, labels;
     uint32_t paths; /* index into profile->path_maps */
     dw_string_id lost_string;
     dw_frame_id lost_frame;
     dw_path_id lost_path;
     dw_place_id lost_place;
-    dw_path_id lost_stack;
+    struct dw_log_measure measures[DW_MEASURES_MAX];
+    dw_measure_mask in_ticks;             /* what the stream has in ticks */
+    bool has_ticked_samples;              /* its single samples are on the clock of ticks */
+    bool has_values;                      /* it has rows of the kind that older versions wrote */
     uint32_t first_process, first_thread; /* of the stream, and of the log */
     uint32_t log_process, log_thread;
     struct dw_map uuids;        /* of the stream's processes */
@@ -74,6 +83,17 @@ dw_read_chunk dw_read_values, dw_read_lines, dw_read_timing;
 /* read_samples.c */
 dw_read_chunk dw_read_modules, dw_read_places, dw_read_stacks, dw_read_samples, dw_read_sampling,
     dw_read_timed_samples;
+
+/* read_rows.c */
+dw_read_chunk dw_read_measures, dw_read_labels, dw_read_tree, dw_read_rows, dw_read_timed_rows;
+/* Reads the sum of squares and the histogram that come next. */
+int dw_read_spread(struct dw_cursor *cursor, struct dw_spread *spread);
+/* Adds a single sample to a thread. */
+int dw_reading_timed(struct dw_reading *reading, uint32_t thread,
+                     const struct dw_timed_sample *sample);
+/* The row of that key; DW_ERR_TOO_LARGE when the file has too many. */
+int dw_reading_row(struct dw_reading *reading, uint32_t thread, dw_path_id path,
+                   dw_labels_id labels, uint32_t *row);
 
 /* read_settle.c: at the end the clock's rate is known, and ticks become nanoseconds. */
 void dw_reading_settle(struct dw_reading *reading);

@@ -34,24 +34,44 @@ static void write_process(struct dw_log_writer *writer, const struct dw_profile 
         dw_log_write_clock(writer, index, &last);
 }
 
-static void write_timed_samples(struct dw_log_writer *writer, const struct dw_thread *thread,
-                                uint32_t index)
+static void write_timed(struct dw_log_writer *writer, const struct dw_profile *profile,
+                        const struct dw_thread *thread, uint32_t index)
 {
+    const struct dw_clock_pair *epoch = &profile->processes[thread->process].first_clock;
     struct dw_buffer bytes = {0};
-    uint64_t base = 0, tick = 0;
+    uint64_t base = 0, last = 0;
     for (uint32_t i = 0; i < thread->timed_count; i++) {
         const struct dw_timed_sample *sample = &thread->timed[i];
+        uint64_t now = epoch->monotonic_ns + (sample->time_ns - epoch->wall_ns);
         if (!bytes.size)
-            base = tick = sample->time_ns;
-        dw_timed_sample_put(&bytes, sample->time_ns - tick, sample->stack, sample->state,
-                            sample->weight_ns);
-        tick = sample->time_ns;
+            base = last = now;
+        dw_timed_row_put(&bytes, now - last, sample->path, sample->labels, sample->weight_ns);
+        last = now;
         if (bytes.size >= BLOCK_TARGET || i + 1 == thread->timed_count) {
-            dw_log_write_timed_samples(writer, index, base, &bytes);
+            dw_log_write_timed_rows(writer, index, base, &bytes);
             dw_buffer_clear(&bytes);
         }
     }
     dw_buffer_release(&bytes);
+}
+
+/* Open entries are written as the sum of their starts, which the reader wants. */
+static void write_row(struct dw_log_writer *writer, const struct dw_value_table *values,
+                      const struct dw_value_row *row, uint64_t as_of)
+{
+    uint64_t numbers[DW_MEASURES], *at = numbers;
+    uint64_t open = dw_value_get(values, row, DW_OPEN);
+    uint64_t open_total = dw_value_get(values, row, DW_OPEN_TOTAL);
+    for (dw_measure_mask rest = row->mask; rest; rest &= rest - 1, at++) {
+        enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
+        *at = dw_value_get(values, row, measure);
+        if (measure == DW_TOTAL)
+            *at -= open_total;
+        else if (measure == DW_OPEN_TOTAL)
+            *at = open * as_of - open_total;
+    }
+    dw_log_rows_add(writer, row->path, row->labels, row->mask, numbers,
+                    row->spread ? &values->spreads[row->spread - 1] : NULL);
 }
 
 static void write_thread(struct dw_log_writer *writer, const struct dw_profile *profile,
@@ -61,12 +81,11 @@ static void write_thread(struct dw_log_writer *writer, const struct dw_profile *
     uint64_t as_of = last_clock_of(&profile->processes[thread->process]).tick;
     dw_log_write_thread(writer, index, thread->process, thread->tid,
                         dw_profile_string(profile, thread->name));
-    dw_log_values_begin(writer, index);
-    for (uint32_t i = 0; i < thread->metric_count; i++)
-        dw_log_values_add(writer, thread->metrics[i].path, &thread->metrics[i].metric, as_of);
-    dw_log_values_end(writer);
-    dw_log_write_samples(writer, index, &thread->samples, NULL);
-    write_timed_samples(writer, thread, index);
+    dw_log_rows_begin(writer, index);
+    for (uint32_t i = 0; i < thread->values.count; i++)
+        write_row(writer, &thread->values, &thread->values.rows[i], as_of);
+    dw_log_rows_end(writer);
+    write_timed(writer, profile, thread, index);
 }
 
 /* The timeline of one thread on its way from old blocks to new ones. */
@@ -234,10 +253,11 @@ static int save_definitions(const struct dw_profile *profile, struct dw_log_writ
     if (error)
         return error;
     dw_log_write_frames(writer, &profile->frames, 0);
-    dw_log_write_paths(writer, &profile->paths, 0);
     save_modules(profile, writer);
     dw_log_write_places(writer, &profile->places, 0);
-    dw_log_write_stacks(writer, &profile->stacks, 0);
+    dw_log_write_tree(writer, &profile->paths, 0);
+    dw_log_write_labels(writer, &profile->labels, 0);
+    dw_log_write_measures(writer, DW_TICK_MASK);
     for (uint32_t i = 0; i < profile->process_count; i++)
         if (profile->processes[i].is_sampled)
             dw_log_write_sampling(writer, i, &profile->processes[i].sampling);

@@ -49,7 +49,7 @@ void dw_log_write_stacks(struct dw_log_writer *writer, const struct dw_path_tree
     DW_WRITE_TABLE(DW_CHUNK_STACKS, first, stacks->count, dw_put_path(payload, &stacks->paths[at]))
 }
 
-static void put_sample(struct dw_buffer *payload, const struct dw_sample *sample)
+static void put_sample(struct dw_buffer *payload, const struct dw_sample_sum *sample)
 {
     dw_buffer_put(payload, sample->stack);
     dw_buffer_put(payload, sample->state);
@@ -58,7 +58,7 @@ static void put_sample(struct dw_buffer *payload, const struct dw_sample *sample
 }
 
 void dw_log_write_samples(struct dw_log_writer *writer, uint32_t thread,
-                          const struct dw_sample_table *samples, const bool *is_new)
+                          const struct dw_sample_sums *samples, const bool *is_new)
 {
     for (uint32_t i = 0; i < samples->count && !writer->error;) {
         struct dw_buffer *payload = dw_log_chunk_begin(writer);

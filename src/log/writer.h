@@ -87,9 +87,20 @@ void dw_log_write_places(struct dw_log_writer *writer, const struct dw_place_tab
                          uint32_t first);
 void dw_log_write_stacks(struct dw_log_writer *writer, const struct dw_path_tree *stacks,
                          uint32_t first);
+/* Samples of one thread on one stack in one state. */
+struct dw_sample_sum {
+    dw_path_id stack;
+    uint32_t state;
+    uint64_t count, weight_ns;
+};
+struct dw_sample_sums {
+    struct dw_sample_sum *samples;
+    uint32_t count, capacity;
+    struct dw_map index;
+};
 /* `is_new` tells which rows are written; NULL: all. */
 void dw_log_write_samples(struct dw_log_writer *writer, uint32_t thread,
-                          const struct dw_sample_table *samples, const bool *is_new);
+                          const struct dw_sample_sums *samples, const bool *is_new);
 void dw_log_write_sampling(struct dw_log_writer *writer, uint32_t process,
                            const struct dw_sampling *sampling);
 /* Single samples, encoded by dw_timed_sample_put one after the other from `base_tick` on. */

@@ -35,7 +35,7 @@ static inline struct dw_string dw_string_bounded(struct dw_string string)
 static inline void dw_put_path(struct dw_buffer *payload, const struct dw_path *path)
 {
     dw_buffer_put(payload, path->parent);
-    dw_buffer_put(payload, path->frame);
+    dw_buffer_put(payload, path->step);
 }
 
 void dw_put_properties(struct dw_buffer *payload, const struct dw_property *properties,

@@ -57,6 +57,10 @@ typedef uint64_t dw_measure_mask;
 #define DW_CALL_MASK                                                                               \
     (DW_MASK(DW_CALLS) | DW_MASK(DW_CALL_TOTAL) | DW_MASK(DW_CALL_SUSPENDED) |                     \
      DW_MASK(DW_CALL_CHILDREN))
+/* Times of regions, which recorders count in ticks. */
+#define DW_TICK_MASK                                                                               \
+    (DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_MIN) |          \
+     DW_MASK(DW_MAX) | DW_MASK(DW_OPEN_TOTAL))
 #define DW_SAMPLE_MASK (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL))
 
 struct dw_measure_info {

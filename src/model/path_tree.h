@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Call paths: a path is a frame under a parent path. Path 0 is the root, its
- * own parent; a parent's id is always smaller than its children's. */
+ * Call paths: a path is a step under a parent path. Steps are places (place_table.h) in the one
+ * tree that all probes share, and frames in the tree of functions that is made of it. Path 0 is the
+ * root, its own parent; a parent's id is always smaller than its children's. */
 #ifndef DW_MODEL_PATH_TREE_H
 #define DW_MODEL_PATH_TREE_H
 
@@ -12,7 +13,7 @@ typedef uint32_t dw_path_id;
 
 struct dw_path {
     dw_path_id parent;
-    dw_frame_id frame;
+    uint32_t step; /* a place, or a frame */
 };
 
 struct dw_path_tree {
@@ -24,9 +25,9 @@ struct dw_path_tree {
 
 int dw_path_tree_init(struct dw_path_tree *tree);
 void dw_path_tree_release(struct dw_path_tree *tree);
-/* The path of `frame` under `parent`, which must exist. */
-int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id);
+/* The path of `step` under `parent`, which must exist. */
+int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, uint32_t step, dw_path_id *id);
 /* A path that no other has, without a search for it; dw_path_intern will not find it. */
-int dw_path_append(struct dw_path_tree *tree, dw_path_id parent, dw_frame_id frame, dw_path_id *id);
+int dw_path_append(struct dw_path_tree *tree, dw_path_id parent, uint32_t step, dw_path_id *id);
 
 #endif

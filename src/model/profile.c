@@ -13,7 +13,7 @@ static int init_tables(struct dw_profile *profile)
     if (!error)
         error = dw_place_table_init(&profile->places);
     if (!error)
-        error = dw_path_tree_init(&profile->stacks);
+        error = dw_label_table_init(&profile->labels);
     return error;
 }
 
@@ -30,48 +30,10 @@ int dw_profile_new(struct dw_profile **result)
     return error;
 }
 
-int dw_thread_reserve(struct dw_thread *thread, uint32_t count)
-{
-    size_t wanted = (size_t)thread->metric_count + count;
-    if (wanted <= thread->metric_capacity)
-        return 0;
-    void *grown =
-        wanted <= UINT32_MAX ? realloc(thread->metrics, wanted * sizeof *thread->metrics) : NULL;
-    if (!grown)
-        return DW_ERR_MEMORY;
-    thread->metrics = grown;
-    thread->metric_capacity = (uint32_t)wanted;
-    return 0;
-}
-
 void dw_thread_release(struct dw_thread *thread)
 {
-    for (uint32_t i = 0; i < thread->metric_count; i++)
-        dw_metric_release(&thread->metrics[i].metric);
-    free(thread->metrics);
-    dw_map_release(&thread->index);
-    dw_sample_table_release(&thread->samples);
+    dw_value_table_release(&thread->values);
     free(thread->timed);
-}
-
-int dw_thread_move_samples(struct dw_thread *thread, const dw_path_id *new_of)
-{
-    struct dw_sample_table moved = {0};
-    for (uint32_t i = 0; i < thread->samples.count; i++) {
-        const struct dw_sample *old = &thread->samples.samples[i];
-        struct dw_sample *sample = dw_sample_get(&moved, new_of[old->stack], old->state);
-        if (!sample) {
-            dw_sample_table_release(&moved);
-            return DW_ERR_MEMORY;
-        }
-        sample->count += old->count;
-        sample->weight_ns += old->weight_ns;
-    }
-    for (uint32_t i = 0; i < thread->timed_count; i++)
-        thread->timed[i].stack = new_of[thread->timed[i].stack];
-    dw_sample_table_release(&thread->samples);
-    thread->samples = moved;
-    return 0;
 }
 
 void dw_timing_release(struct dw_timing *timing)
@@ -102,7 +64,9 @@ void dw_profile_free(struct dw_profile *profile)
     free(profile->blocks);
     free(profile->path_maps);
     free(profile->modules);
-    dw_path_tree_release(&profile->stacks);
+    dw_label_table_release(&profile->labels);
+    dw_path_tree_release(&profile->functions);
+    free(profile->function_of);
     dw_place_table_release(&profile->places);
     dw_line_table_release(&profile->lines);
     dw_path_tree_release(&profile->paths);
@@ -145,41 +109,12 @@ int dw_profile_index_processes(struct dw_profile *profile)
     return error;
 }
 
-static bool same_path(const void *entries, uint32_t id, const void *key)
+dw_measure_mask dw_profile_measures(const struct dw_profile *profile)
 {
-    return ((const struct dw_thread_metric *)entries)[id].path == *(const dw_path_id *)key;
-}
-
-/* Paths tend to come in the order of their ids, so neighbours are neighbours in the index too. */
-static uint64_t hash_path(dw_path_id path)
-{
-    return dw_hash_mix(path / 8) << 3 | path % 8;
-}
-
-static uint64_t hash_of(const void *entries, uint32_t id)
-{
-    return hash_path(((const struct dw_thread_metric *)entries)[id].path);
-}
-
-struct dw_metric *dw_profile_metric(struct dw_profile *profile, uint32_t thread_index,
-                                    dw_path_id path)
-{
-    struct dw_thread *thread = &profile->threads[thread_index];
-    uint64_t hash = hash_path(path);
-    if (thread->next_metric < thread->metric_count &&
-        thread->metrics[thread->next_metric].path == path)
-        return &thread->metrics[thread->next_metric++].metric;
-    uint32_t found = dw_map_find(&thread->index, hash, same_path, thread->metrics, &path);
-    if (found != DW_MAP_NONE) {
-        thread->next_metric = found + 1;
-        return &thread->metrics[found].metric;
-    }
-    if (DW_GROW(thread->metrics, thread->metric_count, thread->metric_capacity))
-        return NULL;
-    thread->metrics[thread->metric_count] = (struct dw_thread_metric){.path = path};
-    if (dw_map_add(&thread->index, hash, thread->metric_count, hash_of, thread->metrics))
-        return NULL;
-    return &thread->metrics[thread->metric_count++].metric;
+    dw_measure_mask mask = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        mask |= profile->threads[i].values.mask;
+    return mask;
 }
 
 static struct dw_string find_property(const struct dw_profile *profile,

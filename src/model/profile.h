@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * One profile in memory: everything that one or many logs hold. Lenses see it
- * const. Ids of logs are mapped to the profile's own when a log is read into
- * it, so reading several logs into one profile is merging them. */
+ * const, after dw_profile_prepare (prepare.h). Ids of logs are mapped to the profile's own when a
+ * log is read into it, so reading several logs into one profile is merging them. */
 #ifndef DW_MODEL_PROFILE_H
 #define DW_MODEL_PROFILE_H
 
@@ -48,20 +48,10 @@ struct dw_thread {
     uint32_t process; /* index into the profile's processes */
     uint64_t tid;
     dw_string_id name;
-    /* Metrics of the paths this thread took, indexed through `index` by path. */
-    struct dw_thread_metric *metrics;
-    uint32_t metric_count, metric_capacity;
-    struct dw_map index;
-    uint32_t next_metric; /* paths are asked for in the order that they came in, mostly */
+    struct dw_value_table values;     /* what was measured on the paths that it took */
     uint32_t block_count, last_block; /* its events: how many blocks, and the last one's index */
-    struct dw_sample_table samples;
-    struct dw_timed_sample *timed; /* each of them in order, when a timeline was kept and read */
+    struct dw_timed_sample *timed;    /* its samples in order, when a timeline was kept and read */
     uint32_t timed_count, timed_capacity;
-};
-
-struct dw_thread_metric {
-    dw_path_id path;
-    struct dw_metric metric;
 };
 
 struct dw_source {
@@ -80,11 +70,7 @@ struct dw_timing {
     uint32_t run_count, run_capacity;
 };
 
-/* Room for so many metrics more, and no more than that. */
-int dw_thread_reserve(struct dw_thread *thread, uint32_t count);
 void dw_thread_release(struct dw_thread *thread);
-/* Puts each sample onto another stack, new_of[its stack]. On failure nothing has changed. */
-int dw_thread_move_samples(struct dw_thread *thread, const dw_path_id *new_of);
 void dw_timing_release(struct dw_timing *timing);
 
 /* What could not be read. A lens that prints a report prints this too. */
@@ -97,7 +83,11 @@ struct dw_losses {
 struct dw_profile {
     struct dw_string_table strings;
     struct dw_frame_table frames;
-    struct dw_path_tree paths;
+    struct dw_place_table places;
+    struct dw_path_tree paths;     /* of places: the one tree of all probes */
+    struct dw_path_tree functions; /* of frames, made of it by dw_profile_prepare */
+    dw_path_id *function_of;       /* of each path: its path of functions */
+    struct dw_label_table labels;
     struct dw_process *processes;
     uint32_t process_count, process_capacity;
     struct dw_map uuids; /* of the processes below indexed_processes */
@@ -105,8 +95,6 @@ struct dw_profile {
     struct dw_thread *threads;
     uint32_t thread_count, thread_capacity;
     struct dw_line_table lines; /* of all processes together */
-    struct dw_place_table places;
-    struct dw_path_tree stacks; /* of places */
     struct dw_module *modules;
     uint32_t module_count, module_capacity;
     struct dw_source *sources;
@@ -119,7 +107,6 @@ struct dw_profile {
     struct dw_path_map *path_maps; /* one for each log read */
     uint32_t path_map_count, path_map_capacity;
     struct dw_losses losses;
-    bool lacks_samples, lacks_entries; /* there were some: dw_profile_keep (parts.h) */
 };
 
 /* Adds the process at the index to a map by uuid; one of zeros, which is unknown, is left out. */
@@ -133,8 +120,8 @@ int dw_profile_index_processes(struct dw_profile *profile);
 int dw_profile_new(struct dw_profile **profile);
 void dw_profile_free(struct dw_profile *profile);
 
-/* The metric of a path in a thread, made when absent; NULL when out of memory. */
-struct dw_metric *dw_profile_metric(struct dw_profile *profile, uint32_t thread, dw_path_id path);
+/* The measures that some thread has. */
+dw_measure_mask dw_profile_measures(const struct dw_profile *profile);
 /* A property of a process ("host", "argv", ...), or an empty string. */
 struct dw_string dw_profile_property(const struct dw_profile *profile, uint32_t process,
                                      const char *key);
@@ -145,16 +132,33 @@ static inline struct dw_string dw_profile_string(const struct dw_profile *profil
 {
     return profile->strings.strings[id];
 }
+/* The last frame of a path of places. */
+static inline const struct dw_frame *dw_profile_path_frame(const struct dw_profile *profile,
+                                                           dw_path_id path)
+{
+    const struct dw_place *place = &profile->places.places[profile->paths.paths[path].step];
+    return &profile->frames.frames[place->frame];
+}
+/* The last frame of a path of functions, and its name. */
 static inline const struct dw_frame *dw_profile_frame(const struct dw_profile *profile,
                                                       dw_path_id path)
 {
-    return &profile->frames.frames[profile->paths.paths[path].frame];
+    return &profile->frames.frames[profile->functions.paths[path].step];
 }
-/* The name of the last frame of a path. */
 static inline struct dw_string dw_profile_path_name(const struct dw_profile *profile,
                                                     dw_path_id path)
 {
     return dw_profile_string(profile, dw_profile_frame(profile, path)->name);
+}
+/* The samples of a thread, one after the other, as dw_sample_next. */
+static inline bool dw_profile_sample(const struct dw_profile *profile, uint32_t thread,
+                                     uint32_t *at, struct dw_sample *sample)
+{
+    return dw_sample_next(&profile->threads[thread].values, &profile->labels, at, sample);
+}
+static inline bool dw_thread_is_sampled(const struct dw_thread *thread)
+{
+    return thread->values.mask & DW_SAMPLE_MASK;
 }
 /* Wall-clock nanoseconds from first to last sign of life. */
 uint64_t dw_process_duration_ns(const struct dw_process *process);

@@ -1,7 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Samples are rows like all others; here they are read as samples. */
 #include "model/sample.h"
-
-#include "base/grow.h"
 
 const char *dw_sample_state_name(uint32_t state)
 {
@@ -12,40 +11,28 @@ const char *dw_sample_state_name(uint32_t state)
     return names[state & DW_SAMPLE_STATE_MASK];
 }
 
-static uint64_t hash_sample(const struct dw_sample *sample)
+uint32_t dw_labels_state(const struct dw_label_table *labels, dw_labels_id set)
 {
-    return dw_hash_mix((uint64_t)sample->stack << 32 | sample->state);
+    uint32_t state = labels->sets[set].state;
+    return state ? state - 1 : DW_SAMPLE_RUNNING;
 }
 
-static bool equal(const void *samples, uint32_t id, const void *key)
+bool dw_sample_next(const struct dw_value_table *values, const struct dw_label_table *labels,
+                    uint32_t *at, struct dw_sample *sample)
 {
-    const struct dw_sample *a = (const struct dw_sample *)samples + id, *b = key;
-    return a->stack == b->stack && a->state == b->state;
-}
-
-static uint64_t hash_of(const void *samples, uint32_t id)
-{
-    return hash_sample((const struct dw_sample *)samples + id);
-}
-
-void dw_sample_table_release(struct dw_sample_table *table)
-{
-    free(table->samples);
-    dw_map_release(&table->index);
-    *table = (struct dw_sample_table){0};
-}
-
-struct dw_sample *dw_sample_get(struct dw_sample_table *table, dw_path_id stack, uint32_t state)
-{
-    struct dw_sample key = {.stack = stack, .state = state};
-    uint64_t hash = hash_sample(&key);
-    uint32_t found = dw_map_find(&table->index, hash, equal, table->samples, &key);
-    if (found != DW_MAP_NONE)
-        return &table->samples[found];
-    if (DW_GROW(table->samples, table->count, table->capacity))
-        return NULL;
-    table->samples[table->count] = key;
-    if (dw_map_add(&table->index, hash, table->count, hash_of, table->samples))
-        return NULL;
-    return &table->samples[table->count++];
+    while (*at < values->count && !(values->rows[*at].mask & DW_SAMPLE_MASK))
+        ++*at;
+    if (*at >= values->count)
+        return false;
+    const struct dw_value_row *row = &values->rows[(*at)++];
+    *sample = (struct dw_sample){
+        .path = row->path,
+        .labels = row->labels,
+        .state = dw_labels_state(labels, row->labels),
+        .count = dw_value_get(values, row, DW_SAMPLES),
+    };
+    const uint64_t *cpu = dw_value_at(values, row, DW_CPU);
+    const uint64_t *wall = dw_value_at(values, row, DW_WALL);
+    sample->weight = wall ? *wall : cpu ? *cpu : sample->count;
+    return true;
 }

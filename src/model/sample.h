@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Samples: how long a thread stood on a stack, and what it did there. A stack is a path whose
- * frames are places: dw_path_tree with place ids in `frame`, outermost first. */
+ * Samples: how long a thread stood on a path, and what it did there. The state is part of the
+ * labels of a row, the number of samples and their time are measures. */
 #ifndef DW_MODEL_SAMPLE_H
 #define DW_MODEL_SAMPLE_H
 
-#include "model/path_tree.h"
 #include "model/place_table.h"
+#include "model/value_table.h"
 
 /* Numbers are part of the log format. */
 enum dw_sample_state {
@@ -23,29 +23,28 @@ enum dw_sample_state {
 /* "python", "native" and so on; NULL when it is none. */
 const char *dw_sample_state_name(uint32_t state);
 
-/* All samples of one thread on one stack in one state. */
+/* All samples of one thread on one path under one set of labels. */
 struct dw_sample {
-    dw_path_id stack; /* in the profile's `stacks` */
+    dw_path_id path;
+    dw_labels_id labels;
     uint32_t state;
     uint64_t count;
-    uint64_t weight_ns; /* the time they stand for */
+    uint64_t weight; /* the time they stand for, in ns; their number when that is not known */
 };
 
-struct dw_sample_table {
-    struct dw_sample *samples;
-    uint32_t count, capacity;
-    struct dw_map index;
-};
+/* The state that a set of labels says, GIL bit included; running when it says none. */
+uint32_t dw_labels_state(const struct dw_label_table *labels, dw_labels_id set);
 
-void dw_sample_table_release(struct dw_sample_table *table);
-/* The row of that key, made when absent; NULL when out of memory. Valid until the next call. */
-struct dw_sample *dw_sample_get(struct dw_sample_table *table, dw_path_id stack, uint32_t state);
+/* The samples among the rows, one after the other: `*at` begins at 0. False when there are no
+ * more. */
+bool dw_sample_next(const struct dw_value_table *values, const struct dw_label_table *labels,
+                    uint32_t *at, struct dw_sample *sample);
 
 /* One sample: the `weight_ns` before `time_ns` on the wall clock. */
 struct dw_timed_sample {
     uint64_t time_ns, weight_ns;
-    dw_path_id stack;
-    uint32_t state;
+    dw_path_id path;
+    dw_labels_id labels;
 };
 
 /* Numbers are part of the log format. */

@@ -89,6 +89,7 @@ static int reshape(struct dw_value_table *table, struct dw_value_row *row, dw_me
             dw_value_get(table, row, (enum dw_measure)__builtin_ctzll(rest));
     row->first = at;
     row->mask = mask;
+    table->mask |= mask;
     return 0;
 }
 
@@ -128,8 +129,8 @@ struct dw_spread *dw_value_row_spread(struct dw_value_table *table, uint32_t ind
     return &table->spreads[row->spread - 1];
 }
 
-static int merge_row(struct dw_value_table *into, const struct dw_value_table *from,
-                     const struct dw_value_row *row)
+int dw_value_row_merge(struct dw_value_table *into, const struct dw_value_table *from,
+                       const struct dw_value_row *row)
 {
     uint32_t index;
     int error = dw_value_row_get(into, row->path, row->labels, &index);
@@ -149,6 +150,6 @@ int dw_value_table_merge(struct dw_value_table *into, const struct dw_value_tabl
 {
     int error = 0;
     for (uint32_t i = 0; i < from->count && !error; i++)
-        error = merge_row(into, from, &from->rows[i]);
+        error = dw_value_row_merge(into, from, &from->rows[i]);
     return error;
 }

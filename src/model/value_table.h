@@ -31,7 +31,8 @@ struct dw_value_table {
     struct dw_spread *spreads;
     uint32_t spread_count, spread_capacity;
     struct dw_map index;
-    uint32_t next; /* rows are asked for in the order that they came in, mostly */
+    dw_measure_mask mask; /* the measures that some row has */
+    uint32_t next;        /* rows are asked for in the order that they came in, mostly */
 };
 
 void dw_value_table_release(struct dw_value_table *table);
@@ -46,7 +47,9 @@ int dw_value_row_add(struct dw_value_table *table, uint32_t row, dw_measure_mask
                      const uint64_t *numbers);
 /* The spread of a row, made when absent; NULL when out of memory. Valid until the next call. */
 struct dw_spread *dw_value_row_spread(struct dw_value_table *table, uint32_t row);
-/* Adds all rows of another table. */
+/* Adds a row, or all rows, of another table. The row's path and labels may have been changed. */
+int dw_value_row_merge(struct dw_value_table *into, const struct dw_value_table *from,
+                       const struct dw_value_row *row);
 int dw_value_table_merge(struct dw_value_table *into, const struct dw_value_table *from);
 
 /* Where a measure of the row is; NULL when the row has none of it. */

@@ -7,8 +7,7 @@
 #include "lens/view/line_list.h"
 #include "lens/view/sample_list.h"
 #include "log/reader.h"
-#include "model/plumbing.h"
-#include "model/sample_fold.h"
+#include "model/prepare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,9 +76,7 @@ static int run_lens(struct rendering *rendering, const Py_buffer *log)
         return error;
     error = dw_log_read(log->buf, (size_t)log->len, flags, rendering->profile);
     if (!error)
-        error = dw_samples_hide_plumbing(rendering->profile);
-    if (!error)
-        error = dw_samples_fold(rendering->profile);
+        error = dw_profile_prepare(rendering->profile, false);
     if (!error)
         error = rendering->lens->write(rendering->profile, &rendering->options, &rendering->out);
     dw_profile_free(rendering->profile);
@@ -168,6 +165,8 @@ static int export_file(const char *from, const struct dw_lens *lens, int fd)
     if (error)
         return error;
     error = dw_log_read_file(from, DW_READ_EVENTS, profile);
+    if (!error)
+        error = dw_profile_prepare(profile, false);
     dw_out_init_fd(&out, fd);
     if (!error)
         error = lens->write(profile, &options, &out);

@@ -90,17 +90,15 @@ static bool is_news(struct dw_node_written *written, const uint64_t numbers[MEAS
     return news;
 }
 
-/* The numbers that are not 0; the count always, since a row needs one. */
+/* CPU time only where it was asked for. */
 static void write_row(struct dw_log_writer *writer, dw_path_id path, struct node_values *values)
 {
-    dw_measure_mask mask = 0;
-    uint64_t numbers[MEASURES];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < MEASURES; i++) {
-        if (i != DW_COUNT && !values->numbers[i])
-            continue;
-        mask |= DW_MASK(i);
-        numbers[count++] = values->numbers[i];
+    dw_measure_mask mask = DW_ENTRY_MASK;
+    uint64_t *numbers = values->numbers;
+    if (!numbers[DW_ENTRY_CPU]) {
+        mask &= ~DW_MASK(DW_ENTRY_CPU);
+        memmove(&numbers[DW_ENTRY_CPU], &numbers[DW_ENTRY_CPU + 1],
+                (MEASURES - DW_ENTRY_CPU - 1) * sizeof *numbers);
     }
     bool is_spread = values->spread.sum_squares || values->spread.histogram.count;
     dw_log_rows_add(writer, path, DW_LABELS_NONE, mask, numbers,

@@ -246,7 +246,7 @@ const char *dw_native_names_caller(struct dw_ledger *log, dw_path_id path)
     const char *caller = NULL; /* strings stay where they are */
     pthread_mutex_lock(&log->tables);
     for (; path != DW_PATH_ROOT && !caller; path = log->paths.paths[path].parent) {
-        uint32_t module = log->places.places[log->paths.paths[path].frame].module;
+        uint32_t module = log->places.places[log->paths.paths[path].step].module;
         if (module)
             caller = log->strings.strings[log->modules[module - 1].path].bytes;
     }

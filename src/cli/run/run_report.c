@@ -44,12 +44,14 @@ static void put_calls(struct dw_out *out, const struct dw_profile *profile, size
 {
     struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
     struct dw_function_options functions = {.restrictions = &first, .restriction_count = 1};
-    dw_function_table.write(profile, &(struct dw_lens_options){.functions = &functions}, out);
+    struct dw_lens_options options = {.family = DW_FAMILY_CALLS, .functions = &functions};
+    dw_function_table.write(profile, &options, out);
 }
 
 static void put_regions(struct dw_out *out, const struct dw_profile *profile, size_t rows)
 {
-    struct dw_lens_options options = {.limit = rows, .width = dw_cli_width(STDERR_FILENO)};
+    struct dw_lens_options options = {
+        .family = DW_FAMILY_REGIONS, .limit = rows, .width = dw_cli_width(STDERR_FILENO)};
     dw_lens_find("table")->write(profile, &options, out);
 }
 
@@ -59,9 +61,9 @@ static enum dw_run_kind kind_of(const struct dw_profile *profile, const struct d
         return dw_lines_are_in(profile) ? DW_RUN_LINES : DW_RUN_NOTHING;
     if (end->samples)
         return DW_RUN_SAMPLES;
-    return dw_functions_are_in(profile) ? DW_RUN_CALLS
-           : dw_entries_are_in(profile) ? DW_RUN_REGIONS
-                                        : DW_RUN_NOTHING;
+    return dw_family_is_in(profile, DW_FAMILY_CALLS)     ? DW_RUN_CALLS
+           : dw_family_is_in(profile, DW_FAMILY_REGIONS) ? DW_RUN_REGIONS
+                                                         : DW_RUN_NOTHING;
 }
 
 static void put_table(const struct reporting *reporting, const struct dw_profile *profile,
@@ -84,23 +86,12 @@ static void put_table(const struct reporting *reporting, const struct dw_profile
     }
 }
 
-/* Regions beside samples are read once more: adding up the samples took their place. */
-static void put_regions_beside(struct reporting *reporting, struct dw_out *out, size_t rows)
-{
-    struct dw_profile *profile;
-    if (!dw_recordings_load(&reporting->recordings, &profile)) {
-        dw_profile_keep(profile, DW_PART_ENTRIES);
-        dw_out_text(out, dw_cli_heading(profile));
-        put_regions(out, profile, rows);
-    }
-    dw_profile_free(profile);
-}
-
 static void put_report(struct reporting *reporting, const struct dw_profile *profile)
 {
     struct dw_out out;
     enum dw_run_kind kind = kind_of(profile, reporting->end);
-    bool has_regions = profile->lacks_entries && !reporting->is_reported;
+    bool has_regions = kind == DW_RUN_SAMPLES && !reporting->is_reported &&
+                       dw_family_is_in(profile, DW_FAMILY_REGIONS);
     bool is_short = dw_run_is_short(reporting->end, &reporting->samples);
     size_t of_regions = is_short ? reporting->rows : reporting->rows / 3;
     size_t taken = of_regions + HEADING_LINES;
@@ -109,10 +100,13 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     dw_out_init_fd(&out, STDERR_FILENO);
     dw_run_put_ending(&out, reporting->end, &reporting->samples, reporting->recordings.children);
     if (has_regions && !is_short)
-        dw_out_text(&out, dw_cli_heading(profile));
+        dw_out_text(&out, dw_cli_heading(DW_FAMILY_SAMPLES));
     put_table(reporting, profile, kind, &out);
-    if (has_regions)
-        put_regions_beside(reporting, &out, of_regions);
+    if (has_regions) {
+        dw_out_char(&out, '\n');
+        dw_out_text(&out, dw_cli_heading(DW_FAMILY_REGIONS));
+        put_regions(&out, profile, of_regions);
+    }
     if (kind != DW_RUN_NOTHING)
         dw_run_put_next(&out, reporting->end, kind, &reporting->samples, &reporting->recordings);
     else if (reporting->end->is_name_ours && !reporting->recordings.children)
@@ -133,7 +127,7 @@ static void load_and_report(struct reporting *reporting, struct dw_profile **pro
     if (!error) {
         reporting->is_reported = has_reported(*profile, &reporting->recordings);
         reporting->samples = dw_run_samples_of(*profile);
-        error = dw_cli_make_showable(*profile, DW_PART_SAMPLES, &(struct dw_native_words){0});
+        error = dw_cli_make_showable(*profile, &(struct dw_native_words){0});
     }
     if (!error)
         put_report(reporting, *profile);

@@ -19,13 +19,12 @@ struct dw_run_samples dw_run_samples_of(const struct dw_profile *profile)
 {
     struct dw_run_samples sums = {0};
     for (uint32_t t = 0; t < profile->thread_count; t++) {
-        const struct dw_sample_table *table = &profile->threads[t].samples;
-        for (uint32_t i = 0; i < table->count; i++) {
-            const struct dw_sample *sample = &table->samples[i];
-            sums.count += sample->count;
-            sums.weight_ns += sample->weight_ns;
-            sums.state_ns[(sample->state & DW_SAMPLE_STATE_MASK) % DW_SAMPLE_STATES] +=
-                sample->weight_ns;
+        struct dw_sample sample;
+        for (uint32_t at = 0; dw_profile_sample(profile, t, &at, &sample);) {
+            sums.count += sample.count;
+            sums.weight_ns += sample.weight;
+            sums.state_ns[(sample.state & DW_SAMPLE_STATE_MASK) % DW_SAMPLE_STATES] +=
+                sample.weight;
         }
     }
     return sums;

@@ -182,7 +182,7 @@ static void add_stack(struct dw_top_table *table, const struct dw_top_view *view
     const struct dw_top_cell *cell = &table->cells[index];
     const struct dw_path *paths = table->log->paths.paths;
     for (dw_path_id path = cell->stack; path; path = paths[path].parent) {
-        dw_place_id place = paths[path].frame;
+        dw_place_id place = paths[path].step;
         struct dw_top_row *row =
             find_row(table, view->by == DW_TOP_LINES ? table->line_of[place]
                                                      : table->log->places.places[place].frame);

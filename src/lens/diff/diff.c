@@ -12,20 +12,15 @@
 /* The root is a region where nothing else could be around it: in a recording of regions. */
 static bool has_regions(const struct dw_profile *profile)
 {
-    bool of_calls = dw_functions_are_in(profile);
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++) {
-            uint32_t kind = dw_profile_frame(profile, profile->threads[t].metrics[i].path)->kind;
-            if (kind == DW_FRAME_REGION || (kind == DW_FRAME_ROOT && !of_calls))
-                return true;
-        }
-    return false;
+    return dw_family_is_in(profile, DW_FAMILY_REGIONS) ||
+           (dw_profile_measures(profile) & DW_ENTRY_MASK && !dw_functions_are_in(profile));
 }
 
 bool dw_diff_has(const struct dw_profile *profile, enum dw_diff_by by)
 {
     switch (by) {
-    case DW_DIFF_LINE: return dw_lines_are_watched(profile) || dw_samples_are_in(profile);
+    case DW_DIFF_LINE:
+        return dw_lines_are_watched(profile) || dw_family_is_in(profile, DW_FAMILY_SAMPLES);
     case DW_DIFF_REGION: return has_regions(profile);
     default: return has_regions(profile) || dw_functions_are_in(profile);
     }
@@ -255,7 +250,8 @@ static int rank(struct dw_diff *diff)
 
 static int add_tree_rows(struct dw_diff *diff)
 {
-    int error = dw_diff_tree_make(diff->profiles, &diff->places, kinds_of(diff), &diff->tree);
+    int error =
+        dw_diff_tree_make(diff->profiles, &diff->places, kinds_of(diff), diff->family, &diff->tree);
     if (error)
         return error;
     add_up(diff);
@@ -270,7 +266,8 @@ static int add_lines(struct dw_diff *diff)
     find_scale(diff);
     return error || !diff->are_samples
                ? error
-               : dw_diff_tree_make(diff->profiles, &diff->places, kinds_of(diff), &diff->tree);
+               : dw_diff_tree_make(diff->profiles, &diff->places, kinds_of(diff), diff->family,
+                                   &diff->tree);
 }
 
 /* Of recordings that have both, lines that were watched say more than samples. */
@@ -278,8 +275,19 @@ static bool are_sampled(const struct dw_profile *old, const struct dw_profile *n
                         enum dw_diff_by by)
 {
     bool are_watched = dw_lines_are_watched(old) && dw_lines_are_watched(new);
-    return !(by == DW_DIFF_LINE && are_watched) &&
-           (dw_samples_are_in(old) || dw_samples_are_in(new));
+    return by != DW_DIFF_REGION && !(by == DW_DIFF_LINE && are_watched) &&
+           (dw_family_is_in(old, DW_FAMILY_SAMPLES) || dw_family_is_in(new, DW_FAMILY_SAMPLES));
+}
+
+/* The first family that one of them has. */
+static enum dw_family family_of(const struct dw_profile *old, const struct dw_profile *new,
+                                enum dw_diff_by by)
+{
+    enum dw_family families[] = {dw_family_choose(old, DW_FAMILY_ANY),
+                                 dw_family_choose(new, DW_FAMILY_ANY)};
+    if (by == DW_DIFF_REGION)
+        return DW_FAMILY_REGIONS;
+    return families[0] < families[1] ? families[0] : families[1];
 }
 
 int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
@@ -288,6 +296,7 @@ int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
     struct dw_diff made = {
         .profiles = {old, new},
         .options = *options,
+        .family = family_of(old, new, options->by),
         .scale = 1,
         .are_samples = are_sampled(old, new, options->by),
     };

@@ -46,6 +46,7 @@ struct dw_diff_row {
 struct dw_diff {
     const struct dw_profile *profiles[DW_SIDES];
     struct dw_diff_options options;
+    enum dw_family family; /* what is compared */
     struct dw_diff_places places;
     struct dw_diff_tree tree; /* empty in a diff of lines that were watched */
     struct dw_diff_row *rows; /* in the order asked for */

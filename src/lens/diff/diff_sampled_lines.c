@@ -22,7 +22,7 @@ static int sampled_init(struct sampled *sampled, const struct dw_profile *profil
 {
     int error = dw_stack_tree_make(profile, &sampled->tree);
     if (!error)
-        error = dw_place_spots_make(profile, DW_SPOT_LINE, &sampled->spots);
+        error = dw_place_spots_make(&sampled->tree, DW_SPOT_LINE, &sampled->spots);
     if (error)
         return error;
     uint32_t count = sampled->tree.count;
@@ -34,7 +34,7 @@ static int sampled_init(struct sampled *sampled, const struct dw_profile *profil
     for (dw_path_id path = 1; path < count; path++) {
         bool has_line = dw_stack_tree_place(&sampled->tree, path)->line;
         const struct dw_path *at = &sampled->tree.paths[path];
-        sampled->spot_of[path] = sampled->spots.of[at->frame];
+        sampled->spot_of[path] = sampled->spots.of[at->step];
         sampled->line_of[path] = has_line ? path : sampled->line_of[at->parent];
     }
     return dw_outermost_find(sampled->tree.paths, count, sampled->spot_of, sampled->spots.count,

@@ -56,10 +56,10 @@ static int add_paths(struct dw_diff_tree *tree, enum dw_side side, const struct 
                      const struct dw_path_sums *sums, uint32_t *nodes)
 {
     add(&tree->nodes[0], side, &sums[DW_PATH_ROOT], true);
-    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->paths.count; path++) {
-        const struct dw_path *at = &profile->paths.paths[path];
-        uint32_t place = place_of_frame[at->frame], around = nodes[at->parent];
-        bool is_node = dw_diff_kind(profile->frames.frames[at->frame].kind) & kinds;
+    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->functions.count; path++) {
+        const struct dw_path *at = &profile->functions.paths[path];
+        uint32_t place = place_of_frame[at->step], around = nodes[at->parent];
+        bool is_node = dw_diff_kind(profile->frames.frames[at->step].kind) & kinds;
         nodes[path] = around;
         if (!sums[path].taken || place == DW_DIFF_NONE)
             continue;
@@ -73,10 +73,10 @@ static int add_paths(struct dw_diff_tree *tree, enum dw_side side, const struct 
 
 static int add_profile(struct dw_diff_tree *tree, enum dw_side side,
                        const struct dw_profile *profile, const uint32_t *place_of_frame,
-                       unsigned kinds)
+                       unsigned kinds, enum dw_family family)
 {
-    struct dw_path_sums *sums = dw_path_sums_make(profile);
-    uint32_t *nodes = calloc(profile->paths.count, sizeof *nodes);
+    struct dw_path_sums *sums = dw_path_sums_make(profile, family);
+    uint32_t *nodes = calloc(profile->functions.count, sizeof *nodes);
     int error = sums && nodes ? 0 : DW_ERR_MEMORY;
     if (!error)
         error = add_paths(tree, side, profile, place_of_frame, kinds, sums, nodes);
@@ -86,14 +86,14 @@ static int add_profile(struct dw_diff_tree *tree, enum dw_side side,
 }
 
 int dw_diff_tree_make(const struct dw_profile *const profiles[DW_SIDES],
-                      const struct dw_diff_places *places, unsigned kinds,
+                      const struct dw_diff_places *places, unsigned kinds, enum dw_family family,
                       struct dw_diff_tree *tree)
 {
     struct dw_diff_tree made = {0};
     uint32_t root;
     int error = node_of(&made, 0, 0, &root);
     for (enum dw_side side = 0; side < DW_SIDES && !error; side++)
-        error = add_profile(&made, side, profiles[side], places->of_frame[side], kinds);
+        error = add_profile(&made, side, profiles[side], places->of_frame[side], kinds, family);
     if (error)
         dw_diff_tree_release(&made);
     else

@@ -4,6 +4,7 @@
 #define DW_LENS_DIFF_DIFF_TREE_H
 
 #include "lens/diff/diff_places.h"
+#include "lens/lens.h"
 
 struct dw_diff_sums {
     uint64_t count;
@@ -31,7 +32,7 @@ static inline unsigned dw_diff_kind(uint32_t kind)
 }
 
 int dw_diff_tree_make(const struct dw_profile *const profiles[DW_SIDES],
-                      const struct dw_diff_places *places, unsigned kinds,
+                      const struct dw_diff_places *places, unsigned kinds, enum dw_family family,
                       struct dw_diff_tree *tree);
 void dw_diff_tree_release(struct dw_diff_tree *tree);
 

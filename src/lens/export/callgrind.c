@@ -41,7 +41,7 @@ static int number_files(struct callgrind *callgrind)
     return 0;
 }
 
-void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profile,
+void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profile, bool are_samples,
                              const char *event, uint64_t total)
 {
     dw_out_text(out, "# callgrind format\nversion: 1\ncreator: dwell " DW_VERSION "\n");
@@ -52,7 +52,8 @@ void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profil
         dw_out_printable(out, argv.bytes, argv.size);
         dw_out_text(out, argv.size ? "\n" : "");
     }
-    dw_notes_put_sampling(out, profile, "# ");
+    if (are_samples)
+        dw_notes_put_sampling(out, profile, "# ");
     dw_notes_put_losses(out, profile, "# ");
     dw_out_printf(out, "positions: line\nevents: %s\nsummary: %" PRIu64 "\n", event, total);
 }
@@ -109,17 +110,16 @@ static void put_function(struct callgrind *callgrind, uint32_t index)
 static int write_callgrind(const struct dw_profile *profile, const struct dw_lens_options *options,
                            struct dw_out *out)
 {
-    (void)options;
     struct callgrind callgrind = {.out = out};
-    if (dw_samples_are_in(profile))
+    if (dw_shows_samples(profile, options->family))
         return dw_callgrind_put_stacks(out, profile);
-    int error = dw_functions_make(profile, false, &callgrind.functions);
+    int error = dw_functions_make(profile, options->family, false, &callgrind.functions);
     if (error)
         return error;
     dw_out_init_memory(&callgrind.scratch);
     error = number_files(&callgrind);
     if (!error)
-        dw_callgrind_put_header(out, profile, "ns", callgrind.functions.all.total);
+        dw_callgrind_put_header(out, profile, false, "ns", callgrind.functions.all.total);
     for (uint32_t i = 0; !error && i < callgrind.functions.count && !out->error; i++)
         put_function(&callgrind, i);
     if (!error)

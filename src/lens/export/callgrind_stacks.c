@@ -49,8 +49,8 @@ static uint32_t list_paths(struct callgrind *callgrind)
     const struct dw_path_tree *tree = &callgrind->stacks.paths;
     uint32_t count = 0;
     for (dw_path_id path = 1; path < tree->count; path++) {
-        uint32_t caller = tree->paths[tree->paths[path].parent].frame;
-        uint32_t callee = tree->paths[path].frame;
+        uint32_t caller = tree->paths[tree->paths[path].parent].step;
+        uint32_t callee = tree->paths[path].step;
         if (tree->paths[path].parent != DW_PATH_ROOT && caller && callee)
             callgrind->edges[count++] = (struct edge){
                 .caller = caller, .callee = frame_of(callgrind, callee), .path = path};
@@ -158,7 +158,7 @@ static void put_edge(struct callgrind *callgrind, const struct edge *edge)
     static const char *const keys[] = {"cob", "cfi", "cfn"};
     const struct dw_line_stacks *stacks = &callgrind->stacks;
     const struct dw_place *caller = stacks->spots.first[edge->caller];
-    const struct dw_place *callee = stacks->spots.first[stacks->paths.paths[edge->path].frame];
+    const struct dw_place *callee = stacks->spots.first[stacks->paths.paths[edge->path].step];
     put_place(callgrind, callee, keys);
     dw_out_printf(callgrind->out, "calls=%" PRIu64 " %" PRIu32 "\n%" PRIu32 " %" PRIu64 "\n",
                   edge->total.count, dw_place_frame(callgrind->profile, callee)->line, caller->line,
@@ -194,9 +194,9 @@ static int put_all(struct callgrind *callgrind)
     if (!self)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 1; path < stacks->paths.count; path++)
-        self[stacks->paths.paths[path].frame] += stacks->self[path].weight;
+        self[stacks->paths.paths[path].step] += stacks->self[path].weight;
     uint64_t total = stacks->total[DW_PATH_ROOT].weight;
-    dw_callgrind_put_header(callgrind->out, callgrind->profile, event, total);
+    dw_callgrind_put_header(callgrind->out, callgrind->profile, true, event, total);
     put_functions(callgrind, self);
     dw_out_printf(callgrind->out, "\ntotals: %" PRIu64 "\n", total);
     free(self);

@@ -9,7 +9,7 @@
 int dw_callgrind_put_stacks(struct dw_out *out, const struct dw_profile *profile);
 
 /* What files of both kinds begin with. */
-void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profile,
+void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profile, bool are_samples,
                              const char *event, uint64_t total);
 
 #endif

@@ -172,7 +172,7 @@ static void put_tail(struct chrome *chrome)
     dw_out_u64(chrome->out, losses->cut_files);
     dw_out_text(chrome->out, ",\"dropped_events\":");
     dw_out_u64(chrome->out, dw_notes_dropped(chrome->profile));
-    if (dw_samples_are_in(chrome->profile)) {
+    if (dw_family_is_in(chrome->profile, DW_FAMILY_SAMPLES)) {
         dw_out_text(chrome->out, ",\"sampling\":");
         dw_notes_put_json_text(chrome->out, chrome->profile);
     }

@@ -81,7 +81,7 @@ static void put_line_stack(struct dw_out *out, const struct dw_profile *profile,
             dw_spelling_put_cut(out, &spelling);
             dw_out_char(out, ';');
         }
-        uint32_t spot = stacks->paths.paths[spelling.paths[i]].frame;
+        uint32_t spot = stacks->paths.paths[spelling.paths[i]].step;
         if (spot)
             put_line(out, profile, stacks->spots.first[spot]);
     }
@@ -113,12 +113,13 @@ static int write_lines(const struct dw_profile *profile, struct dw_out *out)
 static int write_collapsed(const struct dw_profile *profile, const struct dw_lens_options *options,
                            struct dw_out *out)
 {
-    if (options->with_lines && dw_samples_are_in(profile))
+    if (options->with_lines && dw_shows_samples(profile, options->family))
         return write_lines(profile, out);
     bool is_tree = options->by == DW_BY_THREAD || options->by == DW_BY_PROCESS;
     struct dw_rows rows;
-    int error = dw_rows_make(
-        profile, &(struct dw_lens_options){.by = is_tree ? options->by : DW_BY_REGION}, &rows);
+    struct dw_lens_options wanted = {.family = options->family,
+                                     .by = is_tree ? options->by : DW_BY_REGION};
+    int error = dw_rows_make(profile, &wanted, &rows);
     if (error)
         return error;
     struct dw_string root = {"", 0};

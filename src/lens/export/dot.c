@@ -160,9 +160,8 @@ static void put_graph(struct drawing *drawing)
 static int write_dot(const struct dw_profile *profile, const struct dw_lens_options *options,
                      struct dw_out *out)
 {
-    (void)options;
     struct drawing drawing = {.out = out};
-    int error = dw_functions_make(profile, false, &drawing.functions);
+    int error = dw_functions_make(profile, options->family, false, &drawing.functions);
     if (error)
         return error;
     drawing.total = (double)drawing.functions.all.total;

@@ -99,7 +99,7 @@ static int take_event(struct walking *walking, const struct dw_event *event)
 
 static int reopen(struct walking *walking, dw_path_id top)
 {
-    const struct dw_path *paths = walking->walk->profile->paths.paths;
+    const struct dw_path *paths = walking->walk->profile->functions.paths;
     dw_path_id chain[REOPEN_MAX];
     uint32_t count = 0;
     for (; top != DW_PATH_ROOT && count < REOPEN_MAX; top = paths[top].parent)

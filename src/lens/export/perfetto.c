@@ -218,7 +218,7 @@ static void put_step(void *context, const struct dw_step *step)
                                      [DW_STEP_INSTANT] = TYPE_INSTANT,
                                      [DW_STEP_COUNTER] = TYPE_COUNTER};
     struct perfetto *perfetto = context;
-    put_event(perfetto, types[step->kind], perfetto->profile->paths.paths[step->path].frame,
+    put_event(perfetto, types[step->kind], perfetto->profile->functions.paths[step->path].step,
               step->time_ns, step->value);
 }
 

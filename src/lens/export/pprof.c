@@ -33,12 +33,12 @@ static void put_stack(struct writing *writing, dw_path_id path)
     dw_speller_spell(&writing->rows.speller, path, DW_SPELL_MAX, &spelling);
     dw_buffer_clear(part);
     for (uint32_t i = spelling.count; i-- > 0;) {
-        uint32_t frame = profile->paths.paths[spelling.paths[i]].frame;
+        uint32_t frame = profile->functions.paths[spelling.paths[i]].step;
         dw_buffer_put(part, location_of(writing, frame));
         if (spelling.cut && i == spelling.cut_at)
             dw_buffer_put(part, location_of(writing, profile->frames.count));
     }
-    dw_buffer_put(part, location_of(writing, profile->paths.paths[DW_PATH_ROOT].frame));
+    dw_buffer_put(part, location_of(writing, profile->functions.paths[DW_PATH_ROOT].step));
     dw_protobuf_put_bytes(&writing->pprof->message, DW_PPROF_SAMPLE_LOCATIONS, part->data,
                           part->size);
 }
@@ -113,14 +113,13 @@ static void put_mapping(struct writing *writing)
     dw_pprof_put_message(writing->pprof, DW_PPROF_MAPPING);
 }
 
-static int put_calls(struct dw_pprof *pprof)
+static int put_calls(struct dw_pprof *pprof, enum dw_family family)
 {
     struct writing writing = {.pprof = pprof, .profile = pprof->profile};
     writing.used = calloc(pprof->profile->frames.count + 1u, sizeof *writing.used);
-    int error = writing.used
-                    ? dw_rows_make(pprof->profile, &(struct dw_lens_options){.by = DW_BY_THREAD},
-                                   &writing.rows)
-                    : DW_ERR_MEMORY;
+    struct dw_lens_options options = {.by = DW_BY_THREAD, .family = family};
+    int error =
+        writing.used ? dw_rows_make(pprof->profile, &options, &writing.rows) : DW_ERR_MEMORY;
     if (!error) {
         dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "calls", "count");
         dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "time", "nanoseconds");
@@ -138,12 +137,12 @@ static int put_calls(struct dw_pprof *pprof)
 static int write_pprof(const struct dw_profile *profile, const struct dw_lens_options *options,
                        struct dw_out *out)
 {
-    (void)options;
     struct dw_pprof pprof;
     int error = dw_pprof_init(&pprof, profile, out);
     if (error)
         return error;
-    error = dw_samples_are_in(profile) ? dw_pprof_put_samples(&pprof) : put_calls(&pprof);
+    error = dw_shows_samples(profile, options->family) ? dw_pprof_put_samples(&pprof)
+                                                       : put_calls(&pprof, options->family);
     int late = dw_pprof_close(&pprof);
     return error ? error : late;
 }

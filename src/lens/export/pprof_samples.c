@@ -99,13 +99,13 @@ static int put_mappings(struct writing *writing)
 
 static void put_stack(struct writing *writing, dw_path_id stack)
 {
-    const struct dw_path *stacks = writing->profile->stacks.paths;
+    const struct dw_path *stacks = writing->profile->paths.paths;
     struct dw_buffer *part = &writing->pprof->part;
     struct dw_spelling spelling;
     dw_speller_spell(&writing->speller, stack, DW_SPELL_MAX, &spelling);
     dw_buffer_clear(part);
     for (uint32_t i = spelling.count; i-- > 0;) {
-        dw_place_id place = stacks[spelling.paths[i]].frame;
+        dw_place_id place = stacks[spelling.paths[i]].step;
         writing->used[place] = true;
         dw_buffer_put(part, place + UINT64_C(1));
         if (spelling.cut && i == spelling.cut_at) {
@@ -119,13 +119,13 @@ static void put_stack(struct writing *writing, dw_path_id stack)
 
 static void put_thread(struct writing *writing, uint32_t index)
 {
-    const struct dw_sample_table *samples = &writing->profile->threads[index].samples;
+    struct dw_sample sample;
     dw_pprof_label_thread(writing->pprof, index);
-    for (uint32_t i = 0; i < samples->count && !writing->pprof->gzip.out->error; i++) {
-        const struct dw_sample *sample = &samples->samples[i];
-        uint64_t values[] = {sample->count, sample->weight_ns};
-        put_stack(writing, sample->stack);
-        dw_pprof_label_state(writing->pprof, sample->state);
+    for (uint32_t at = 0; dw_profile_sample(writing->profile, index, &at, &sample) &&
+                          !writing->pprof->gzip.out->error;) {
+        uint64_t values[] = {sample.count, sample.weight};
+        put_stack(writing, sample.path);
+        dw_pprof_label_state(writing->pprof, sample.state);
         dw_pprof_put_sample(writing->pprof, values, writing->are_counts ? 1 : 2);
     }
 }
@@ -222,12 +222,13 @@ static int writing_init(struct writing *writing)
     writing->functions = calloc(profile->frames.count, sizeof *writing->functions);
     if (!writing->used || !writing->functions)
         return DW_ERR_MEMORY;
-    return dw_speller_init(&writing->speller, profile->stacks.paths, profile->stacks.count);
+    return dw_speller_init(&writing->speller, profile->paths.paths, profile->paths.count);
 }
 
 int dw_pprof_put_samples(struct dw_pprof *pprof)
 {
     const struct dw_profile *profile = pprof->profile;
+    pprof->are_samples = true;
     struct writing writing = {
         .pprof = pprof, .profile = profile, .are_counts = dw_samples_are_counts(profile)};
     int error = writing_init(&writing);

@@ -155,7 +155,8 @@ static void put_comments(struct dw_pprof *pprof)
     dw_out_text(&lines, "dwell " DW_VERSION "\n");
     for (uint32_t i = 0; i < profile->process_count; i++)
         put_properties(&lines, profile, i);
-    dw_notes_put_sampling(&lines, profile, "");
+    if (pprof->are_samples)
+        dw_notes_put_sampling(&lines, profile, "");
     dw_notes_put_losses(&lines, profile, "");
     add_comments(pprof, &lines);
     int error = dw_out_close(&lines);

@@ -10,6 +10,7 @@
 #include "model/profile.h"
 
 struct dw_pprof {
+    bool are_samples; /* else paths of calls or regions */
     const struct dw_profile *profile;
     struct dw_gzip gzip;
     struct dw_string_table strings;

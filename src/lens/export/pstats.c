@@ -119,10 +119,9 @@ static void put_function(struct dw_out *out, const struct dw_functions *function
 static int write_pstats(const struct dw_profile *profile, const struct dw_lens_options *options,
                         struct dw_out *out)
 {
-    (void)options;
     struct dw_functions functions;
     struct dw_out scratch;
-    int error = dw_functions_make(profile, false, &functions);
+    int error = dw_functions_make(profile, options->family, false, &functions);
     if (error)
         return error;
     dw_out_init_memory(&scratch);

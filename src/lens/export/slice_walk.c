@@ -121,7 +121,7 @@ void dw_slice_walk_thread(struct dw_slice_walk *walk, uint32_t index, dw_slice_v
             close_to(walk, 0, last, visit, context);
             last = walk->ends[i] - sample->weight_ns;
         }
-        change_to(walk, walk->shown[walk->tree.path_of[sample->stack]], last, visit, context);
+        change_to(walk, walk->shown[sample->path], last, visit, context);
         last += sample->weight_ns;
     }
     close_to(walk, 0, last, visit, context);

@@ -16,6 +16,7 @@
 #define SAMPLE_FRAMES_MAX DW_SPELL_MAX
 
 struct speedscope {
+    enum dw_family family;
     const struct dw_profile *profile;
     struct dw_out *out;
     struct dw_event_walk walk;
@@ -81,7 +82,7 @@ static void put_step(void *context, const struct dw_step *step)
     scope->empty = false;
     dw_out_text(scope->out, step->kind == DW_STEP_OPEN ? "{\"type\":\"O\",\"frame\":"
                                                        : "{\"type\":\"C\",\"frame\":");
-    dw_out_u64(scope->out, scope->profile->paths.paths[step->path].frame);
+    dw_out_u64(scope->out, scope->profile->functions.paths[step->path].step);
     dw_out_text(scope->out, ",\"at\":");
     dw_out_u64(scope->out, step->time_ns);
     dw_out_char(scope->out, '}');
@@ -121,7 +122,7 @@ static int put_timelines(struct speedscope *scope)
 static void put_sample(struct speedscope *scope, const struct dw_rows *rows,
                        const struct dw_row *row)
 {
-    const struct dw_path *paths = scope->profile->paths.paths;
+    const struct dw_path *paths = scope->profile->functions.paths;
     struct dw_spelling spelling;
     dw_speller_spell(&rows->speller, row->path, SAMPLE_FRAMES_MAX, &spelling);
     dw_out_text(scope->out, scope->empty ? "\n[0" : ",\n[0");
@@ -132,7 +133,7 @@ static void put_sample(struct speedscope *scope, const struct dw_rows *rows,
             dw_out_u64(scope->out, scope->profile->frames.count);
             dw_out_char(scope->out, ',');
         }
-        dw_out_u64(scope->out, paths[spelling.paths[i]].frame);
+        dw_out_u64(scope->out, paths[spelling.paths[i]].step);
     }
     dw_out_char(scope->out, ']');
 }
@@ -166,7 +167,9 @@ static uint32_t put_sampled(struct speedscope *scope, const struct dw_rows *rows
 static int put_samples(struct speedscope *scope)
 {
     struct dw_rows rows;
-    int error = dw_rows_make(scope->profile, &(struct dw_lens_options){.by = DW_BY_THREAD}, &rows);
+    int error =
+        dw_rows_make(scope->profile,
+                     &(struct dw_lens_options){.family = scope->family, .by = DW_BY_THREAD}, &rows);
     if (error)
         return error;
     for (uint32_t row = 0; row < rows.count && !scope->out->error;)
@@ -187,20 +190,21 @@ static int put_paths(struct speedscope *scope)
 static int write_speedscope(const struct dw_profile *profile, const struct dw_lens_options *options,
                             struct dw_out *out)
 {
-    (void)options;
-    struct speedscope scope = {.profile = profile, .out = out, .first_profile = true};
+    struct speedscope scope = {
+        .profile = profile, .out = out, .family = options->family, .first_profile = true};
     int error = dw_event_walk_init(&scope.walk, profile);
     if (error)
         return error;
     dw_out_text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
                      "\"exporter\":\"dwell@" DW_VERSION "\",");
-    if (dw_samples_are_in(profile)) {
+    if (dw_shows_samples(profile, options->family)) {
         dw_out_text(out, "\"name\":");
         dw_notes_put_json_text(out, profile);
         dw_out_char(out, ',');
     }
     dw_out_text(out, "\"shared\":{\"frames\":[\n");
-    error = dw_samples_are_in(profile) ? dw_speedscope_put_stacks(out, profile) : put_paths(&scope);
+    error = dw_shows_samples(profile, options->family) ? dw_speedscope_put_stacks(out, profile)
+                                                       : put_paths(&scope);
     dw_out_text(out, "]}\n");
     dw_event_walk_release(&scope.walk);
     return error;

@@ -38,15 +38,15 @@ static void put_frame(struct scope *scope, const struct dw_place *place)
     dw_out_char(scope->out, '}');
 }
 
-static void put_stack(struct scope *scope, dw_path_id stack, bool first)
+static void put_stack(struct scope *scope, dw_path_id path, bool first)
 {
     struct dw_spelling spelling;
-    dw_speller_spell(&scope->speller, scope->tree.path_of[stack], DW_SPELL_MAX, &spelling);
+    dw_speller_spell(&scope->speller, path, DW_SPELL_MAX, &spelling);
     dw_out_text(scope->out, first ? "\n[" : ",\n[");
     for (uint32_t i = 0; i < spelling.count; i++) {
         dw_out_text(scope->out, i ? "," : "");
         dw_out_text(scope->out, spelling.cut && i == spelling.cut_at ? "0," : "");
-        dw_out_u64(scope->out, scope->spots.of[scope->tree.paths[spelling.paths[i]].frame]);
+        dw_out_u64(scope->out, scope->spots.of[scope->tree.paths[spelling.paths[i]].step]);
     }
     dw_out_char(scope->out, ']');
 }
@@ -61,20 +61,24 @@ static void put_weight(struct scope *scope, uint64_t weight, bool first, uint64_
 static void put_timed(struct scope *scope, const struct dw_thread *thread, uint64_t *sum)
 {
     for (uint32_t i = 0; i < thread->timed_count && !scope->out->error; i++)
-        put_stack(scope, thread->timed[i].stack, !i);
+        put_stack(scope, thread->timed[i].path, !i);
     dw_out_text(scope->out, "],\n\"weights\":[");
     for (uint32_t i = 0; i < thread->timed_count; i++)
         put_weight(scope, thread->timed[i].weight_ns, !i, sum);
 }
 
-static void put_sums(struct scope *scope, const struct dw_thread *thread, uint64_t *sum)
+static void put_sums(struct scope *scope, uint32_t thread, uint64_t *sum)
 {
-    const struct dw_sample_table *samples = &thread->samples;
-    for (uint32_t i = 0; i < samples->count && !scope->out->error; i++)
-        put_stack(scope, samples->samples[i].stack, !i);
+    struct dw_sample sample;
+    bool is_first = true;
+    for (uint32_t at = 0;
+         dw_profile_sample(scope->profile, thread, &at, &sample) && !scope->out->error;
+         is_first = false)
+        put_stack(scope, sample.path, is_first);
     dw_out_text(scope->out, "],\n\"weights\":[");
-    for (uint32_t i = 0; i < samples->count; i++)
-        put_weight(scope, samples->samples[i].weight_ns, !i, sum);
+    is_first = true;
+    for (uint32_t at = 0; dw_profile_sample(scope->profile, thread, &at, &sample); is_first = false)
+        put_weight(scope, sample.weight, is_first, sum);
 }
 
 static void put_thread(struct scope *scope, uint32_t index)
@@ -99,7 +103,7 @@ static void put_thread(struct scope *scope, uint32_t index)
     if (thread->timed_count)
         put_timed(scope, thread, &sum);
     else
-        put_sums(scope, thread, &sum);
+        put_sums(scope, index, &sum);
     dw_out_text(scope->out, "],\"startValue\":0,\"endValue\":");
     dw_out_u64(scope->out, sum);
     dw_out_char(scope->out, '}');
@@ -113,7 +117,7 @@ static int put_threads(struct scope *scope)
         return error;
     scope->first_profile = true;
     for (uint32_t i = 0; i < scope->profile->thread_count && !scope->out->error; i++)
-        if (scope->profile->threads[order[i]].samples.count)
+        if (dw_thread_is_sampled(&scope->profile->threads[order[i]]))
             put_thread(scope, order[i]);
     free(order);
     return 0;
@@ -126,7 +130,7 @@ int dw_speedscope_put_stacks(struct dw_out *out, const struct dw_profile *profil
     if (!error)
         error = dw_speller_init(&scope.speller, scope.tree.paths, scope.tree.count);
     if (!error)
-        error = dw_place_spots_make(profile, DW_SPOT_LINE, &scope.spots);
+        error = dw_place_spots_make(&scope.tree, DW_SPOT_LINE, &scope.spots);
     if (!error) {
         dw_out_text(out, "{\"name\":\"[…]\"}");
         for (uint32_t i = 1; i < scope.spots.count; i++)

@@ -139,10 +139,11 @@ static void put_lines(struct dw_out *out, const struct drawing *drawing)
         dw_out_printf(out, " in %" PRIu32 " threads", drawing->profile->thread_count);
     dw_out_text(out, drawing->rows.are_counts ? "; widths are samples with what is inside"
                                               : "; widths are times with what is inside");
-    dw_out_text(out, dw_functions_are_in(drawing->profile)
+    dw_out_text(out, drawing->rows.family != DW_FAMILY_REGIONS
                          ? ", and functions of one file have one colour\n"
                          : "\n");
-    dw_notes_put_sampling(out, drawing->profile, "");
+    if (drawing->rows.are_samples)
+        dw_notes_put_sampling(out, drawing->profile, "");
     dw_notes_put_losses(out, drawing->profile, "");
     dw_out_char(out, '\0');
 }
@@ -181,9 +182,9 @@ static int write_svg(const struct dw_profile *profile, const struct dw_lens_opti
 {
     bool has_trees = options->by == DW_BY_THREAD || options->by == DW_BY_PROCESS;
     struct drawing drawing = {.profile = profile};
-    int error = dw_rows_make(
-        profile, &(struct dw_lens_options){.by = has_trees ? options->by : DW_BY_REGION},
-        &drawing.rows);
+    struct dw_lens_options wanted = {.family = options->family,
+                                     .by = has_trees ? options->by : DW_BY_REGION};
+    int error = dw_rows_make(profile, &wanted, &drawing.rows);
     if (error)
         return error;
     drawing.boxes = calloc(drawing.rows.count + 1u, sizeof *drawing.boxes);

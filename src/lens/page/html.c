@@ -39,6 +39,7 @@ struct page {
     struct dw_out scratch; /* one string, before '<' is taken out of it */
     uint32_t *string_of;   /* of the profile's strings: the page's number, or UINT32_MAX */
     uint32_t string_count;
+    enum dw_family family;
     bool are_samples, first_view;
 };
 
@@ -253,7 +254,7 @@ static void put_tree(struct page *page, const struct dw_row *rows, uint32_t coun
     dw_out_text(page->out, "],\n\"frame\":");
     for (uint32_t i = 0; i < count; i++) {
         dw_out_char(page->out, i ? ',' : '[');
-        dw_out_u64(page->out, page->profile->paths.paths[rows[i].path].frame);
+        dw_out_u64(page->out, page->profile->functions.paths[rows[i].path].step);
     }
     dw_out_char(page->out, ']');
     put_values(page, rows, count);
@@ -280,7 +281,8 @@ static uint32_t put_view(struct page *page, const struct dw_rows *rows, uint32_t
 static int put_views(struct page *page, enum dw_by by, const char *kind)
 {
     struct dw_rows rows;
-    int error = dw_rows_make(page->profile, &(struct dw_lens_options){.by = by}, &rows);
+    int error = dw_rows_make(page->profile,
+                             &(struct dw_lens_options){.family = page->family, .by = by}, &rows);
     if (error)
         return error;
     for (uint32_t row = 0; row < rows.count && !page->out->error;)
@@ -305,7 +307,8 @@ static int put_all_views(struct page *page)
 static void put_sampling(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
 {
     dw_notes_put_sampling(out, profile, prefix);
-    if (profile->lacks_entries)
+    if (dw_family_is_in(profile, DW_FAMILY_SAMPLES) &&
+        (dw_family_is_in(profile, DW_FAMILY_REGIONS) || dw_family_is_in(profile, DW_FAMILY_CALLS)))
         dw_out_printf(out, "%sregions or calls are in a page of their own: export --by region\n",
                       prefix);
 }
@@ -331,10 +334,10 @@ static int put_data(struct page *page)
 static int write_html(const struct dw_profile *profile, const struct dw_lens_options *options,
                       struct dw_out *out)
 {
-    (void)options;
     struct page page = {.out = out,
                         .profile = profile,
-                        .are_samples = dw_samples_are_in(profile),
+                        .family = options->family,
+                        .are_samples = dw_shows_samples(profile, options->family),
                         .first_view = true};
     size_t size = (profile->strings.count + 1u) * sizeof *page.string_of;
     page.string_of = malloc(size);

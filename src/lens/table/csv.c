@@ -18,11 +18,11 @@ static const char *const sample_columns[] = {"node_id",  "name",    "parent_id",
 static const char *const count_columns[] = {"node_id", "name",    "parent_id", "parent_name",
                                             "self",    "samples", NULL};
 
-static const char *const *columns_of(const struct dw_profile *profile)
+static const char *const *columns_of(const struct dw_profile *profile, enum dw_family family)
 {
-    if (dw_samples_are_counts(profile))
-        return count_columns;
-    return dw_samples_are_in(profile) ? sample_columns : default_columns;
+    if (!dw_shows_samples(profile, family))
+        return default_columns;
+    return dw_samples_are_counts(profile) ? count_columns : sample_columns;
 }
 
 static void put_header(struct dw_out *out, const struct dw_column **columns, size_t count)
@@ -57,7 +57,7 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
     if (dw_lines_are_all(profile) && !options->columns)
         return dw_line_csv.write(profile, options, out);
     dw_out_init_memory(&cell);
-    int error = dw_columns_choose(options, columns_of(profile), &columns, &count);
+    int error = dw_columns_choose(options, columns_of(profile, options->family), &columns, &count);
     if (!error)
         error = dw_rows_make(profile, options, &rows);
     if (!error)

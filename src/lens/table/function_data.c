@@ -91,7 +91,7 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
 {
     struct dw_function_list list;
     const struct dw_function_options *wanted = options->functions;
-    int error = dw_function_list_make(profile, wanted, &list);
+    int error = dw_function_list_make(profile, options->family, wanted, &list);
     if (error)
         return error;
     if (wanted->callers || wanted->callees)
@@ -202,7 +202,7 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
                       struct dw_out *out)
 {
     struct dw_function_list list;
-    int error = dw_function_list_make(profile, options->functions, &list);
+    int error = dw_function_list_make(profile, options->family, options->functions, &list);
     if (error)
         return error;
     put_json(out, profile, &list, options->functions);

@@ -171,11 +171,12 @@ static int write_function_table(const struct dw_profile *profile,
 {
     struct page page = {.out = out};
     const struct dw_function_options *wanted = options->functions;
-    int error = dw_function_list_make(profile, wanted, &page.list);
+    int error = dw_function_list_make(profile, options->family, wanted, &page.list);
     if (error)
         return error;
     measure(&page);
-    dw_notes_put_sampling(out, profile, "");
+    if (page.list.are_samples)
+        dw_notes_put_sampling(out, profile, "");
     if (!wanted->callers && !wanted->callees)
         put_functions(&page);
     if (wanted->callers)

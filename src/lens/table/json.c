@@ -242,12 +242,13 @@ static struct counter *sum_counters(const struct dw_profile *profile)
         counters[i].shown = frame->kind == DW_FRAME_COUNTER;
     }
     for (uint32_t t = 0; counters && t < profile->thread_count; t++) {
-        const struct dw_thread *thread = &profile->threads[t];
-        for (uint32_t i = 0; i < thread->metric_count; i++) {
-            const struct dw_thread_metric *measured = &thread->metrics[i];
-            struct counter *counter = &counters[profile->paths.paths[measured->path].frame];
-            counter->total += measured->metric.total;
-            counter->count += measured->metric.count;
+        const struct dw_value_table *values = &profile->threads[t].values;
+        for (uint32_t i = 0; i < values->count; i++) {
+            const struct dw_value_row *row = &values->rows[i];
+            const struct dw_frame *frame = dw_profile_path_frame(profile, row->path);
+            struct counter *counter = &counters[frame - profile->frames.frames];
+            counter->total += dw_value_get(values, row, DW_TOTAL);
+            counter->count += dw_value_get(values, row, DW_COUNT);
         }
     }
     return counters;
@@ -315,7 +316,7 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
         put_threads(out, profile, &places);
         put_rows(out, &rows, &places);
         error = put_counters(out, profile);
-        if (!error)
+        if (!error && (rows.are_samples || dw_lines_are_watched(profile)))
             error = put_lines(out, profile);
         if (!error && profile->timing_count)
             error = dw_timings_put_json(out, profile);

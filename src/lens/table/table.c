@@ -100,7 +100,8 @@ static void put_row(struct table *table, const struct dw_row *row)
 
 static void put_table(struct table *table, size_t width)
 {
-    dw_notes_put_sampling(table->out, table->rows.profile, "");
+    if (table->rows.are_samples)
+        dw_notes_put_sampling(table->out, table->rows.profile, "");
     dw_rows_put_whole(table->out, &table->rows);
     measure(table);
     fit(table, width);
@@ -123,7 +124,7 @@ static bool asks_for(const struct dw_lens_options *options, const char *column)
 static int choose_columns(struct table *table, const struct dw_profile *profile,
                           const struct dw_lens_options *options)
 {
-    bool are_samples = dw_samples_are_in(profile);
+    bool are_samples = dw_shows_samples(profile, options->family);
     const char *const *totals = are_samples ? sample_totals : entry_totals;
     const char *const *others = are_samples ? sample_columns : default_columns;
     return dw_columns_choose(options, options->only_totals ? totals : others, &table->columns,

@@ -140,7 +140,8 @@ static void put_tree(struct tree *tree)
     for (uint32_t i = 0; i < rows->count; i++)
         if (rows->rows[i].parent != DW_ROW_NONE)
             tree->last_child[rows->rows[i].parent] = i;
-    dw_notes_put_sampling(tree->out, rows->profile, "");
+    if (rows->are_samples)
+        dw_notes_put_sampling(tree->out, rows->profile, "");
     dw_rows_put_whole(tree->out, rows);
     dw_out_printf(tree->out, "   total   share%*s%9s      self  name\n",
                   tree->has_bars ? BAR_WIDTH : 0, "", rows->are_samples ? "samples" : "count");

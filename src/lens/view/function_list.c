@@ -254,14 +254,14 @@ static void restrict_list(struct dw_function_list *list, const struct dw_restric
     dw_out_text(&list->message, ">\n");
 }
 
-int dw_function_list_make(const struct dw_profile *profile,
+int dw_function_list_make(const struct dw_profile *profile, enum dw_family family,
                           const struct dw_function_options *options, struct dw_function_list *list)
 {
-    struct dw_function_list made = {.are_samples = dw_samples_are_in(profile),
+    struct dw_function_list made = {.are_samples = dw_shows_samples(profile, family),
                                     .are_counts = dw_samples_are_counts(profile)};
     dw_out_init_memory(&made.labels);
     dw_out_init_memory(&made.message);
-    int error = dw_functions_make(profile, !options->full_paths, &made.functions);
+    int error = dw_functions_make(profile, family, !options->full_paths, &made.functions);
     if (!error)
         error = make_labels(&made);
     if (!error) {

@@ -59,7 +59,7 @@ struct dw_function_list {
     struct dw_out message; /* what the order is and what was left out, in lines */
 };
 
-int dw_function_list_make(const struct dw_profile *profile,
+int dw_function_list_make(const struct dw_profile *profile, enum dw_family family,
                           const struct dw_function_options *options, struct dw_function_list *list);
 void dw_function_list_release(struct dw_function_list *list);
 const char *dw_function_list_label(const struct dw_function_list *list, uint32_t function);

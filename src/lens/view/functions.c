@@ -16,13 +16,9 @@ static bool is_call(uint32_t kind)
            kind == DW_FRAME_MARK;
 }
 
-/* Frames alone do not tell: those of lines are functions too, and have no path. */
 bool dw_functions_are_in(const struct dw_profile *profile)
 {
-    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->paths.count; path++)
-        if (is_call(dw_profile_frame(profile, path)->kind))
-            return true;
-    return false;
+    return dw_family_is_in(profile, DW_FAMILY_SAMPLES) || dw_family_is_in(profile, DW_FAMILY_CALLS);
 }
 
 struct gathering {
@@ -35,13 +31,14 @@ struct gathering {
     bool *called; /* of each frame */
 };
 
-static int gathering_init(struct gathering *gathering, const struct dw_profile *profile)
+static int gathering_init(struct gathering *gathering, const struct dw_profile *profile,
+                          enum dw_family family)
 {
-    size_t count = profile->paths.count;
+    size_t count = profile->functions.count;
     *gathering = (struct gathering){
         .profile = profile,
-        .of_calls = dw_functions_are_in(profile),
-        .sums = dw_path_sums_make(profile),
+        .of_calls = family != DW_FAMILY_REGIONS,
+        .sums = dw_path_sums_make(profile, family),
         .item_of = calloc(count, sizeof *gathering->item_of),
         .items = calloc(count, sizeof *gathering->items),
         .item_count = 1,
@@ -66,20 +63,20 @@ static bool is_function(const struct gathering *gathering, uint32_t kind)
 
 static void add_item(struct gathering *gathering, dw_path_id path)
 {
-    const struct dw_path *place = &gathering->profile->paths.paths[path];
+    const struct dw_path *place = &gathering->profile->functions.paths[path];
     const struct dw_path_sums *sums = &gathering->sums[path];
     uint64_t self = dw_path_sums_self(sums);
     uint32_t around = gathering->item_of[place->parent];
-    if (!is_function(gathering, gathering->profile->frames.frames[place->frame].kind)) {
+    if (!is_function(gathering, gathering->profile->frames.frames[place->step].kind)) {
         gathering->item_of[path] = around;
         gathering->items[around].self += self;
         return;
     }
-    gathering->called[place->frame] = true;
+    gathering->called[place->step] = true;
     gathering->item_of[path] = gathering->item_count;
     gathering->items[gathering->item_count++] = (struct dw_call_item){
         .parent = around,
-        .function = place->frame,
+        .function = place->step,
         .count = sums->count,
         .total = sums->total,
         .self = self,
@@ -89,7 +86,7 @@ static void add_item(struct gathering *gathering, dw_path_id path)
 static int gather(struct gathering *gathering, struct dw_call_graph *graph)
 {
     const struct dw_profile *profile = gathering->profile;
-    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->paths.count; path++)
+    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->functions.count; path++)
         if (gathering->sums[path].taken)
             add_item(gathering, path);
     int error = dw_call_graph_init(graph, profile->frames.count);
@@ -282,14 +279,14 @@ static int list_edges(struct dw_functions *functions, const struct dw_call_graph
     return 0;
 }
 
-int dw_functions_make(const struct dw_profile *profile, bool strip_dirs,
+int dw_functions_make(const struct dw_profile *profile, enum dw_family family, bool strip_dirs,
                       struct dw_functions *functions)
 {
     struct dw_functions made = {0};
     struct dw_call_graph graph = {0};
     struct gathering gathering;
     uint32_t *index_of = calloc(profile->frames.count, sizeof *index_of);
-    int error = gathering_init(&gathering, profile);
+    int error = gathering_init(&gathering, profile, dw_family_choose(profile, family));
     if (!error && !index_of)
         error = DW_ERR_MEMORY;
     if (!error)

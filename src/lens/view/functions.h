@@ -6,6 +6,7 @@
 #define DW_LENS_VIEW_FUNCTIONS_H
 
 #include "base/out.h"
+#include "lens/view/measured.h"
 #include "model/call_graph.h"
 #include "model/profile.h"
 
@@ -32,7 +33,7 @@ struct dw_functions {
 };
 
 /* Without directories, files are as short as tells the functions apart. */
-int dw_functions_make(const struct dw_profile *profile, bool strip_dirs,
+int dw_functions_make(const struct dw_profile *profile, enum dw_family family, bool strip_dirs,
                       struct dw_functions *functions);
 void dw_functions_release(struct dw_functions *functions);
 

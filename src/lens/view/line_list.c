@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "lens/view/line_list.h"
 
+#include "lens/view/measured.h"
+
 #include "base/grow.h"
 #include "lens/view/functions.h"
 #include "lens/view/source_lines.h"
@@ -16,10 +18,9 @@ const struct dw_line_options dw_line_defaults = {.unit_s = 1e-6, .details = true
 
 bool dw_lines_are_all(const struct dw_profile *profile)
 {
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++)
-            if (profile->threads[t].metrics[i].path != DW_PATH_ROOT)
-                return false;
+    for (enum dw_family family = DW_FAMILY_SAMPLES; family < DW_FAMILIES; family++)
+        if (dw_family_is_in(profile, family))
+            return false;
     return dw_lines_are_in(profile);
 }
 

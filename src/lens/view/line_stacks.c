@@ -17,8 +17,9 @@ static int map_paths(struct dw_line_stacks *stacks, const struct dw_stack_tree *
 {
     int error = 0;
     for (dw_path_id path = 1; !error && path < tree->count; path++)
-        error = dw_path_intern(&stacks->paths, path_of[tree->paths[path].parent],
-                               stacks->spots.of[tree->paths[path].frame], &path_of[path]);
+        if (stacks->spots.of[tree->paths[path].step])
+            error = dw_path_intern(&stacks->paths, path_of[tree->paths[path].parent],
+                                   stacks->spots.of[tree->paths[path].step], &path_of[path]);
     return error;
 }
 
@@ -43,7 +44,7 @@ int dw_line_stacks_make(const struct dw_profile *profile, struct dw_line_stacks 
     dw_path_id *path_of = NULL;
     int error = dw_stack_tree_make(profile, &tree);
     if (!error)
-        error = dw_place_spots_make(profile, DW_SPOT_LINE, &made.spots);
+        error = dw_place_spots_make(&tree, DW_SPOT_LINE, &made.spots);
     if (!error)
         error = dw_path_tree_init(&made.paths);
     if (!error)

@@ -20,7 +20,7 @@ void dw_name_cache_release(struct dw_name_cache *cache);
 static inline void dw_name_cache_put(const struct dw_name_cache *cache, struct dw_out *out,
                                      dw_path_id path)
 {
-    const size_t *start = &cache->starts[cache->profile->paths.paths[path].frame];
+    const size_t *start = &cache->starts[cache->profile->functions.paths[path].step];
     dw_out_write(out, cache->text.buffer.data + start[0], start[1] - start[0]);
 }
 

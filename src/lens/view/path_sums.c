@@ -5,7 +5,7 @@
 
 /* An entry that is still open is not yet among its parent's children. */
 static void add_metric(struct dw_path_sums *all, const struct dw_profile *profile,
-                       const struct dw_thread_metric *measured)
+                       const struct dw_measured *measured)
 {
     const struct dw_metric *metric = &measured->metric;
     if (!dw_frame_kind_takes_time(dw_profile_frame(profile, measured->path)->kind))
@@ -15,19 +15,32 @@ static void add_metric(struct dw_path_sums *all, const struct dw_profile *profil
     sums->total += dw_metric_active(metric);
     sums->children += metric->children;
     sums->taken = true;
-    all[profile->paths.paths[measured->path].parent].children += metric->open_total;
+    all[profile->functions.paths[measured->path].parent].children += metric->open_total;
 }
 
-struct dw_path_sums *dw_path_sums_make(const struct dw_profile *profile)
+static int add_threads(struct dw_path_sums *sums, const struct dw_profile *profile,
+                       enum dw_family family)
 {
-    struct dw_path_sums *sums = calloc(profile->paths.count, sizeof *sums);
-    if (!sums)
+    struct dw_measuring measuring;
+    int error = dw_measuring_init(&measuring, profile, family);
+    for (uint32_t t = 0; t < profile->thread_count && !error; t++) {
+        error = dw_measuring_thread(&measuring, t);
+        for (uint32_t i = 0; i < measuring.count && !error; i++)
+            add_metric(sums, profile, &measuring.items[i]);
+    }
+    dw_measuring_release(&measuring);
+    return error;
+}
+
+struct dw_path_sums *dw_path_sums_make(const struct dw_profile *profile, enum dw_family family)
+{
+    struct dw_path_sums *sums = calloc(profile->functions.count, sizeof *sums);
+    if (!sums || add_threads(sums, profile, family)) {
+        free(sums);
         return NULL;
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].metric_count; i++)
-            add_metric(sums, profile, &profile->threads[t].metrics[i]);
-    for (dw_path_id path = profile->paths.count; --path > DW_PATH_ROOT;)
+    }
+    for (dw_path_id path = profile->functions.count; --path > DW_PATH_ROOT;)
         if (sums[path].taken)
-            sums[profile->paths.paths[path].parent].taken = true;
+            sums[profile->functions.paths[path].parent].taken = true;
     return sums;
 }

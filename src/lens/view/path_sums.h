@@ -3,7 +3,7 @@
 #ifndef DW_LENS_VIEW_PATH_SUMS_H
 #define DW_LENS_VIEW_PATH_SUMS_H
 
-#include "model/profile.h"
+#include "lens/view/measured.h"
 
 struct dw_path_sums {
     uint64_t count;    /* entries, with those still open */
@@ -17,7 +17,7 @@ static inline uint64_t dw_path_sums_self(const struct dw_path_sums *sums)
     return sums->total > sums->children ? sums->total - sums->children : 0;
 }
 
-/* Of each path of the profile; free() it. NULL when out of memory. */
-struct dw_path_sums *dw_path_sums_make(const struct dw_profile *profile);
+/* Of each path of functions; free() it. NULL when out of memory. */
+struct dw_path_sums *dw_path_sums_make(const struct dw_profile *profile, enum dw_family family);
 
 #endif

@@ -49,9 +49,18 @@ static void number(const struct dw_profile *profile, const struct keyed *keyed, 
     spots->count = last + 1;
 }
 
-int dw_place_spots_make(const struct dw_profile *profile, enum dw_spot by,
+/* Marks the places of paths with samples, in spots->of. */
+static void mark_sampled(const struct dw_stack_tree *tree, struct dw_place_spots *spots)
+{
+    for (dw_path_id path = 1; path < tree->count; path++)
+        if (tree->total[path].count || tree->total[path].weight)
+            spots->of[tree->paths[path].step] = 1;
+}
+
+int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_spot by,
                         struct dw_place_spots *spots)
 {
+    const struct dw_profile *profile = tree->profile;
     uint32_t places = profile->places.count, count = 0;
     struct keyed *keyed = malloc((places + 1u) * sizeof *keyed);
     *spots = (struct dw_place_spots){
@@ -63,8 +72,11 @@ int dw_place_spots_make(const struct dw_profile *profile, enum dw_spot by,
         dw_place_spots_release(spots);
         return DW_ERR_MEMORY;
     }
-    for (dw_place_id place = 1; place < places; place++, count++)
-        keyed[count] = (struct keyed){key_of(profile, &profile->places.places[place], by), place};
+    mark_sampled(tree, spots);
+    for (dw_place_id place = 1; place < places; place++)
+        if (spots->of[place])
+            keyed[count++] =
+                (struct keyed){key_of(profile, &profile->places.places[place], by), place};
     if (count)
         qsort(keyed, count, sizeof *keyed, compare_keyed);
     number(profile, keyed, count, spots);

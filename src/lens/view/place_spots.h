@@ -3,7 +3,7 @@
 #ifndef DW_LENS_VIEW_PLACE_SPOTS_H
 #define DW_LENS_VIEW_PLACE_SPOTS_H
 
-#include "model/profile.h"
+#include "lens/view/stack_tree.h"
 
 enum dw_spot { DW_SPOT_FUNCTION, DW_SPOT_LINE, DW_SPOT_MODULE };
 
@@ -13,7 +13,8 @@ struct dw_place_spots {
     uint32_t count;
 };
 
-int dw_place_spots_make(const struct dw_profile *profile, enum dw_spot by,
+/* Of the places that samples stand on or under. */
+int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_spot by,
                         struct dw_place_spots *spots);
 void dw_place_spots_release(struct dw_place_spots *spots);
 

@@ -137,14 +137,13 @@ void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, 
 /* A thread that wakes to see that there is nothing to do may wait for the GIL then. */
 bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread)
 {
-    const struct dw_sample_table *samples = &profile->threads[thread].samples;
+    struct dw_sample sample;
     uint64_t all = 0, waited = 0, asked = 0;
-    for (uint32_t i = 0; i < samples->count; i++) {
-        uint32_t state = samples->samples[i].state & DW_SAMPLE_STATE_MASK;
-        uint64_t weight_ns = samples->samples[i].weight_ns;
-        all += weight_ns;
-        waited += state == DW_SAMPLE_WAITING ? weight_ns : 0;
-        asked += state == DW_SAMPLE_GIL ? weight_ns : 0;
+    for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
+        uint32_t state = sample.state & DW_SAMPLE_STATE_MASK;
+        all += sample.weight;
+        waited += state == DW_SAMPLE_WAITING ? sample.weight : 0;
+        asked += state == DW_SAMPLE_GIL ? sample.weight : 0;
     }
     return waited && all - waited - asked <= all / DW_IDLE_RUNS && asked <= all / IDLE_ASKS;
 }

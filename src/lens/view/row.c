@@ -14,16 +14,18 @@
 struct building {
     struct dw_rows *rows;
     const struct dw_profile *profile;
-    uint32_t *row_of;        /* path to row, in the tree being built */
-    bool *shown;             /* paths of frames that take time, all the way up */
-    uint32_t *threads;       /* in order */
+    uint32_t *row_of;  /* path to row, in the tree being built */
+    bool *shown;       /* paths of frames that take time, all the way up */
+    uint32_t *threads; /* in order: those that the family knows */
+    uint32_t thread_count;
     uint32_t *first_threads; /* of each process */
+    struct dw_measuring measuring;
 };
 
 static int start(struct building *building)
 {
     const struct dw_profile *profile = building->profile;
-    uint32_t count = profile->paths.count;
+    uint32_t count = profile->functions.count;
     building->row_of = malloc(count * sizeof *building->row_of);
     building->shown = malloc(count * sizeof *building->shown);
     if (!building->row_of || !building->shown)
@@ -31,8 +33,13 @@ static int start(struct building *building)
     memset(building->row_of, 0xff, count * sizeof *building->row_of);
     for (dw_path_id path = 0; path < count; path++)
         building->shown[path] = dw_frame_kind_takes_time(dw_profile_frame(profile, path)->kind) &&
-                                (!path || building->shown[profile->paths.paths[path].parent]);
-    int error = dw_roster_threads(profile, &building->threads);
+                                (!path || building->shown[profile->functions.paths[path].parent]);
+    int error = dw_measuring_init(&building->measuring, profile, building->rows->family);
+    if (!error)
+        error = dw_roster_threads(profile, &building->threads);
+    for (uint32_t i = 0; i < profile->thread_count && !error; i++)
+        if (dw_family_has_thread(profile, building->rows->family, building->threads[i]))
+            building->threads[building->thread_count++] = building->threads[i];
     return error ? error : dw_roster_first_threads(profile, &building->first_threads);
 }
 
@@ -42,6 +49,7 @@ static void finish(struct building *building)
     free(building->shown);
     free(building->threads);
     free(building->first_threads);
+    dw_measuring_release(&building->measuring);
 }
 
 static int add_row(struct building *building, dw_path_id path, uint32_t *index)
@@ -66,7 +74,7 @@ static int add_row(struct building *building, dw_path_id path, uint32_t *index)
 static int row_of_path(struct building *building, dw_path_id path, uint32_t *index)
 {
     uint32_t below = DW_ROW_NONE;
-    for (dw_path_id at = path;; at = building->profile->paths.paths[at].parent) {
+    for (dw_path_id at = path;; at = building->profile->functions.paths[at].parent) {
         uint32_t row = building->row_of[at];
         bool known = row != DW_ROW_NONE;
         int error = known ? 0 : add_row(building, at, &row);
@@ -96,8 +104,7 @@ static int merge_root(struct dw_metric *into, const struct dw_metric *from, bool
     return dw_metric_merge(into, &entry);
 }
 
-static int add_metric(struct building *building, const struct dw_thread_metric *measured,
-                      bool with_root)
+static int add_metric(struct building *building, const struct dw_measured *measured, bool with_root)
 {
     bool is_root = measured->path == DW_PATH_ROOT;
     if (!building->shown[measured->path] || (is_root && !with_root))
@@ -119,14 +126,12 @@ static int add_metric(struct building *building, const struct dw_thread_metric *
 static int add_thread(struct building *building, uint32_t index)
 {
     const struct dw_thread *thread = &building->profile->threads[index];
-    bool with_root = building->rows->by == DW_BY_THREAD || thread->samples.count ||
+    bool with_root = building->rows->by == DW_BY_THREAD || building->rows->are_samples ||
                      building->first_threads[thread->process] == index;
-    for (uint32_t i = 0; i < thread->metric_count; i++) {
-        int error = add_metric(building, &thread->metrics[i], with_root);
-        if (error)
-            return error;
-    }
-    return 0;
+    int error = dw_measuring_thread(&building->measuring, index);
+    for (uint32_t i = 0; i < building->measuring.count && !error; i++)
+        error = add_metric(building, &building->measuring.items[i], with_root);
+    return error;
 }
 
 static uint64_t difference(uint64_t a, uint64_t b)
@@ -221,7 +226,7 @@ static bool same_tree(const struct building *building, uint32_t a, uint32_t b)
 
 static int build_trees(struct building *building)
 {
-    uint32_t count = building->profile->thread_count;
+    uint32_t count = building->thread_count;
     int error = count ? 0 : build_tree(building, 0, 0);
     for (uint32_t from = 0, to; !error && from < count; from = to) {
         for (to = from + 1; to < count && same_tree(building, from, to);)
@@ -255,14 +260,16 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
     const struct dw_column *column = options->sort ? dw_column_find(options->sort) : NULL;
     if (options->sort && !column)
         return DW_ERR_ARGUMENT;
-    struct dw_rows made = {.profile = profile,
-                           .by = options->by,
-                           .is_flat = options->only_totals || options->by == DW_BY_PATH ||
-                                      options->by == DW_BY_NAME,
-                           .are_samples = dw_samples_are_in(profile),
-                           .are_counts = dw_samples_are_counts(profile),
-                           .has_hosts = dw_roster_has_hosts(profile)};
-    int error = dw_speller_init(&made.speller, profile->paths.paths, profile->paths.count);
+    enum dw_family family = dw_family_choose(profile, options->family);
+    struct dw_rows made = {
+        .profile = profile,
+        .by = options->by,
+        .is_flat = options->only_totals || options->by == DW_BY_PATH || options->by == DW_BY_NAME,
+        .family = family,
+        .are_samples = family == DW_FAMILY_SAMPLES,
+        .are_counts = family == DW_FAMILY_SAMPLES && dw_samples_are_counts(profile),
+        .has_hosts = dw_roster_has_hosts(profile)};
+    int error = dw_speller_init(&made.speller, profile->functions.paths, profile->functions.count);
     if (!error)
         error = build(&made);
     if (!error && options->by == DW_BY_PATH)

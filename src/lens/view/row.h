@@ -32,10 +32,11 @@ struct dw_row {
 struct dw_rows {
     const struct dw_profile *profile;
     enum dw_by by;
-    bool is_flat;     /* a list: no row is under another */
-    bool are_samples; /* counts are of samples */
-    bool are_counts;  /* and so are times */
-    bool has_hosts;   /* processes ran on several */
+    bool is_flat;          /* a list: no row is under another */
+    enum dw_family family; /* what was measured */
+    bool are_samples;      /* counts are of samples */
+    bool are_counts;       /* and so are times */
+    bool has_hosts;        /* processes ran on several */
     struct dw_row *rows;
     uint32_t count, capacity;
     uint32_t left_out;    /* rows beyond the limit */

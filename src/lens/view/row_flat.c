@@ -38,14 +38,14 @@ int dw_rows_flatten_paths(struct dw_rows *rows)
 /* Of each path: whether its frame is not further up too. NULL when out of memory. */
 static bool *find_outermost(const struct dw_profile *profile)
 {
-    uint32_t count = profile->paths.count;
+    uint32_t count = profile->functions.count;
     bool *outermost = malloc(count * sizeof *outermost);
     uint32_t *frames = malloc(count * sizeof *frames);
     int error = outermost && frames ? 0 : DW_ERR_MEMORY;
     for (dw_path_id path = 0; !error && path < count; path++)
-        frames[path] = profile->paths.paths[path].frame;
+        frames[path] = profile->functions.paths[path].step;
     if (!error)
-        error = dw_outermost_find(profile->paths.paths, count, frames, profile->frames.count,
+        error = dw_outermost_find(profile->functions.paths, count, frames, profile->frames.count,
                                   outermost);
     free(frames);
     if (!error)
@@ -90,12 +90,12 @@ static struct dw_row *name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_
 static int merge_names(const struct dw_rows *tree, const bool *outermost, uint32_t *row_of_frame,
                        struct dw_rows *list)
 {
-    const struct dw_path *paths = tree->profile->paths.paths;
+    const struct dw_path *paths = tree->profile->functions.paths;
     for (uint32_t i = 0; i < tree->count; i++) {
         const struct dw_row *row = &tree->rows[i];
         if (!row->measured)
             continue;
-        struct dw_row *named = name_row(list, row_of_frame, paths[row->path].frame, row);
+        struct dw_row *named = name_row(list, row_of_frame, paths[row->path].step, row);
         int error = named ? add_to_name(named, row, outermost[row->path]) : DW_ERR_MEMORY;
         if (error)
             return error;

@@ -30,7 +30,7 @@ static void put_frame(struct dw_out *out, const struct dw_rows *rows, dw_path_id
 static dw_path_id ancestor(const struct dw_rows *rows, dw_path_id path, uint32_t steps)
 {
     while (steps--)
-        path = rows->profile->paths.paths[path].parent;
+        path = rows->profile->functions.paths[path].parent;
     return path;
 }
 

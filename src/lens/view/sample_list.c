@@ -24,7 +24,7 @@ struct grouping {
 
 static int make_rows(struct grouping *grouping)
 {
-    int error = dw_place_spots_make(grouping->profile, grouping->list->by, &grouping->spots);
+    int error = dw_place_spots_make(&grouping->list->tree, grouping->list->by, &grouping->spots);
     if (error)
         return error;
     grouping->list->rows = calloc(grouping->spots.count, sizeof *grouping->list->rows);
@@ -41,7 +41,7 @@ static int key_paths(struct grouping *grouping)
     if (!grouping->keys || !grouping->outermost)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 0; path < tree->count; path++)
-        grouping->keys[path] = grouping->spots.of[tree->paths[path].frame];
+        grouping->keys[path] = grouping->spots.of[tree->paths[path].step];
     return dw_outermost_find(tree->paths, tree->count, grouping->keys, grouping->spots.count,
                              grouping->outermost);
 }
@@ -94,16 +94,16 @@ static void split_sample(struct grouping *grouping, const struct dw_sample *samp
                          const dw_path_id *python)
 {
     struct dw_sample_row *rows = grouping->list->rows;
-    dw_path_id path = grouping->list->tree.path_of[sample->stack];
+    dw_path_id path = sample->path;
     uint32_t leaf = grouping->keys[path], line = grouping->keys[python[path]];
     uint64_t *part = part_of(&rows[line], sample->state);
     bool waits = part == &rows[line].waiting, is_told = grouping->list->by == DW_SPOT_LINE;
     grouping->list->tells_running |= is_told && part && !waits;
     grouping->list->tells_waiting |= is_told && part;
     if (part)
-        *part += sample->weight_ns;
+        *part += sample->weight;
     if (part && leaf != line)
-        *part_of(&rows[leaf], sample->state) += sample->weight_ns;
+        *part_of(&rows[leaf], sample->state) += sample->weight;
 }
 
 static int split(struct grouping *grouping)
@@ -113,25 +113,24 @@ static int split(struct grouping *grouping)
     if (!python)
         return DW_ERR_MEMORY;
     for (uint32_t t = 0; t < profile->thread_count; t++) {
-        const struct dw_sample_table *samples = &profile->threads[t].samples;
-        for (uint32_t i = 0; i < samples->count; i++)
-            split_sample(grouping, &samples->samples[i], python);
+        struct dw_sample sample;
+        for (uint32_t at = 0; dw_profile_sample(profile, t, &at, &sample);)
+            split_sample(grouping, &sample, python);
     }
     free(python);
     return 0;
 }
 
-static void add_idle_thread(struct grouping *grouping, const struct dw_thread *thread,
-                            uint64_t *idle)
+static void add_idle_thread(struct grouping *grouping, uint32_t thread, uint64_t *idle)
 {
-    for (uint32_t i = 0; i < thread->samples.count; i++) {
-        const struct dw_sample *sample = &thread->samples.samples[i];
-        dw_path_id path = grouping->list->tree.path_of[sample->stack];
-        uint32_t state = sample->state & DW_SAMPLE_STATE_MASK;
+    struct dw_sample sample;
+    for (uint32_t at = 0; dw_profile_sample(grouping->profile, thread, &at, &sample);) {
+        dw_path_id path = sample.path;
+        uint32_t state = sample.state & DW_SAMPLE_STATE_MASK;
         if (state != DW_SAMPLE_WAITING && state != DW_SAMPLE_GIL)
             continue;
-        grouping->list->rows[grouping->keys[path]].idle_self += sample->weight_ns;
-        idle[path] += sample->weight_ns;
+        grouping->list->rows[grouping->keys[path]].idle_self += sample.weight;
+        idle[path] += sample.weight;
     }
 }
 
@@ -144,10 +143,10 @@ static int add_idle(struct grouping *grouping)
         return DW_ERR_MEMORY;
     for (uint32_t t = 0; t < profile->thread_count; t++) {
         bool is_idle = dw_roster_is_idle(profile, t);
-        list->threads += profile->threads[t].samples.count > 0;
+        list->threads += dw_thread_is_sampled(&profile->threads[t]);
         list->idle_threads += is_idle;
         if (is_idle)
-            add_idle_thread(grouping, &profile->threads[t], idle);
+            add_idle_thread(grouping, t, idle);
     }
     for (dw_path_id path = list->tree.count; path-- > 1;) { /* callees first */
         if (grouping->outermost[path])

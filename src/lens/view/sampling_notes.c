@@ -35,11 +35,12 @@ static void add_process(struct summary *summary, const struct dw_sampling *sampl
     summary->sums.retried += sampling->retried;
 }
 
-static void add_thread(struct summary *summary, const struct dw_thread *thread)
+static void add_thread(struct summary *summary, const struct dw_profile *profile, uint32_t thread)
 {
-    for (uint32_t i = 0; i < thread->samples.count; i++) {
-        summary->samples += thread->samples.samples[i].count;
-        summary->weight += thread->samples.samples[i].weight_ns;
+    struct dw_sample sample;
+    for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
+        summary->samples += sample.count;
+        summary->weight += sample.weight;
     }
 }
 
@@ -56,7 +57,7 @@ static struct summary summarize(const struct dw_profile *profile, enum dw_sample
             add_process(&summary, &profile->processes[i].sampling);
     for (uint32_t i = 0; i < profile->thread_count; i++)
         if (has_mode(&profile->processes[profile->threads[i].process], mode))
-            add_thread(&summary, &profile->threads[i]);
+            add_thread(&summary, profile, i);
     return summary;
 }
 
@@ -137,14 +138,14 @@ static void put_summary(struct dw_out *out, const struct summary *summary, enum 
     put_trouble(out, &summary->sums);
 }
 
-static void add_gil(struct gil *gil, const struct dw_sample_table *samples)
+static void add_gil(struct gil *gil, const struct dw_profile *profile, uint32_t thread)
 {
-    for (uint32_t i = 0; i < samples->count; i++) {
-        const struct dw_sample *sample = &samples->samples[i];
-        if (sample->state & DW_SAMPLE_HOLDS_GIL)
-            gil->held += sample->weight_ns;
-        if ((sample->state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_GIL)
-            gil->awaited += sample->weight_ns;
+    struct dw_sample sample;
+    for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
+        if (sample.state & DW_SAMPLE_HOLDS_GIL)
+            gil->held += sample.weight;
+        if ((sample.state & DW_SAMPLE_STATE_MASK) == DW_SAMPLE_GIL)
+            gil->awaited += sample.weight;
     }
 }
 
@@ -157,7 +158,7 @@ static uint64_t time_of_process(const struct dw_profile *profile, uint32_t proce
         struct summary all = {0};
         if (profile->threads[t].process != process)
             continue;
-        add_thread(&all, &profile->threads[t]);
+        add_thread(&all, profile, t);
         sum += all.weight;
         most = all.weight > most ? all.weight : most;
     }
@@ -169,7 +170,7 @@ static void put_gil(struct dw_out *out, const struct dw_profile *profile, const 
     struct gil gil = {0};
     uint64_t whole = 0;
     for (uint32_t i = 0; i < profile->thread_count; i++)
-        add_gil(&gil, &profile->threads[i].samples);
+        add_gil(&gil, profile, i);
     if (!gil.held && !gil.awaited) /* always so in profiles of other tools */
         return;
     for (uint32_t i = 0; i < profile->process_count; i++)
@@ -202,7 +203,7 @@ static uint32_t count_sampled_threads(const struct dw_profile *profile)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < profile->thread_count; i++)
-        count += profile->threads[i].samples.count > 0;
+        count += dw_thread_is_sampled(&profile->threads[i]);
     return count;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The stacks of a profile's samples with inlined functions spelled out, each a path of its
- * own, and the samples on them: what reports of samples and exports with lines are made of. */
+ * The samples on each path of a profile, all threads together: what reports of samples and exports
+ * with lines are made of. */
 #ifndef DW_LENS_VIEW_STACK_TREE_H
 #define DW_LENS_VIEW_STACK_TREE_H
 
+#include "lens/view/measured.h"
 #include "lens/view/speller.h"
-#include "model/parts.h"
 
 struct dw_stack_sums {
     uint64_t count; /* samples */
@@ -14,9 +14,8 @@ struct dw_stack_sums {
 
 struct dw_stack_tree {
     const struct dw_profile *profile;
-    struct dw_path *paths; /* `frame` is a place; path 0 is the root, which is none */
-    uint32_t count, capacity;
-    dw_path_id *path_of; /* of each of the profile's stacks */
+    const struct dw_path *paths; /* the profile's */
+    uint32_t count;
     /* Of each path, of all threads together: */
     struct dw_stack_sums *self, *total;
 };
@@ -27,7 +26,7 @@ void dw_stack_tree_release(struct dw_stack_tree *tree);
 static inline const struct dw_place *dw_stack_tree_place(const struct dw_stack_tree *tree,
                                                          dw_path_id path)
 {
-    return &tree->profile->places.places[tree->paths[path].frame];
+    return &tree->profile->places.places[tree->paths[path].step];
 }
 static inline const struct dw_frame *dw_place_frame(const struct dw_profile *profile,
                                                     const struct dw_place *place)
@@ -41,7 +40,5 @@ struct dw_string dw_place_source(const struct dw_profile *profile, const struct 
 
 /* Whether nothing else was asked for; there may be none of them. */
 bool dw_samples_are_all(const struct dw_profile *profile);
-/* Whether they stand for no known time: their weights are their numbers. */
-bool dw_samples_are_counts(const struct dw_profile *profile);
 
 #endif

@@ -26,7 +26,7 @@ static PyObject *frame_row(const struct dw_profile *profile, dw_place_id id)
 static Py_ssize_t depth_of(const struct dw_profile *profile, dw_path_id path)
 {
     Py_ssize_t depth = 0;
-    for (; path != DW_PATH_ROOT; path = profile->stacks.paths[path].parent)
+    for (; path != DW_PATH_ROOT; path = profile->paths.paths[path].parent)
         depth++;
     return depth;
 }
@@ -35,8 +35,8 @@ static PyObject *stack_row(const struct dw_profile *profile, dw_path_id path)
 {
     Py_ssize_t depth = depth_of(profile, path);
     PyObject *stack = PyTuple_New(depth);
-    for (; stack && path != DW_PATH_ROOT; path = profile->stacks.paths[path].parent) {
-        PyObject *frame = frame_row(profile, profile->stacks.paths[path].frame);
+    for (; stack && path != DW_PATH_ROOT; path = profile->paths.paths[path].parent) {
+        PyObject *frame = frame_row(profile, profile->paths.paths[path].step);
         if (frame)
             PyTuple_SET_ITEM(stack, --depth, frame);
         else
@@ -51,15 +51,15 @@ static PyObject *sample_row(const struct dw_profile *profile, const struct dw_th
     const char *state = dw_sample_state_name(sample->state);
     return Py_BuildValue("(KNsNKKN)", (unsigned long long)thread->tid, text(profile, thread->name),
                          state ? state : "?", PyBool_FromLong(sample->state & DW_SAMPLE_HOLDS_GIL),
-                         (unsigned long long)sample->count, (unsigned long long)sample->weight_ns,
-                         stack_row(profile, sample->stack));
+                         (unsigned long long)sample->count, (unsigned long long)sample->weight,
+                         stack_row(profile, sample->path));
 }
 
-static int add_thread(PyObject *rows, const struct dw_profile *profile,
-                      const struct dw_thread *thread)
+static int add_thread(PyObject *rows, const struct dw_profile *profile, uint32_t thread)
 {
-    for (uint32_t i = 0; i < thread->samples.count; i++) {
-        PyObject *row = sample_row(profile, thread, &thread->samples.samples[i]);
+    struct dw_sample sample;
+    for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
+        PyObject *row = sample_row(profile, &profile->threads[thread], &sample);
         int failed = !row || PyList_Append(rows, row);
         Py_XDECREF(row);
         if (failed)
@@ -72,7 +72,7 @@ static PyObject *all_rows(const struct dw_profile *profile)
 {
     PyObject *rows = PyList_New(0);
     for (uint32_t i = 0; rows && i < profile->thread_count; i++)
-        if (add_thread(rows, profile, &profile->threads[i]))
+        if (add_thread(rows, profile, i))
             Py_CLEAR(rows);
     return rows;
 }

@@ -23,14 +23,14 @@ uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *
     struct dw_ledger *log = places->log;
     for (uint32_t i = 0; i < slot->path_count && count; i++) {
         struct dw_path then = dw_ledger_path_at(log, slot->paths[i].path);
-        dw_frame_id frame = frame_of(log, then.frame);
+        dw_frame_id frame = frame_of(log, then.step);
         if (is_repeated(slot, i) || is_native(log, frame))
             continue;
         dw_place_id now = dw_sample_places_of(places, *path, tokens[count - 1]);
         if (!now || frame_of(log, now) != frame)
             break;
         count--;
-        if (then.frame == now) {
+        if (then.step == now) {
             *path = slot->paths[i].path;
         } else { /* it has gone on since, so what it called is over */
             if (dw_ledger_path(log, then.parent, now, path))

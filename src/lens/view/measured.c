@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ * Entries and calls know their whole time. Samples stand at the end of a path: their time goes to
+ * that first, and from there, children before parents, to all that it lies under. */
+#include "lens/view/measured.h"
+
+#include "base/grow.h"
+
+static const dw_measure_mask masks[DW_FAMILIES] = {
+    [DW_FAMILY_SAMPLES] = DW_SAMPLE_MASK,
+    [DW_FAMILY_CALLS] = DW_CALL_MASK,
+    [DW_FAMILY_REGIONS] = DW_ENTRY_MASK,
+};
+
+static bool has_path(const struct dw_value_table *values, dw_measure_mask mask)
+{
+    for (uint32_t i = 0; i < values->count; i++)
+        if (values->rows[i].mask & mask && values->rows[i].path != DW_PATH_ROOT)
+            return true;
+    return false;
+}
+
+bool dw_family_is_in(const struct dw_profile *profile, enum dw_family family)
+{
+    for (uint32_t i = 0; i < profile->thread_count; i++) {
+        const struct dw_value_table *values = &profile->threads[i].values;
+        if (values->mask & masks[family] &&
+            (family == DW_FAMILY_SAMPLES || has_path(values, masks[family])))
+            return true;
+    }
+    return false;
+}
+
+enum dw_family dw_family_choose(const struct dw_profile *profile, enum dw_family wanted)
+{
+    for (enum dw_family family = DW_FAMILY_SAMPLES; !wanted && family < DW_FAMILIES; family++)
+        if (dw_family_is_in(profile, family))
+            return family;
+    return wanted ? wanted : DW_FAMILY_REGIONS;
+}
+
+bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family family, uint32_t thread)
+{
+    return profile->threads[thread].values.mask & masks[family] ||
+           !(dw_profile_measures(profile) & DW_SAMPLE_MASK);
+}
+
+bool dw_samples_are_counts(const struct dw_profile *profile)
+{
+    dw_measure_mask mask = dw_profile_measures(profile);
+    return mask & DW_MASK(DW_SAMPLES) && !(mask & (DW_MASK(DW_CPU) | DW_MASK(DW_WALL)));
+}
+
+int dw_measuring_init(struct dw_measuring *measuring, const struct dw_profile *profile,
+                      enum dw_family family)
+{
+    *measuring = (struct dw_measuring){.profile = profile, .family = family};
+    if (family != DW_FAMILY_SAMPLES)
+        return 0;
+    uint32_t count = profile->functions.count;
+    measuring->at = calloc(count + 1u, sizeof *measuring->at);
+    measuring->touched = malloc((count + 1u) * sizeof *measuring->touched);
+    return measuring->at && measuring->touched ? 0 : DW_ERR_MEMORY;
+}
+
+void dw_measuring_release(struct dw_measuring *measuring)
+{
+    free(measuring->items);
+    free(measuring->at);
+    free(measuring->touched);
+    *measuring = (struct dw_measuring){0};
+}
+
+static struct dw_metric *add_item(struct dw_measuring *measuring, dw_path_id path)
+{
+    if (DW_GROW(measuring->items, measuring->count, measuring->capacity))
+        return NULL;
+    measuring->items[measuring->count] = (struct dw_measured){.path = path};
+    return &measuring->items[measuring->count++].metric;
+}
+
+static void get_entry(const struct dw_value_table *values, const struct dw_value_row *row,
+                      struct dw_metric *metric)
+{
+    *metric = (struct dw_metric){
+        .count = dw_value_get(values, row, DW_COUNT),
+        .total = dw_value_get(values, row, DW_TOTAL),
+        .suspended = dw_value_get(values, row, DW_SUSPENDED),
+        .children = dw_value_get(values, row, DW_CHILDREN),
+        .cpu = dw_value_get(values, row, DW_ENTRY_CPU),
+        .min = dw_value_get(values, row, DW_MIN),
+        .max = dw_value_get(values, row, DW_MAX),
+        .open = dw_value_get(values, row, DW_OPEN),
+        .open_total = dw_value_get(values, row, DW_OPEN_TOTAL),
+    };
+    if (!row->spread)
+        return;
+    metric->sum_squares = values->spreads[row->spread - 1].sum_squares;
+    metric->histogram = values->spreads[row->spread - 1].histogram;
+}
+
+static void get_call(const struct dw_value_table *values, const struct dw_value_row *row,
+                     struct dw_metric *metric)
+{
+    *metric = (struct dw_metric){
+        .count = dw_value_get(values, row, DW_CALLS),
+        .total = dw_value_get(values, row, DW_CALL_TOTAL),
+        .suspended = dw_value_get(values, row, DW_CALL_SUSPENDED),
+        .children = dw_value_get(values, row, DW_CALL_CHILDREN),
+    };
+}
+
+static int list_rows(struct dw_measuring *measuring, const struct dw_value_table *values)
+{
+    for (uint32_t i = 0; i < values->count; i++) {
+        const struct dw_value_row *row = &values->rows[i];
+        if (!(row->mask & masks[measuring->family]))
+            continue;
+        struct dw_metric *metric = add_item(measuring, measuring->profile->function_of[row->path]);
+        if (!metric)
+            return DW_ERR_MEMORY;
+        if (measuring->family == DW_FAMILY_CALLS)
+            get_call(values, row, metric);
+        else
+            get_entry(values, row, metric);
+    }
+    return 0;
+}
+
+/* Marks a path and all above it, so that they are visited once. */
+static void touch(struct dw_measuring *measuring, dw_path_id path)
+{
+    while (!measuring->at[path].is_touched) {
+        measuring->at[path].is_touched = true;
+        measuring->touched[measuring->touched_count++] = path;
+        path = measuring->profile->functions.paths[path].parent;
+    }
+}
+
+static int descending(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left < right) - (left > right);
+}
+
+/* A child's id is larger than its parent's, so its sum is complete when its turn comes. */
+static int list_samples(struct dw_measuring *measuring)
+{
+    qsort(measuring->touched, measuring->touched_count, sizeof *measuring->touched, descending);
+    for (uint32_t i = 0; i < measuring->touched_count; i++) {
+        dw_path_id path = measuring->touched[i];
+        struct dw_spent *sum = &measuring->at[path];
+        struct dw_spent *above = &measuring->at[measuring->profile->functions.paths[path].parent];
+        struct dw_metric *metric = add_item(measuring, path);
+        if (!metric)
+            return DW_ERR_MEMORY;
+        metric->count = sum->count;
+        metric->total = sum->weight;
+        metric->children = sum->inside;
+        above->count += path ? sum->count : 0;
+        above->weight += path ? sum->weight : 0;
+        above->inside += path ? sum->weight : 0;
+        *sum = (struct dw_spent){0};
+    }
+    measuring->touched_count = 0;
+    return 0;
+}
+
+int dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread)
+{
+    const struct dw_profile *profile = measuring->profile;
+    struct dw_sample sample;
+    measuring->count = 0;
+    if (measuring->family != DW_FAMILY_SAMPLES)
+        return list_rows(measuring, &profile->threads[thread].values);
+    for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
+        dw_path_id path = profile->function_of[sample.path];
+        touch(measuring, path);
+        measuring->at[path].count += sample.count;
+        measuring->at[path].weight += sample.weight;
+    }
+    return list_samples(measuring);
+}

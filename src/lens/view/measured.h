@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * A family is the measures that one probe fills: entries of regions, exact calls, samples. What it
+ * says of the paths of functions that a thread took is told in the terms that all families share:
+ * how often, how long in all, how long in what is directly under it. */
+#ifndef DW_LENS_VIEW_MEASURED_H
+#define DW_LENS_VIEW_MEASURED_H
+
+#include "lens/lens.h"
+#include "model/metric.h"
+
+/* Whether something was measured of it. A root alone is no entry. */
+bool dw_family_is_in(const struct dw_profile *profile, enum dw_family family);
+/* The one that is asked for; else the first of samples, calls and regions that is in. */
+enum dw_family dw_family_choose(const struct dw_profile *profile, enum dw_family wanted);
+static inline bool dw_shows_samples(const struct dw_profile *profile, enum dw_family wanted)
+{
+    return dw_family_choose(profile, wanted) == DW_FAMILY_SAMPLES;
+}
+/* Whether samples stand for no known time, so that they are told by their number. */
+bool dw_samples_are_counts(const struct dw_profile *profile);
+
+/* Whether a thread is shown with the family. Beside samples, those are not that have none of it. */
+bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family family, uint32_t thread);
+
+struct dw_measured {
+    dw_path_id path;         /* of functions */
+    struct dw_metric metric; /* the histogram is borrowed from the profile */
+};
+
+/* What a thread spent on a path and under it. */
+struct dw_spent {
+    uint64_t count, weight;
+    uint64_t inside; /* the part directly under it */
+    bool is_touched;
+};
+
+struct dw_measuring {
+    const struct dw_profile *profile;
+    enum dw_family family;
+    struct dw_measured *items; /* of the thread asked for last; a path may have several */
+    uint32_t count, capacity;
+    struct dw_spent *at; /* by path, of samples */
+    dw_path_id *touched;
+    uint32_t touched_count;
+};
+
+int dw_measuring_init(struct dw_measuring *measuring, const struct dw_profile *profile,
+                      enum dw_family family);
+int dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread);
+void dw_measuring_release(struct dw_measuring *measuring);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ * Rows of values and what they speak of. The numbers of a row are absolute, so the latest one
+ * counts and a lost chunk costs nothing for long. */
+#include "base/grow.h"
+#include "log/reading.h"
+
+#include <string.h>
+
+int dw_read_measures(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    while (!cursor->bad && cursor->at < cursor->end) {
+        char name[64] = "";
+        size_t size;
+        uint32_t number = dw_cursor_get_u32(cursor);
+        const uint8_t *bytes = dw_cursor_get_blob(cursor, &size);
+        uint64_t unit = dw_cursor_get(cursor);
+        dw_cursor_get(cursor); /* how values add up: of a known measure that is known */
+        if (cursor->bad || number >= DW_MEASURES_MAX)
+            return DW_ERR_DAMAGED;
+        if (size < sizeof name)
+            memcpy(name, bytes, size);
+        reading->measures[number] =
+            (struct dw_log_measure){dw_measure_find(name), unit == DW_UNIT_TICKS};
+    }
+    return 0;
+}
+
+int dw_read_labels(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t id = dw_cursor_get_u32(cursor);
+    while (!cursor->bad && cursor->at < cursor->end) {
+        struct dw_label pairs[DW_LABELS_MAX];
+        uint32_t state = dw_cursor_get_u32(cursor), count = dw_cursor_get_u32(cursor);
+        if (count > DW_LABELS_MAX)
+            return DW_ERR_DAMAGED;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t key = dw_cursor_get_u32(cursor), value = dw_cursor_get_u32(cursor);
+            pairs[i].key = dw_id_map_get(&reading->strings, key, reading->lost_string);
+            pairs[i].value = dw_id_map_get(&reading->strings, value, reading->lost_string);
+        }
+        if (cursor->bad)
+            break;
+        dw_labels_id set;
+        int error = dw_labels_intern(&reading->profile->labels, state, pairs, count, &set);
+        if (!error)
+            error = dw_id_map_set(reading, &reading->labels, id++, set, DW_LABELS_NONE);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+int dw_reading_row(struct dw_reading *reading, uint32_t thread, dw_path_id path,
+                   dw_labels_id labels, uint32_t *row)
+{
+    struct dw_value_table *values = &reading->profile->threads[thread].values;
+    uint32_t before = values->count;
+    if (!reading->limits->rows)
+        return DW_ERR_TOO_LARGE;
+    int error = dw_value_row_get(values, path, labels, row);
+    reading->limits->rows -= values->count - before;
+    return error;
+}
+
+int dw_read_spread(struct dw_cursor *cursor, struct dw_spread *spread)
+{
+    uint64_t low = dw_cursor_get(cursor), bucket = 0;
+    spread->sum_squares = (unsigned __int128)dw_cursor_get(cursor) << 64 | low;
+    uint64_t count = dw_cursor_get(cursor);
+    for (uint64_t i = 0; i < count && !cursor->bad; i++) {
+        bucket += dw_cursor_get_u32(cursor);
+        uint64_t hits = dw_cursor_get(cursor);
+        if (cursor->bad || bucket >= DW_HISTOGRAM_BUCKETS)
+            return DW_ERR_DAMAGED;
+        int error = dw_histogram_set(&spread->histogram, (uint32_t)bucket, hits);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* The numbers of the measures that we know, in our order: a log may have another. */
+static dw_measure_mask read_numbers(struct dw_reading *reading, struct dw_cursor *cursor,
+                                    uint64_t numbers[DW_MEASURES])
+{
+    uint64_t dense[DW_MEASURES];
+    dw_measure_mask mask = 0, in_log = dw_cursor_get(cursor);
+    for (; in_log; in_log &= in_log - 1) {
+        const struct dw_log_measure *of = &reading->measures[__builtin_ctzll(in_log)];
+        uint64_t number = dw_cursor_get(cursor);
+        if (of->measure >= DW_MEASURES)
+            continue;
+        dense[of->measure] = number;
+        mask |= DW_MASK(of->measure);
+        if (of->in_ticks)
+            reading->in_ticks |= DW_MASK(of->measure);
+    }
+    for (dw_measure_mask rest = mask; rest; rest &= rest - 1)
+        *numbers++ = dense[__builtin_ctzll(rest)];
+    return mask;
+}
+
+static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t thread)
+{
+    uint64_t numbers[DW_MEASURES];
+    uint32_t row;
+    dw_path_id path = dw_reading_path(reading, cursor);
+    uint64_t head = dw_cursor_get(cursor);
+    uint32_t labels = head >> 1 < UINT32_MAX ? (uint32_t)(head >> 1) : UINT32_MAX;
+    dw_measure_mask mask = read_numbers(reading, cursor, numbers);
+    if (cursor->bad)
+        return DW_ERR_DAMAGED;
+    int error = dw_reading_row(reading, thread, path,
+                               dw_id_map_get(&reading->labels, labels, DW_LABELS_NONE), &row);
+    struct dw_value_table *values = &reading->profile->threads[thread].values;
+    if (!error)
+        error = dw_value_row_set(values, row, mask, numbers);
+    if (error || !(head & 1))
+        return error;
+    struct dw_spread *spread = dw_value_row_spread(values, row);
+    return spread ? dw_read_spread(cursor, spread) : DW_ERR_MEMORY;
+}
+
+int dw_read_rows(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t thread;
+    int error = dw_reading_thread(reading, cursor, &thread);
+    while (!error && !cursor->bad && cursor->at < cursor->end)
+        error = read_row(reading, cursor, thread);
+    return error;
+}
+
+/* The times are of the monotonic clock, whatever ticks the process has. */
+int dw_read_timed_rows(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t index;
+    int error = dw_reading_thread(reading, cursor, &index);
+    if (error)
+        return error;
+    const struct dw_thread *thread = &reading->profile->threads[index];
+    const struct dw_clock_pair *epoch = &reading->profile->processes[thread->process].first_clock;
+    uint64_t now_ns = dw_cursor_get(cursor);
+    while (!error && !cursor->bad && cursor->at < cursor->end) {
+        now_ns += dw_cursor_get(cursor);
+        struct dw_timed_sample sample = {
+            .time_ns = epoch->wall_ns + (now_ns - epoch->monotonic_ns),
+            .path = dw_reading_path(reading, cursor),
+        };
+        sample.labels = dw_id_map_get(&reading->labels, dw_cursor_get_u32(cursor), DW_LABELS_NONE);
+        sample.weight_ns = dw_cursor_get(cursor);
+        if (!cursor->bad)
+            error = dw_reading_timed(reading, index, &sample);
+    }
+    return error;
+}
