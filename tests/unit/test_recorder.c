@@ -44,15 +44,20 @@ static struct dw_profile *read_log(const char *path)
     return profile;
 }
 
-/* The sum of a metric's counts over all threads, for the paths that end in `name`. */
+static const char *name_of(const struct dw_profile *profile, dw_path_id path)
+{
+    return dw_profile_string(profile, dw_profile_path_frame(profile, path)->name).bytes;
+}
+
+/* The sum of counts over all threads, for the paths that end in `name`. */
 static uint64_t count_of(const struct dw_profile *profile, const char *name)
 {
     uint64_t count = 0;
     for (uint32_t t = 0; t < profile->thread_count; t++) {
-        const struct dw_thread *thread = &profile->threads[t];
-        for (uint32_t i = 0; i < thread->metric_count; i++)
-            if (!strcmp(dw_profile_path_name(profile, thread->metrics[i].path).bytes, name))
-                count += thread->metrics[i].metric.count;
+        const struct dw_value_table *values = &profile->threads[t].values;
+        for (uint32_t i = 0; i < values->count; i++)
+            if (!strcmp(name_of(profile, values->rows[i].path), name))
+                count += dw_value_get(values, &values->rows[i], DW_COUNT);
     }
     return count;
 }

@@ -2,6 +2,7 @@
  * Samples say how much of the last one's stack they share, so the paths of the last one are
  * kept, and only what is new is looked up. */
 #include "base/grow.h"
+#include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_places.h"
 
 static int push_path(struct dw_sample_places *places, struct dw_slot *slot, dw_path_id *path,
