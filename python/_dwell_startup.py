@@ -157,6 +157,7 @@ def _start_calls(options: list[str], log_file: str) -> None:
 
     profile: Any = _core.CallTracer(signatures="signatures" in options)
     profile._record(log_file)
+    _core.call_recorder = profile
     profile._enable(True, True)
 
 

@@ -127,6 +127,7 @@ def sampler_learn_tasks(
 ) -> None: ...
 
 line_recorder: LineTracer | None  # of `dwell run --lines`
+call_recorder: CallTracer | None  # of `dwell run --calls`
 
 def on_exec(function: Callable[[CodeType], object] | None, /) -> None: ...
 

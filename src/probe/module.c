@@ -320,7 +320,8 @@ static int module_exec(PyObject *module)
     }
     loaded = true;
     if (PyModule_AddStringConstant(module, "__version__", DW_VERSION) ||
-        PyModule_AddObjectRef(module, "line_recorder", Py_None))
+        PyModule_AddObjectRef(module, "line_recorder", Py_None) ||
+        PyModule_AddObjectRef(module, "call_recorder", Py_None))
         return -1;
     return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ||
                    dw_line_tracer_init(module) || dw_timing_module_init(module)

@@ -105,6 +105,13 @@ static void write_row(struct dw_log_writer *writer, dw_path_id path, struct node
                     is_spread ? &values->spread : NULL);
 }
 
+/* Whether a forked child knows the path from its parent only. */
+static bool is_of_parent(const struct dw_node *node, const uint64_t numbers[MEASURES])
+{
+    return node->track->epoch && !numbers[DW_COUNT] && !numbers[DW_OPEN] &&
+           !numbers[DW_CHILDREN] && !numbers[DW_SUSPENDED];
+}
+
 static void write_node(struct dw_sink *sink, struct dw_node *node, struct node_values *values)
 {
     struct dw_node_written *written = NULL;
@@ -114,7 +121,7 @@ static void write_node(struct dw_sink *sink, struct dw_node *node, struct node_v
         written = node->written;
     }
     read_node(node, values);
-    if (written && !is_news(written, values->numbers))
+    if (written ? !is_news(written, values->numbers) : is_of_parent(node, values->numbers))
         return;
     read_histogram(node, written, &values->spread.histogram);
     write_row(&sink->writer, node->path, values);

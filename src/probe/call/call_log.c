@@ -152,6 +152,22 @@ static int enter_thread(struct dw_call_log *log, const struct dw_call_track *tra
                                  strlen(track->thread_name));
 }
 
+static int know_tracks(struct dw_call_log *log)
+{
+    uint32_t count = log->profile->track_count;
+    int error = make_room((void **)&log->tracks, &log->track_capacity, sizeof *log->tracks, count);
+    log->track_count = error ? log->track_count : count;
+    return error;
+}
+
+/* Without it the thread is met again at the next flush. */
+void dw_calls_enter_thread(struct dw_call_profile *profile)
+{
+    struct dw_call_log *log = profile->log;
+    if (log && profile->track_count && !know_tracks(log))
+        enter_thread(log, profile->tracks[log->track_count - 1], &log->tracks[log->track_count - 1]);
+}
+
 /* Threads of the parent of this process have no id here, and nothing to tell. */
 static int add_definitions(struct dw_call_log *log)
 {
@@ -159,9 +175,7 @@ static int add_definitions(struct dw_call_log *log)
     int error = make_room((void **)&log->functions, &log->function_capacity,
                           sizeof *log->functions, profile->function_count);
     if (!error)
-        error = make_room((void **)&log->tracks, &log->track_capacity, sizeof *log->tracks,
-                          profile->track_count);
-    log->track_count = error ? log->track_count : profile->track_count;
+        error = know_tracks(log);
     for (uint32_t i = 0; i < profile->track_count && !error; i++) {
         if (!profile->tracks[i]->thread_id)
             continue;

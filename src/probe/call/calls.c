@@ -43,8 +43,10 @@ static struct dw_call_track *track_slow(void)
     if (active->only_thread && active->only_thread != PyThread_get_thread_ident())
         return NULL;
     here = find_track();
-    if (!here)
+    if (!here) {
         here = dw_call_track_new(active);
+        dw_calls_enter_thread(active);
+    }
     if (here) {
         here_serial = here->serial = serial;
         here->depth = 0;

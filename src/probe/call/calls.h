@@ -104,7 +104,9 @@ uint64_t dw_calls_now(const struct dw_call_profile *profile);
 uint32_t dw_calls_open_depth(const struct dw_call_track *track);
 /* In a forked child: nothing has counted yet, and calls that are open begin now. */
 void dw_calls_forked(struct dw_call_profile *profile);
-/* call_log.c: writes the log and sets when it is due again. */
+/* call_log.c: makes the thread of the last track known to the log, while it lives. */
+void dw_calls_enter_thread(struct dw_call_profile *profile);
+/* Writes the log and sets when it is due again. */
 void dw_calls_flush(struct dw_call_profile *profile, bool last);
 /* Nanoseconds of a tick of the profile's clock, as well as it is known by now. */
 double dw_calls_tick_ns(const struct dw_call_profile *profile);
