@@ -41,7 +41,7 @@ def start() -> None:
     except MemoryError:
         sys.stderr.write("dwell: not enough memory; nothing is recorded\n")
     except Exception as error:
-        if _is_main_interpreter():  # which records the process
+        if _is_main_interpreter():  # it records the process
             sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
     finally:
         for name in ("dwell", "dwell._process", "dwell._line_targets", __name__):
@@ -51,7 +51,7 @@ def start() -> None:
 
 
 def _is_main_interpreter() -> bool:
-    """Only one has the core; new ones of a recorded process come here with --subprocesses."""
+    """Only one interpreter has the core; with --subprocesses new ones come here too."""
     try:
         if sys.version_info >= (3, 13):
             import _interpreters as interpreters
@@ -70,8 +70,8 @@ def _may_obey(request: str) -> bool:
 
 
 def _has_more_rights() -> bool:
-    """AT_SECURE, in pairs of numbers; not even those can be read of a program that others must not
-    look into."""
+    """By AT_SECURE, in pairs of numbers. A program that others must not look into cannot even
+    read those."""
     try:
         with open("/proc/self/auxv", "rb", 0) as file:
             pairs = file.read()
@@ -82,7 +82,7 @@ def _has_more_rights() -> bool:
 
 
 def _comes_from(wanted: str) -> bool:
-    """Whether the process of that number is one of those that have started this one, and dwell."""
+    """Whether the process of that number is an ancestor of this one, and is dwell."""
     process = str(os.getppid())
     try:
         while process not in ("0", "1", wanted):
@@ -127,9 +127,10 @@ def _start(options: list[str], log_file: str) -> None:
     _watch_signals(not _NEED_GIL.isdisjoint(options))
     _process.stop_at_end(_core.finish)
     os.register_at_fork(after_in_child=_core.go_on)
-    for probe, start_probe in _PROBES.items():
-        if probe in options:
-            start_probe(options, log_file)  # they have the same file, and so one ledger
+    probes = [probe for probe in _PROBES if probe in options]
+    _core.describe("probes", ",".join(probes))
+    for probe in probes:
+        _PROBES[probe](options, log_file)  # they have the same file, and so one ledger
 
 
 def _watch_signals(needs_gil: bool) -> None:
@@ -140,9 +141,9 @@ def _watch_signals(needs_gil: bool) -> None:
 
     try:
         _core.last_words_start(needs_gil)
-    except OSError:  # no thread can be had: a signal costs the last half second then
+    except OSError:  # no thread: then a signal costs the last half second
         return
-    atexit.register(_core.last_words_stop)  # after all others, which come later
+    atexit.register(_core.last_words_stop)  # runs after all that are registered later
 
 
 def _start_regions(options: list[str], log_file: str) -> None:
@@ -190,17 +191,17 @@ def _start_lines(options: list[str], log_file: str) -> None:
     tracer._record(log_file)
     if names:
         atexit.register(tell_unknown)
-        _core.on_exec(wanted.see)
+        _core.on_exec(wanted)
     _core.line_recorder = tracer
     builtins.profile = _line_targets.Marker(tracer._add)  # type: ignore[attr-defined]
     tracer.enable_by_count()
 
 
-_PROBES = {
-    "calls": _start_calls,
-    "lines": _start_lines,
+_PROBES = {  # calls come last, since they would see how the others begin
     "sample": _start_sampling,
     "regions": _start_regions,
+    "lines": _start_lines,
+    "calls": _start_calls,
 }
 _NEED_GIL = {"calls", "lines"}
 _WORDS = {

@@ -16,25 +16,6 @@ from dwell import _core
 PATIENCE_S = 900  # with a program that does not end
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
-# Files whose tests would find the same on every Python, since they read, compare and show what was
-# recorded: tools/test runs them on the newest one. A single test elsewhere is marked with
-# pytest.mark.any_python.
-ANY_PYTHON = (
-    "test_compare",
-    "test_diff",
-    "test_files",
-    "test_time_history",
-    "test_time_revisions",
-    "test_verdicts",
-)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.name.startswith(ANY_PYTHON):
-            item.add_marker("any_python")
-
 
 class Recording:
     """A recording in this process; its rows can be looked up at any time."""

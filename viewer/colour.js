@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The file gives the hue, the name a shade of it, the same in every view. Python is warm, native
-// code is cool, what is no function is green.
+// code is cool, what is not a function is green.
 
 /** @param {string} text */
 function hash(text) {

@@ -35,7 +35,7 @@ export function timeOf(func) {
   return valueOf(func.totals);
 }
 
-/** What all shares of the page are of: the root of all threads; where nothing but lines was
+/** The whole of all shares on the page: the root of all threads; where only lines were
  * recorded, the run or its longest function. @param {Recording} recording */
 export function wholeOf(recording) {
   const { views, weight, whole, processes, lines } = recording;
@@ -103,7 +103,7 @@ export class Tree {
     return node === 0 ? this.view.name : strings[frames.name[this.frame[node]]];
   }
 
-  /** The name, and which one it is of the many "<module>". @param {number} node */
+  /** The name; a "<module>" also says which one it is. @param {number} node */
   label(node) {
     const name = this.name(node);
     const { strings, frames } = this.recording;
@@ -194,7 +194,7 @@ export function nodeOf(tree, key) {
   return node;
 }
 
-/** Of any text, also with half a surrogate pair. @param {string} text */
+/** Works for any text, even with half a surrogate pair. @param {string} text */
 export function encode(text) {
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
 }

@@ -39,7 +39,7 @@ export function plural(n, one, many = `${one}s`) {
   return `${WHOLE.format(n)} ${n === 1 ? one : many}`;
 }
 
-/** Control characters become pictures, and what turns text around is shown. @param {string} text */
+/** Control characters, and those that turn text around, become visible. @param {string} text */
 function visible(text) {
   return text
     .replace(/[\u0000-\u0008\u000a-\u001f]/g, (c) =>

@@ -11,7 +11,7 @@ const PAD = 7;
 const ZOOM_MS = 220;
 const LOW = 24; // pixels, of a row in a deep tree
 const HIGH = 36; // and in a shallow one
-const ROOM = 230; // that the tree may take before its rows get lower
+const ROOM = 230; // pixels that the tree may take before its rows get lower
 const TINY = 0.6; // pixels; narrower nodes are only hinted at
 
 export class Icicle {
@@ -115,7 +115,7 @@ export class Icicle {
     return { from: tree.start[node], to: tree.start[node] + span, top: tree.depth[node] };
   }
 
-  /** Gives the panel as much to scroll through as the zoomed node is deep. */
+  /** Makes the panel scroll as far as the zoomed node is deep. */
   #fill() {
     const { tree, node } = this;
     if (!tree) return;

@@ -164,7 +164,7 @@ export class LinesView {
     return this.functions[this.index].columns.map((index) => this.columns[index]);
   }
 
-  /** Columns that only some functions have give way where there is little room.
+  /** Where room is scarce, columns that only some functions have are left out.
    * @param {LineColumn} column */
   #cellClass(column) {
     return column.always ? column.form : `${column.form} extra`;

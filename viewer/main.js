@@ -56,7 +56,7 @@ function treeOf(view) {
   return found;
 }
 
-/** The name, then the metrics that are columns; the share stands behind what it is of. */
+/** The name, then the metrics that are columns; a share stands behind its time. */
 function columns() {
   const found = [{ id: "name", label: "Name", about: "Region or function", unit: "" }];
   for (const { id, unit, column, about } of recording.metrics) {
@@ -165,7 +165,7 @@ function crumb(node) {
   return button;
 }
 
-/** The way from the root; of a long one the two ends. */
+/** The way from the root; a long one is cut in the middle. */
 function showTrail() {
   const path = tree.ancestry(state.node);
   const shown = path.length <= 8 ? path : [...path.slice(0, 2), -1, ...path.slice(-5)];
@@ -178,7 +178,7 @@ function showTrail() {
   part("out").hidden = state.node === 0;
 }
 
-/** Null for nothing typed, or for what is no pattern. */
+/** Null for nothing typed, or for what is not a pattern. */
 function searchTest() {
   const output = part("matches");
   output.className = "matches";

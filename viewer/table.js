@@ -95,7 +95,7 @@ export class Table {
     this.refresh();
   }
 
-  /** A small tree is open; of a large one what holds much of the time. */
+  /** A small tree is open; a large one is open where much of the time is. */
   #openLarge() {
     const tree = /** @type {Tree} */ (this.tree);
     this.open = new Uint8Array(tree.count);

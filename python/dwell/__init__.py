@@ -22,6 +22,8 @@ _HOMES = {
     "describe": "calls",
     "func": "regions",
     "install": "regions",
+    "label": "_labels",
+    "labels": "_labels",
     "load_stats": "lines",
     "plot": "_plot",
     "profile": "_profile_decorator",

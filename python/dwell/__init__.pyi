@@ -13,6 +13,8 @@ from ._core import count as count
 from ._core import instant as instant
 from ._core import iter_proxy as iter_proxy
 from ._core import region as region
+from ._labels import label as label
+from ._labels import labels as labels
 from ._plot import plot as plot
 from ._profile_decorator import profile as profile
 from ._progress import progress as progress

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from . import _core
 
 _CALLS = 2000
-_ROUNDS = 25  # the best of many: what is else going on would be taken for our cost
+_ROUNDS = 25  # the best of many: other work on the machine would count as our cost
 
 
 class Cost(NamedTuple):

@@ -8,7 +8,7 @@ _SOURCE_MAX = 2 << 20  # what a recording keeps of a file
 
 
 def private(path: str, flags: int) -> int:
-    """For open(): a new file is for its owner alone, since it tells much of a program."""
+    """For open(): a new file is for its owner alone, since it tells much about a program."""
     return os.open(path, flags, 0o600)
 
 

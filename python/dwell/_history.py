@@ -35,7 +35,7 @@ _TABLE = """CREATE TABLE timing (
 
 
 class HistoryError(Exception):
-    """A file that is no history, or a name that is not in it."""
+    """A file that is not a history, or a name that is not in it."""
 
 
 class Entry(NamedTuple):
@@ -51,7 +51,7 @@ def default_file() -> str:
 
 
 def _is_ours(connection: sqlite3.Connection, file: str) -> bool:
-    """False when nothing is in it yet."""
+    """Whether it is a history; False when nothing is in it yet."""
 
     def one(query: str) -> int:
         return int(connection.execute(query).fetchone()[0])

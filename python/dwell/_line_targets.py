@@ -9,6 +9,8 @@ import os
 import sys
 from types import CodeType, FunctionType, MethodType
 
+from . import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,15 +47,15 @@ def functions_of(target: "Any") -> "Iterator[FunctionType]":
 
 
 def _decorated(target: "Any") -> "Any":
-    """What functools.wraps() says that it was made of, or None."""
+    """The function that functools.wraps() says it was made from, or None."""
     try:
         return None if isinstance(target, type) else target.__dict__.get("__wrapped__")
-    except Exception:  # what stands for something else, as flask.request does, need not answer
+    except Exception:  # a proxy, as flask.request is, may raise here
         return None
 
 
 def _functions_defined_in(module: str, member: "Any") -> "Iterator[FunctionType]":
-    """Those of a member that are of the module: a class or module may hold others too."""
+    """The functions of a member that its module defines: it may hold others too."""
     for function in functions_of(member):
         if function.__module__ == module:
             yield function
@@ -68,13 +70,13 @@ def code_of_functions(code: CodeType) -> "Iterator[CodeType]":
             yield from code_of_functions(inner)
 
 
-class Marker:
+class Marker(_core.Unseen):
     """`profile` as a builtin of the program: what is marked is profiled all the time."""
 
     def __init__(self, add: "Callable[[CodeType], Any]") -> None:
         self._add = add
 
-    def __call__(self, target: "Any") -> "Any":
+    def _unseen(self, target: "Any") -> "Any":
         for function in functions_of(target):
             self._add(function.__code__)
         return target
@@ -94,7 +96,7 @@ class Marker:
         pass
 
 
-class Wanted:
+class Wanted(_core.Unseen):
     """Functions by name, as `-f` has them: func, Class or Class.method of the program itself,
     package and module, and module.func, package.module.Class.method of any module."""
 
@@ -106,11 +108,11 @@ class Wanted:
             self._add_loaded(name)
 
     def unknown(self) -> "list[str]":
-        """The names for which nothing came along."""
+        """The names that no code has matched."""
         return [name for name, found in self.found.items() if not found]
 
     def _add_loaded(self, name: str) -> None:
-        """Modules that were imported before we could see them come in."""
+        """Looks at modules that were imported before we could see them."""
         for loaded, module in list(sys.modules.items()):
             if _is_in(loaded, name):
                 for member in list(_namespace(module).values()):
@@ -127,8 +129,8 @@ class Wanted:
         self.found[name] = True
         self._add(code)
 
-    def see(self, module: CodeType) -> None:
-        """A module's code is about to run; its functions are in it."""
+    def _unseen(self, module: CodeType) -> None:
+        """Called when a module's code is about to run; its functions are in it."""
         if module.co_name != "<module>":
             return
         imported_as = _imported_name(module.co_filename)
@@ -158,7 +160,7 @@ def _is_in(name: str, space: str) -> bool:
 
 
 def _namespace(module: object) -> "dict[str, Any]":
-    """Without waking a module that loads itself when it is first used."""
+    """The namespace, without loading a module that loads itself at first use."""
     try:
         space: dict[str, Any] = object.__getattribute__(module, "__dict__")
     except AttributeError:  # anything can be in sys.modules
@@ -167,8 +169,8 @@ def _namespace(module: object) -> "dict[str, Any]":
 
 
 def _imported_name(file: str) -> str:
-    """The name of a module that is about to run: it has come in last. A program has one when it
-    was started by it."""
+    """The name of a module that is about to run, which is the last in sys.modules. The program
+    has one when it was started with -m."""
     for name, module in reversed(list(sys.modules.items())):
         space = _namespace(module)
         if space.get("__file__") == file:
@@ -177,7 +179,7 @@ def _imported_name(file: str) -> str:
 
 
 def _ends_of_path(file: str) -> "list[str]":
-    """The names that a program, or code that nobody imported, may be meant by."""
+    """The names by which a program, or code that was not imported, can be asked for."""
     parts = os.path.splitext(file)[0].replace("\\", "/").split("/")
     return [".".join(parts[start:]) for start in range(len(parts))]
 

@@ -30,7 +30,7 @@ _WRAPPABLE = (
 
 
 def can_wrap(target: object) -> bool:
-    """Whether it stays the kind of thing that it is when it is wrapped."""
+    """Whether it keeps its kind when it is wrapped."""
     return isinstance(target, _WRAPPABLE)
 
 

@@ -254,7 +254,7 @@ class Magics:
         return timing if "o" in options else None
 
     def _tree(self, source: str, file: str = "<unknown>") -> ast.Module:
-        """What the shell would run of a source: it may have transformers of its own."""
+        """The tree that the shell would run, with its own transformers applied."""
         tree: ast.Module = self._shell.compile.ast_parse(source, file)
         tree = self._shell.transform_ast(tree)
         return tree
@@ -331,7 +331,7 @@ class Magics:
         return profiler if "r" in options else None
 
     def _show(self, text: str, html: str | None = None) -> None:
-        """In the pager of a terminal, or below the cell of a notebook."""
+        """Shows it in the pager of a terminal, or below the cell of a notebook."""
         if hasattr(self._shell, "kernel"):
             forms = {"text/plain": text, "text/html": html}
             display({kind: form for kind, form in forms.items() if form}, raw=True)
@@ -340,7 +340,7 @@ class Magics:
 
 
 def _write_files(profiler: LineProfiler | Profile, text: str, options: _Options, end: str) -> None:
-    """The files of -D and -T, and the last words."""
+    """Writes the files of -D and -T, and says so."""
     if dump := options.file("D"):
         profiler.dump_stats(dump)
         print(f"*** The profile is in {dump}")

@@ -56,7 +56,7 @@ def plot(profile: "Profile | Snapshot", file: str | os.PathLike[str] | None = No
     log = profile._log if isinstance(profile, Snapshot) else profile._log()
     page = Page(_core.render(log, "html").decode("utf-8", "replace"))
     if file is None and _in_notebook():
-        _display(page)  # and not returned: a notebook would show it again
+        _display(page)  # not returned: a notebook would show it twice
         return
     path = os.path.abspath(os.fspath(file or "dwell-profile.html"))
     page.save(path)

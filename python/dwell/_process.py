@@ -47,7 +47,7 @@ def _program_name(arguments: list[str]) -> str:
 
 
 def ipython_shell() -> "Any":
-    """The shell of IPython that this program is, or None."""
+    """The IPython shell that runs in this program, or None."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None else None
 

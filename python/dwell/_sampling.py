@@ -50,6 +50,7 @@ def start(
 
     _prepare()
     _tasks.learn()
+    _core.describe("probes", ",".join(["sample", *_core.probes()]))
     log_file = f"{name}.{os.getpid()}.dwell" if is_pprof else name
     period_ns = round(1e9 / rate)
     _core.sampler_start(log_file, period_ns, native, mode == "wall", timeline, _runs_cells())
@@ -107,7 +108,7 @@ def _stop_at_exit() -> None:
 
 
 def _go_on_in_child() -> None:
-    """The profile is the parent's; a child leaves a log beside it."""
+    """The profile is the parent's; a child writes a log beside it."""
     global _pprof_file
     _pprof_file = None
     _core.go_on()
@@ -139,6 +140,6 @@ class sampling:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        is_child = os.getpid() != self._process  # which has no samples when there is no file
+        is_child = os.getpid() != self._process  # it has no samples when there is no file
         if _core.sampler_is_on() or not (kind or is_child):
             self.result = stop()

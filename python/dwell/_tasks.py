@@ -37,7 +37,7 @@ def learn() -> None:
         task._log_destroy_pending = False
         _core.sampler_learn_tasks(events.Handle, task, name, coroutine, loop.step)
     except Exception:
-        pass  # another asyncio than ours: samples have no tasks
+        pass  # an asyncio that we do not know: samples have no tasks
     finally:
         coroutine.close()
         loop.step = None

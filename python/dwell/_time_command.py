@@ -143,7 +143,7 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
 
 
 def _found(python: str) -> str:
-    """The interpreter, also from another directory; links are kept, or it would not be a venv's."""
+    """The interpreter's absolute path; links are kept, or a venv's would not be its own."""
     path = shutil.which(python)
     return os.path.abspath(path) if path else python
 
@@ -175,7 +175,7 @@ def _alternatives(options: argparse.Namespace, trees: list[Checkout]) -> list[Al
 
 
 def _time_apart(options: argparse.Namespace) -> list[Timing]:
-    """In fresh interpreters."""
+    """Times them in fresh interpreters."""
     with ExitStack() as stack:
         trees = stack.enter_context(checkouts(options.rev)) if options.rev else []
         return time_in_processes(
@@ -190,7 +190,7 @@ def _time_apart(options: argparse.Namespace) -> list[Timing]:
 
 
 def _time_here(options: argparse.Namespace) -> list[Timing]:
-    """In this process, as the modules of this directory see it."""
+    """Times them in this process, with the modules of this directory."""
     sys.path.insert(0, "")
     setup = "\n".join(options.setup) or "pass"
     common: dict[str, Any] = {
@@ -208,7 +208,7 @@ def _time_here(options: argparse.Namespace) -> list[Timing]:
 
 
 def _is_apart(options: argparse.Namespace) -> bool:
-    """What is kept must be comparable with what another process does on another day."""
+    """Whether to use fresh processes: what is kept must compare with processes of other days."""
     return bool(options.processes or options.python or options.rev or options.save)
 
 
@@ -236,7 +236,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _keep(options: argparse.Namespace, timings: list[Timing]) -> None:
-    """In the log and in the history."""
+    """Writes them to the log and to the history."""
     if options.output:
         save(timings, options.output)
     if not options.save:
@@ -319,7 +319,7 @@ def _judge(limit: Limit, comparison: Comparison) -> int:
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """Who reads our output may stop; what is kept and the exit status do not depend on it."""
+    """A reader may close our output; what is kept and the exit status do not depend on it."""
     try:
         yield
         sys.stdout.flush()
@@ -367,7 +367,7 @@ def _complain(sentence: str) -> int:
 
 
 def _described(error: Exception) -> str:
-    """In one line, also what was noted on it."""
+    """The error in one line, with its notes."""
     return "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
 
 

@@ -137,7 +137,7 @@ class Code:
 
 
 def overhead_ns(loops: int) -> int:
-    """Nanoseconds of so many empty loops, at best."""
+    """Nanoseconds of so many empty loops: the best of a few."""
     empty = Code("pass")
     return min(empty.run(loops) for _ in range(5))
 
@@ -230,7 +230,7 @@ def main() -> None:
     os.dup2(2, 1)
     try:
         result = _guarded_answer(request)
-    except KeyboardInterrupt:  # who started us got it too, and says what is to be said
+    except KeyboardInterrupt:  # our parent got the signal too, and reports it
         os._exit(130)
     json.dump(result, answer)
     answer.close()

@@ -77,8 +77,8 @@ def _here(root: str) -> Checkout:
 
 
 def _remove_entries(parent: str) -> None:
-    """What git still knows of trees in that directory. `git worktree prune` would do it too, but
-    also forget trees of others whose disk happens to be away."""
+    """Removes git's entries of trees in that directory. `git worktree prune` would do so too,
+    but would also forget trees of others whose disk is not mounted."""
     entries = Path(_git("rev-parse", "--git-common-dir"), "worktrees")
     for file in entries.glob("*/gitdir"):
         if Path(parent) in Path(file.read_text().strip()).parents:
@@ -86,7 +86,7 @@ def _remove_entries(parent: str) -> None:
 
 
 def _remove(parent: str) -> None:
-    """Another Ctrl-C must not leave half of them behind."""
+    """Removes the trees; another Ctrl-C must not leave half of them behind."""
     ignored = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     before = [signal.signal(number, signal.SIG_IGN) for number in ignored]
     with suppress(WorktreeError, OSError):

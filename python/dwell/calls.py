@@ -169,7 +169,7 @@ class Profile(_core.CallTracer):
             return
         try:
             seconds = self.overhead()
-        except ValueError:  # another profiler runs now, so it cannot be measured
+        except ValueError:  # another profiler runs, so the cost cannot be measured
             return
         which = "taken out of" if self._calibrated else "part of"
         print(f"Measuring took about {seconds:.3f} seconds, {which} the times above.")

@@ -63,7 +63,7 @@ class Comparison:
 
     @property
     def warnings(self) -> list[str]:
-        """Those of the timings, each after the letter of its timing."""
+        """The warnings of the timings, each after the letter of its timing."""
         return [
             f"{letters(index)}: {warning}"
             for index, timing in enumerate(self.timings)
@@ -151,14 +151,14 @@ def schedule(count: int, rounds: int, session: str) -> list[int]:
 
 
 def _fitting_repeat(run_seconds: float) -> int:
-    """As many rounds as fit the time that a person waits gladly."""
+    """As many rounds as fit into the time that a person likes to wait."""
     fitting = int(_BUDGET_SECONDS / max(run_seconds, 1e-9)) // 2 * 2
     return min(max(fitting, _REPEAT_MIN), _REPEAT_MAX)
 
 
 def agreed(loops: list[int]) -> list[int]:
-    """The same number for all that are a step of the calibration apart, because a busy machine
-    does not hold up long runs and short ones alike."""
+    """The same number for all when they are at most a step of the calibration apart: a busy
+    machine does not disturb long and short runs alike."""
     return [max(loops)] * len(loops) if max(loops) <= 2.5 * min(loops) else loops
 
 

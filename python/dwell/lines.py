@@ -78,7 +78,7 @@ class LineProfiler(_core.LineTracer):
         return True
 
     def _keep_source(self, file: str) -> None:
-        """The text as it is now, not as it may be when the report is printed."""
+        """Keeps the text as it is now, not as it may be when the report is printed."""
         if file not in self._sources:
             linecache.checkcache(file)
             self._sources[file] = _files.source_text(file)

@@ -128,7 +128,7 @@ def check_code(code: object, what: str = "the code to time") -> None:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Notes on an exception which of several pieces of code it is of."""
+    """Notes on an exception which of several pieces of code raised it."""
     try:
         yield
     except Exception as error:
@@ -147,7 +147,7 @@ def with_progress(steps: "list[_T]", seconds: float) -> "Iterable[_T]":
 
 
 def caller_globals(given: dict[str, Any] | None, depth: int = 2) -> dict[str, Any]:
-    """The namespace for statements: the given one, else that of who called us."""
+    """The namespace for statements: the given one, else the caller's."""
     return sys._getframe(depth).f_globals if given is None else given
 
 

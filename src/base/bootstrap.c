@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Both samples are drawn again RESAMPLES times; the interval is the middle part of the differences
+ * between their medians. The generator is our own, so a seed gives the same interval on every
+ * machine. */
 #include "base/bootstrap.h"
 
 #include "base/error.h"

@@ -5,8 +5,8 @@
 
 #include "base/statistics.h"
 
-/* The median of b less the median of a, by a bootstrap of the two. The seed decides all; a and
- * b exchanged give the negative, exactly. */
+/* The median of b less the median of a, by a bootstrap of the two. The same seed gives the same
+ * result, and a and b exchanged give exactly the negative. */
 int dw_stat_median_shift(const double *a, size_t a_count, const double *b, size_t b_count,
                          double confidence, uint64_t seed, struct dw_estimate *estimate);
 

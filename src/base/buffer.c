@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Numbers are varints, and a blob is its size and its bytes. A cursor that has gone bad reads
+ * nothing more and gives zeros, so a caller may decode to the end before it looks. */
 #include "base/buffer.h"
 
 #include "base/varint.h"
@@ -13,6 +15,11 @@ void dw_buffer_release(struct dw_buffer *buffer)
 }
 
 void dw_buffer_clear(struct dw_buffer *buffer)
+{
+    buffer->size = 0;
+}
+
+void dw_buffer_restart(struct dw_buffer *buffer)
 {
     buffer->size = 0;
     buffer->failed = false;

@@ -16,7 +16,10 @@ struct dw_buffer {
 };
 
 void dw_buffer_release(struct dw_buffer *buffer);
+/* Empties it; a failure stays, for who looks once in the end. */
 void dw_buffer_clear(struct dw_buffer *buffer);
+/* The same without the failure, for who looked before and goes on with something else. */
+void dw_buffer_restart(struct dw_buffer *buffer);
 
 /* Room for `size` more bytes at the end, or NULL; does not move the end. */
 uint8_t *dw_buffer_reserve(struct dw_buffer *buffer, size_t size);

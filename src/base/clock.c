@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Which tick is used is decided once, before main, so all ticks of a process are of one kind. The
+ * wall clock is brought to the instant of the pair by the monotonic clock. */
 #include "base/clock.h"
 
 #if defined(__x86_64__)

@@ -12,7 +12,7 @@
 
 #define SEED 20260
 #define UNITS_MAX 1000   /* more pairs than this are averaged */
-#define PERCENT_MAX 1000 /* a difference of so much is none to speak of */
+#define PERCENT_MAX 1000 /* a bound this wide says nothing */
 #define DECIMALS_MAX 9
 
 int dw_series_units(const struct dw_series *series, double **result, size_t *count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Whether one series of measurements is larger than another, by what factor, and how sure
- * that is. The two are compared unit by unit: a unit is the median of a group of values that
- * share their luck, such as those of one process. */
+ * Says whether one series of measurements is larger than another, by what factor, and how sure that
+ * is. The two are compared unit by unit: a unit is the median of a group of values that share their
+ * luck, such as those of one process. */
 #ifndef DW_BASE_COMPARISON_H
 #define DW_BASE_COMPARISON_H
 
@@ -11,7 +11,7 @@
 struct dw_series {
     const double *values; /* in the order in which they were measured */
     size_t count;         /* at least 1 */
-    size_t group;         /* consecutive values that make one unit, those of a process; or 0 */
+    size_t group;         /* consecutive values, as of one process, that make a unit; or 0 */
 };
 
 /* The median of each group, to be freed; a last group that is not full counts too. */
@@ -36,9 +36,9 @@ int dw_comparison_make(const struct dw_series *a, const struct dw_series *b, boo
 
 enum dw_verdict { DW_VERDICT_UNKNOWN, DW_VERDICT_SAME, DW_VERDICT_FASTER, DW_VERDICT_SLOWER };
 
-/* Of b, taking the values as times. */
+/* The verdict on b, taking the values as times. */
 enum dw_verdict dw_comparison_verdict(const struct dw_comparison *comparison);
-/* "1.32x slower"; nothing unless the verdict is one of the two. */
+/* "1.32x slower"; nothing unless the verdict is faster or slower. */
 void dw_comparison_put_change(struct dw_out *out, const struct dw_comparison *comparison);
 /* The verdict as one sentence without a full stop. */
 void dw_comparison_put(struct dw_out *out, const struct dw_comparison *comparison, const char *a,

@@ -25,7 +25,7 @@ enum dw_error {
     DW_ERR_PYTHON_VERSION = -17, /* a Python that dwell cannot read */
     DW_ERR_NO_RUNTIME = -18,     /* Python is there, but does not run yet or any more */
     DW_ERR_STALE = -19,          /* the file is not the one that ran */
-    DW_ERR_NO_SAMPLES = -20,     /* a profile of something that is not ours */
+    DW_ERR_NO_SAMPLES = -20,     /* a profile of neither time nor samples */
     DW_ERR_REMOVED = -21,        /* the file lost its name while we wrote it */
     DW_ERR_UNSOUND = -22,        /* what we wrote is not what a reader accepts */
     DW_ERR_OUTPUT = -23,         /* more was to be written than is allowed */

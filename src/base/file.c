@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define STREAM_STEP 65536
-#define FIRST_FD 512 /* of our own: the program keeps the numbers that it would have without us */
+#define FIRST_FD 512 /* for our files: the program's numbers are as they were without us */
 #define STREAM_MAX (UINT64_C(1) << 32) /* a device that never ends must not take all memory */
 
 static int read_all(int fd, size_t size, struct dw_file *file)
@@ -74,8 +74,8 @@ static int read_descriptor(int fd, bool may_stream, struct dw_file *file)
     return DW_ERR_IO;
 }
 
-/* Opening a device can do things, so what it is is asked before; a name may change meanwhile, so
- * it is asked again. */
+/* Opening a device can have effects, so the kind of file is asked first; the name may come to mean
+ * another file meanwhile, so it is asked again of the open file. */
 int dw_file_open_regular(const char *path, struct stat *status)
 {
     if (stat(path, status))

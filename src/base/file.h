@@ -15,14 +15,14 @@ struct dw_file {
 
 struct stat;
 
-/* A regular file and nothing else: the names of some files come from recordings. The first gives a
- * descriptor, or -1 with errno. */
+/* Both open regular files only, since the names of some files come from recordings. The first gives
+ * a descriptor, or -1 with errno. */
 int dw_file_open_regular(const char *path, struct stat *status);
 int dw_file_open(const char *path, struct dw_file *file);
 /* What a person has named: pipes too, and "-" is standard input. */
 int dw_file_open_any(const char *path, struct dw_file *file);
-/* The first `most` bytes of a regular file, which may be far larger. The file that is open there,
- * and the one of that name; what is something else is not even opened. */
+/* The first `most` bytes of a regular file, which may be far larger. One takes an open file, the
+ * other a name; what is not a regular file is not even opened. */
 int dw_file_read_head(int fd, size_t most, struct dw_file *file);
 int dw_file_open_head(const char *path, size_t most, struct dw_file *file);
 void dw_file_close(struct dw_file *file);

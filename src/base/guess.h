@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Begins with `typed` alone; `meant` stays NULL while no word is near. */
+/* Initialise `typed` alone; `meant` stays NULL while no word is near. */
 struct dw_guess {
     const char *typed;
     const char *meant;

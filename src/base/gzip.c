@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * zlib's streams, with its unsigned sizes hidden: input goes in by pieces, output comes out through
+ * a buffer on the stack. What is unpacked is bounded, since a small file can hold a very large
+ * one. */
 #include "base/gzip.h"
 
 #include "base/error.h"
@@ -16,7 +19,7 @@ int dw_gzip_init(struct dw_gzip *gzip, struct dw_out *out)
     return status == Z_OK ? 0 : DW_ERR_MEMORY;
 }
 
-/* Until zlib leaves room in the output, there is nothing more to come. */
+/* When zlib leaves room in the output, nothing more is to come. */
 static void deflate_all(struct dw_gzip *gzip, int flush)
 {
     uint8_t piece[16384];
@@ -85,7 +88,7 @@ static int inflate_all(z_stream *stream, const uint8_t *at, size_t left, size_t 
             return DW_ERR_MEMORY;
         if (status != Z_STREAM_END)
             continue;
-        if (!dw_gzip_is(at, left)) /* what else is behind it does not matter */
+        if (!dw_gzip_is(at, left)) /* other bytes after the stream do not matter */
             return 0;
         inflateReset(stream);
     }

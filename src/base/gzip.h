@@ -21,8 +21,8 @@ void dw_gzip_close(struct dw_gzip *gzip);
 
 /* Whether bytes begin as a gzip stream does. */
 bool dw_gzip_is(const void *bytes, size_t size);
-/* Appends what the stream, or several one after the other, hold. DW_ERR_DAMAGED when they are cut
- * or changed, DW_ERR_TOO_LARGE when that is more than `limit` bytes. */
+/* Appends what the stream, or several one after the other, hold. DW_ERR_DAMAGED when a stream is
+ * cut or changed, DW_ERR_TOO_LARGE when they hold more than `limit` bytes. */
 int dw_gunzip(const void *bytes, size_t size, size_t limit, struct dw_buffer *out);
 
 #endif

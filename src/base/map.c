@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Open addressing with linear probing, at most three quarters full. A slot has the id and half of
+ * the hash; keys stay with the caller, who compares them. */
 #include "base/map.h"
 
 #include "base/error.h"

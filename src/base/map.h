@@ -31,8 +31,8 @@ uint32_t dw_map_find(const struct dw_map *map, uint64_t hash, dw_map_equal *equa
 int dw_map_add(struct dw_map *map, uint64_t hash, uint32_t id, dw_map_hash *rehash,
                const void *entries);
 
-/* Part of every hash below. A program that reads files of strangers sets it by chance before its
- * first map, so that nobody can choose keys that all fall on one slot. */
+/* Part of every hash below but dw_hash_name's. A program that reads files of strangers chooses it
+ * at random before its first map, so that nobody can choose keys that all fall on one slot. */
 extern uint64_t dw_hash_seed;
 void dw_hash_choose_seed(void);
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * One buffer in front of a descriptor, or of nothing; the first error sticks and silences all that
+ * follows. Names are bytes from users, so each format has its own way to escape what could steer a
+ * terminal, break the syntax or be run. */
 #define _GNU_SOURCE
 #include "base/out.h"
 
@@ -46,8 +49,6 @@ static void flush(struct dw_out *out)
 
 int dw_out_close(struct dw_out *out)
 {
-    if (out->buffer.failed && !out->error)
-        out->error = DW_ERR_MEMORY;
     if (out->fd >= 0)
         flush(out);
     dw_buffer_release(&out->buffer);
@@ -56,12 +57,21 @@ int dw_out_close(struct dw_out *out)
     return out->error;
 }
 
+void dw_out_close_into(struct dw_out *scratch, struct dw_out *out)
+{
+    int error = dw_out_close(scratch);
+    if (error && !out->error)
+        out->error = error;
+}
+
 void dw_out_write(struct dw_out *out, const void *bytes, size_t size)
 {
     if (out->error)
         return;
     dw_buffer_append(&out->buffer, bytes, size);
-    if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)
+    if (out->buffer.failed)
+        out->error = DW_ERR_MEMORY;
+    else if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)
         flush(out);
     else if (out->fd < 0 && out->limit && out->buffer.size > out->limit)
         out->error = DW_ERR_OUTPUT;
@@ -74,7 +84,7 @@ void dw_out_char(struct dw_out *out, char c)
 
 void dw_out_repeat(struct dw_out *out, char c, size_t count)
 {
-    while (count--)
+    while (count-- && !out->error)
         dw_out_char(out, c);
 }
 
@@ -136,7 +146,7 @@ size_t dw_utf8_length(const uint8_t *at, const uint8_t *end)
     return overlong || surrogate || too_high ? 0 : length;
 }
 
-/* Of an empty text the bytes may be NULL, to which nothing may be added, not even 0. */
+/* The bytes of an empty text may be NULL, and adding even 0 to that is undefined. */
 static const uint8_t *end_of(const uint8_t *bytes, size_t size)
 {
     return size ? bytes + size : bytes;
@@ -150,8 +160,8 @@ static uint32_t decode(const uint8_t *at, size_t length)
     return code;
 }
 
-/* Characters that are not seen but change what is: controls of terminals, line ends, and those
- * that turn the direction of text, by which a name can look like another. */
+/* Invisible characters that change what is seen: controls of terminals, line ends, and those that
+ * turn the direction of text, so that one name can look like another. */
 static bool is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
@@ -159,7 +169,7 @@ static bool is_hidden(uint32_t code)
            (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
-/* Calls for a hidden character, quote or backslash; everything else is copied in runs. */
+/* Writes a hidden or special character; everything else is copied in runs. */
 typedef void escape(struct dw_out *out, uint32_t code);
 
 static void write_escaped(struct dw_out *out, const void *bytes, size_t size, const char *special,
@@ -235,7 +245,7 @@ static void escape_xml(struct dw_out *out, uint32_t code)
     }
 }
 
-/* U+FFFE and U+FFFF are valid UTF-8 and no characters of XML. */
+/* U+FFFE and U+FFFF are valid UTF-8, but XML does not allow them. */
 void dw_out_xml(struct dw_out *out, const void *bytes, size_t size)
 {
     const uint8_t *run = bytes, *end = end_of(bytes, size);

@@ -24,6 +24,8 @@ void dw_out_limit(struct dw_out *out, uint64_t bytes);
 /* Flushes, releases, and returns the first error (errno restored for DW_ERR_IO). The fd stays open.
  */
 int dw_out_close(struct dw_out *out);
+/* Closes an output to memory whose text went into another one, which then has its error. */
+void dw_out_close_into(struct dw_out *scratch, struct dw_out *out);
 
 void dw_out_write(struct dw_out *out, const void *bytes, size_t size);
 static inline void dw_out_text(struct dw_out *out, const char *text)
@@ -48,7 +50,7 @@ void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size);
 /* One printable line of valid UTF-8: control characters become \xNN, \n and so on, those that turn
  * the direction of text \uNNNN. */
 void dw_out_printable(struct dw_out *out, const void *bytes, size_t size);
-/* The same as text or attribute of XML. */
+/* The same, as text or an attribute of XML. */
 void dw_out_xml(struct dw_out *out, const void *bytes, size_t size);
 
 /* Columns that the text takes up in a terminal once printed by dw_out_printable. */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A field is a key (its number and a wire type) and a value. A length that leads out of its
+ * message, or a key that cannot be, makes the cursor bad. */
 #include "base/protobuf.h"
 
 #include "base/varint.h"
@@ -33,7 +35,7 @@ size_t dw_protobuf_head(uint8_t head[DW_PROTOBUF_HEAD_MAX], uint32_t field, size
     return (size_t)(dw_varint_put(end, size) - head);
 }
 
-/* Numbers of a fixed size are in none of our formats, but may stand in a message. */
+/* None of our formats has numbers of a fixed size, but a message may have them. */
 static uint64_t get_fixed(struct dw_cursor *message, unsigned size)
 {
     uint64_t value = 0;

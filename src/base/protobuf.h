@@ -18,7 +18,7 @@ void dw_protobuf_put_bytes(struct dw_buffer *message, uint32_t field, const void
 /* What stands before the bytes of such a field; returns its size. */
 size_t dw_protobuf_head(uint8_t head[DW_PROTOBUF_HEAD_MAX], uint32_t field, size_t size);
 
-/* A field of a message that is read: a number, or bytes, which `bytes` is else NULL for. */
+/* A field of a message that is read: a number, and then `bytes` is NULL, or bytes. */
 struct dw_protobuf_field {
     uint32_t number;
     uint64_t value;
@@ -26,10 +26,11 @@ struct dw_protobuf_field {
     size_t size;
 };
 
-/* The next field; false at the end of the message, and when it is none: then the cursor is bad. */
+/* The next field; false at the end of the message, and when the bytes are not a message: then the
+ * cursor is bad. */
 bool dw_protobuf_next(struct dw_cursor *message, struct dw_protobuf_field *field);
 /* Stores the numbers of the fields below `count` in `fields`, by field; the last one counts. False
- * when it is no message. */
+ * when the bytes are not a message. */
 bool dw_protobuf_get_numbers(const uint8_t *bytes, size_t size, uint64_t *fields, uint32_t count);
 
 #endif

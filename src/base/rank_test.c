@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT_PAIRS_MAX 400 /* of Mann-Whitney: beyond, counts would not be whole doubles */
+#define EXACT_PAIRS_MAX 400 /* of Mann-Whitney: doubles cannot hold larger counts exactly */
 #define EXACT_DIFFERENCES_MAX 50
 
 /* Pairs in which b is larger, with half of those that are equal. Both are sorted. */

@@ -66,7 +66,7 @@ static void measure_spread(const double *values, size_t count, struct dw_summary
     summary->stdev = sqrt(squares / (double)count);
 }
 
-/* The chance that just k of `count` values lie below the median. */
+/* The chance that exactly k of `count` values lie below the median. */
 static double chance_below(size_t count, size_t k)
 {
     return exp(lgamma((double)count + 1) - lgamma((double)k + 1) - lgamma((double)(count - k) + 1) +

@@ -35,8 +35,8 @@ struct dw_summary {
     double min, q1, median, q3, max;
     double mad;                         /* median absolute deviation from the median */
     struct dw_interval median_interval; /* by order statistics, so for any distribution */
-    double interval_confidence;         /* what it has, 0 of one value: it comes in steps */
-    bool is_bounded;                    /* that is as much as was asked for; else min to max */
+    double interval_confidence;         /* of that interval, in steps; 0 for one value */
+    bool is_bounded;                    /* it is as sure as was asked for; else min to max */
     size_t outliers;
     double trend_p; /* Mann-Kendall: the chance of such a trend when there is none */
     double trend;   /* the last third's median to the first third's, less one */

@@ -3,6 +3,8 @@
 #ifndef DW_BASE_TICK_X86_64_H
 #define DW_BASE_TICK_X86_64_H
 
+#include "base/clock.h"
+
 #if defined(__x86_64__)
 
 #include <x86intrin.h>

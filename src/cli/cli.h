@@ -5,6 +5,7 @@
 #define DW_CLI_CLI_H
 
 #include "base/guess.h"
+#include "lens/table/view_report.h"
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
 #include "lens/view/measured.h"
@@ -66,6 +67,7 @@ int dw_cli_parse_threshold(const char *text, double *share);
 /* The options of the tabular lenses, as text and as what it means. */
 struct dw_report_words {
     const char *by, *sort, *limit, *columns;
+    const char *measure; /* one whose family is shown: model/measure.h */
 };
 struct dw_report_options {
     struct dw_lens_options lens;
@@ -92,7 +94,7 @@ int dw_function_request_init(struct dw_function_request *request,
 void dw_function_request_release(struct dw_function_request *request);
 /* An option that such a report knows and one of rows does not, or NULL when none was given. */
 const char *dw_function_words_given(const struct dw_function_words *words);
-/* One that a report of lines does not know either. */
+/* The same for an option that a report of lines does not know either. */
 const char *dw_function_words_own(const struct dw_function_words *words);
 /* The value of --match; 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_cli_compile(const char *text, regex_t *pattern);
@@ -122,8 +124,28 @@ struct dw_sample_request {
 int dw_sample_request_init(struct dw_sample_request *request, const struct dw_report_words *words,
                            const struct dw_function_words *functions);
 void dw_sample_request_release(struct dw_sample_request *request);
-/* Whether rows of samples can be made by that, NULL included. */
+/* Whether `--by` has such rows of samples; NULL counts. */
 bool dw_sample_by_is_known(const char *by);
+
+/* The options of the one view. */
+struct dw_view_words {
+    const char *measures;
+    struct dw_option_uses match_labels;
+};
+struct dw_view_request {
+    struct dw_view_options options; /* points to what follows */
+    regex_t pattern;
+    char *keys;
+    char *label_keys[DW_VIEW_KEYS_MAX];
+    bool is_of_places; /* one of the keys is */
+};
+/* Whether the words ask for the view, and not for one of the reports with a form of their own. */
+bool dw_view_words_given(const struct dw_view_words *words, const char *by);
+/* 0, or DW_EXIT_USAGE after saying what is wrong; release it in any case. */
+int dw_view_request_init(struct dw_view_request *request, const struct dw_profile *profile,
+                         const struct dw_view_words *words, const struct dw_report_words *report,
+                         const struct dw_function_words *functions);
+void dw_view_request_release(struct dw_view_request *request);
 
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
@@ -145,26 +167,30 @@ struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
 /* The family that the words are about; any when they do not say. */
 enum dw_family dw_cli_family_of(const struct dw_report_words *words,
                                 const struct dw_profile *profile);
+/* 0, or the status after saying that the measure that they name is not known, or not in there. */
+int dw_cli_check_measure(const struct dw_report_words *words, const struct dw_profile *profile,
+                         const char *file);
 /* Whether they say so. */
 bool dw_cli_asks_for_family(const struct dw_report_words *words);
 /* How many families the profile has. */
 uint32_t dw_cli_families(const struct dw_profile *profile);
 /* A line that says what is shown below it. */
 const char *dw_cli_heading(enum dw_family family);
-/* Says so, when there is more than samples and nobody asked for these alone. */
-void dw_cli_say_left_out(const struct dw_profile *profile);
+#define DW_LINES_HEADING "Lines: those of the functions that were watched, each time they ran\n"
+/* Says what there is beside the family that comes first, when nobody asked for this alone. */
+void dw_cli_say_left_out(const struct dw_profile *profile, bool shows_lines);
 /* 0, or the status after saying that the lens shows nothing of what the profile holds. */
 int dw_cli_check_contents(const struct dw_profile *profile, const struct dw_lens *lens,
                           const struct dw_lens_options *options, const char *file);
 
-/* Columns and lines of the terminal that the fd is; 0: it is none. */
+/* Columns and lines of the terminal that the fd is; 0: it is not a terminal. */
 size_t dw_cli_width(int fd);
 size_t dw_cli_height(int fd);
 
 /* Where a command writes: stdout, or a file that appears under its name only when it is whole. */
 struct dw_output {
     char *path;      /* NULL: stdout */
-    char *temporary; /* NULL: written in place, because it is no regular file */
+    char *temporary; /* NULL: written in place, as it is not a regular file */
     int fd;
 };
 
@@ -172,18 +198,18 @@ struct dw_output {
 int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
-/* Writes the profile as a recording, frees it, and reads the file again to see that it can be; 0,
- * or the status after saying what is wrong. */
+/* Writes the profile as a recording, frees it, and checks that the file can be read; 0, or the
+ * status after saying what is wrong. */
 int dw_cli_save(struct dw_profile *profile, const char *path);
 
 bool dw_cli_is_same_file(const char *a, const char *b);
 /* What --redact says is left out of what is recorded from now on; NULL: nothing. 0, or the status
  * after saying what is wrong. */
 int dw_cli_redact(const char *words);
-/* Whether a recording may have this name; else the status after saying what it is the name of. */
+/* 0 if a recording may have this name; else the status, after saying what the name stands for. */
 int dw_cli_check_recording(const char *path);
-/* Writes what `write` gives to the path. Says what went wrong, of trouble that is not the
- * output's with the name of the input; returns the status. */
+/* Writes what `write` gives to the path. Says what went wrong, naming the input unless the output
+ * is to blame; returns the status. */
 typedef int dw_cli_writer(const void *context, struct dw_out *out);
 int dw_cli_write_with(dw_cli_writer *write, const void *context, const char *input,
                       const char *path);

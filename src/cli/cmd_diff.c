@@ -124,7 +124,7 @@ static const char *format_of(const struct request *request)
                                         : "table";
 }
 
-/* A name that promises what diff does not make. */
+/* Refuses a file name that promises a format which diff does not write. */
 static int check_output(const struct request *request)
 {
     const struct dw_lens *lens = request->output ? dw_lens_of_file(request->output) : NULL;
@@ -145,7 +145,7 @@ static int parse_format(struct request *request)
     request->write = format == 0   ? dw_diff_write_table
                      : format == 1 ? dw_diff_write_json
                                    : dw_diff_write_flame;
-    if (!format) { /* data is whole unless something else is asked for */
+    if (!format) { /* data formats show everything unless told otherwise */
         request->options.limit = 20;
         request->options.only_above = true;
     }
@@ -197,8 +197,8 @@ static const char *contents_of(const struct dw_profile *profile)
                                                        : "nothing";
 }
 
-/* What both hold, unless they are of different kinds: times measured along with every call or
- * line are no match for those without. */
+/* The part that both hold, if they are of one kind: times that include the cost of measuring every
+ * call or line cannot be compared with others. */
 static int choose_by(const struct dw_profile *const profiles[DW_SIDES], char **files,
                      enum dw_diff_by *by)
 {
@@ -256,7 +256,7 @@ static int write_diff(const void *context, struct dw_out *out)
     return writing->request->write(writing->diff, out);
 }
 
-/* When the result goes to a file, the sentence is still for who asked. */
+/* When the result goes to a file, the sentence still goes to the terminal. */
 static void say_sentence(const struct dw_diff *diff)
 {
     struct dw_out out;

@@ -61,7 +61,7 @@ static int read_once(struct use *use, pid_t pid)
     return error;
 }
 
-/* A process that starts, or becomes another program, does not hold together for a moment. */
+/* A process that starts, or becomes another program, cannot be read for a moment. */
 static bool may_settle(int error)
 {
     return error == DW_ERR_NO_RUNTIME || error == DW_ERR_UNREADABLE || error == DW_ERR_DAMAGED;

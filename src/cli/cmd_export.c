@@ -20,7 +20,7 @@ static const char help[] =
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
     "  --lines          collapsed stacks of samples: functions with their lines\n"
-    "  --by, --sort, --limit, --columns, --names, --internals   as for 'dwell report'\n"
+    "  --by, --measure, --sort, --limit, --columns, --names, --internals   as for 'dwell report'\n"
     "\n"
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
@@ -33,7 +33,8 @@ static const char help[] =
     "  dwell export run.dwell --to pprof -o run.pb.gz      for pprof, Pyroscope, Parca\n"
     "  dwell export run.dwell --to callgrind               for KCachegrind\n";
 
-/* No lens of its own, because it needs another program: what `dot` makes of the dot lens. */
+/* What `dot` makes of the dot lens. It is not in the list of lenses, because it needs another
+ * program. */
 static const struct dw_lens svg_graph = {
     .name = "svg-graph",
     .summary = "the call graph as a picture; needs Graphviz",
@@ -98,8 +99,10 @@ static int export_to(char **files, int count, const struct request *request, con
     if (!options.with_lines)
         options.family = dw_cli_family_of(request->words, profile);
     if (!options.with_lines && !dw_cli_asks_for_family(request->words) && !lens->shows_both)
-        dw_cli_say_left_out(profile);
-    int written = dw_cli_check_contents(profile, lens, &options, files[0]);
+        dw_cli_say_left_out(profile, lens->shows_lines);
+    int written = dw_cli_check_measure(request->words, profile, files[0]);
+    if (!written)
+        written = dw_cli_check_contents(profile, lens, &options, files[0]);
     if (!written)
         written = lens == &svg_graph ? dw_cli_draw(profile, &options, files[0], path)
                                      : dw_cli_write(profile, lens, &options, files[0], path);
@@ -131,6 +134,7 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "to", .value = &to},
         {.name = "output", .letter = 'o', .value = &path},
         {.name = "by", .value = &words.by},
+        {.name = "measure", .value = &words.measure},
         {.name = "sort", .value = &words.sort},
         {.name = "limit", .value = &words.limit},
         {.name = "columns", .value = &words.columns},

@@ -15,14 +15,21 @@
 static const char help[] =
     "usage: dwell report FILE... [options]\n"
     "\n"
-    "Prints what the recordings hold; several files are added up. Of samples and regions the\n"
-    "samples come first; --by function, line or module shows these alone, --by region those.\n"
+    "Prints what the recordings hold; several files are added up. What several probes recorded "
+    "has\n"
+    "a table each: samples, calls, regions, lines. --by or --measure shows one of them alone.\n"
     "Profiles that pprof, gperftools, 'perf script' or tools for flame graphs read or wrote are\n"
     "read too. '-' is standard input.\n"
     "\n"
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
     "                   process (a row each; --format tree has what they did)\n"
+    "  --by KEY,KEY     any of function (or line, or module), region, thread, process, and labels "
+    "of\n"
+    "                   the program: one table of all their combinations\n"
+    "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
+    "                   calls, call_total, ...\n"
+    "  --match-label K=V  only what was recorded under that label, or in that region\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
     "  --format FORMAT  table (the default), tree, csv or json\n"
@@ -68,6 +75,8 @@ static const char help[] =
     "  dwell report run.dwell --format tree\n"
     "  dwell report run.dwell --by function --match 'json' --callers\n"
     "  dwell report rank*.dwell --by process\n"
+    "  dwell report run.dwell --by region --measure cpu,wall,calls\n"
+    "  dwell report run.dwell --by function --match-label endpoint=/search\n"
     "  dwell report old.prof --format csv > old.csv\n";
 
 struct request {
@@ -75,11 +84,13 @@ struct request {
     struct dw_function_words functions;
     struct dw_line_words lines;
     struct dw_native_words native;
+    struct dw_view_words view;
     const char *format, *threshold, *width;
     const struct dw_lens *lens; /* of the format */
     double share;               /* what the threshold means */
     size_t columns;             /* to fit into; 0: any number */
     enum dw_family family;      /* what is shown */
+    bool shows_lines;           /* that is lines, and no family */
 };
 
 static const struct dw_lens *find_format(const char *name)
@@ -128,7 +139,8 @@ static const struct dw_lens *find_named(const struct dw_lens *const *lenses, siz
     return NULL;
 }
 
-/* The report of functions in the format asked for, or NULL: chosen columns are of rows. */
+/* The report of functions in the format asked for; NULL when columns are chosen, which only rows
+ * have. */
 static const struct dw_lens *function_lens(const struct request *request)
 {
     static const struct dw_lens *const lenses[] = {&dw_function_table, &dw_function_csv,
@@ -169,6 +181,24 @@ static int report_samples(const struct dw_profile *profile, const struct request
     return status;
 }
 
+static int report_view(const struct dw_profile *profile, const struct request *request,
+                       const char *file)
+{
+    static const struct dw_lens *const lenses[] = {&dw_view_table, &dw_view_csv, &dw_view_json};
+    const struct dw_lens *lens = find_named(lenses, 3, request->format);
+    struct dw_view_request wanted;
+    if (!lens || request->words.columns)
+        return dw_cli_usage("%s does not go with keys, measures and labels",
+                            lens ? "--columns" : "--format tree");
+    int status = dw_view_request_init(&wanted, profile, &request->view, &request->words,
+                                      &request->functions);
+    struct dw_lens_options options = {.view = &wanted.options, .width = request->columns};
+    if (!status)
+        status = dw_cli_write(profile, lens, &options, file, NULL);
+    dw_view_request_release(&wanted);
+    return status;
+}
+
 static int report_rows_as_asked(const struct dw_profile *profile, const struct request *request,
                                 const char *file)
 {
@@ -188,8 +218,8 @@ static int report_rows_as_asked(const struct dw_profile *profile, const struct r
 static bool is_by_line(const struct dw_profile *profile, const struct request *request)
 {
     const struct dw_report_words *words = &request->words;
-    if (words->by)
-        return !strcmp(words->by, "line");
+    if (words->by || request->shows_lines)
+        return request->shows_lines || !strcmp(words->by, "line");
     return dw_line_words_given(&request->lines) || dw_lines_are_all(profile);
 }
 
@@ -211,7 +241,7 @@ static bool is_by_sample(const struct dw_profile *profile, const struct request 
            !dw_line_words_given(&request->lines);
 }
 
-/* Timings are no rows: other tables know nothing of them. JSON has them beside the rows. */
+/* Timings are not rows, so other tables do not show them. JSON has them beside the rows. */
 static bool is_by_timing(const struct dw_profile *profile, const struct request *request)
 {
     return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
@@ -220,6 +250,8 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
+    if (dw_view_words_given(&request->view, request->words.by))
+        return report_view(profile, request, file);
     if (is_by_timing(profile, request))
         return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
     if (is_by_sample(profile, request))
@@ -234,7 +266,8 @@ static int report_as_asked(const struct dw_profile *profile, const struct reques
 /* Options of functions and lines, and those of native code, are for what comes first. */
 static bool asks_for_family(const struct request *request)
 {
-    return dw_cli_asks_for_family(&request->words) ||
+    return dw_view_words_given(&request->view, request->words.by) ||
+           dw_cli_asks_for_family(&request->words) ||
            dw_function_words_given(&request->functions) || dw_line_words_given(&request->lines) ||
            request->native.names || request->native.internals;
 }
@@ -244,23 +277,53 @@ static bool is_for_people(const struct request *request)
     return !strcmp(request->format, "table") || !strcmp(request->format, "tree");
 }
 
-/* Of a recording that has several families people get all, each under its heading; data is of
- * one. */
+/* Beside a family. Trees have no lines. */
+static bool has_lines_too(const struct dw_profile *profile, const struct request *request)
+{
+    return !strcmp(request->format, "table") && !request->words.columns &&
+           dw_cli_families(profile) && dw_lines_are_watched(profile);
+}
+
+static int report_under(const char *heading, const struct dw_profile *profile,
+                        const struct request *request, const char *file)
+{
+    fputs(heading, stdout);
+    fflush(stdout);
+    return report_as_asked(profile, request, file);
+}
+
+/* Of a recording that has several families, or lines beside one, people get all, each under its
+ * heading; data is of one. */
 static int report_families(const struct dw_profile *profile, struct request *request,
                            const char *file)
 {
     int status = 0;
-    bool is_first = true;
+    const char *between = "";
     for (enum dw_family family = DW_FAMILY_SAMPLES; family < DW_FAMILIES && !status; family++) {
         if (!dw_family_is_in(profile, family))
             continue;
-        printf("%s%s", is_first ? "" : "\n", dw_cli_heading(family));
-        fflush(stdout);
+        fputs(between, stdout);
         request->family = family;
-        status = report_as_asked(profile, request, file);
-        is_first = false;
+        status = report_under(dw_cli_heading(family), profile, request, file);
+        between = family == DW_FAMILY_CALLS ? "" : "\n"; /* calls end with empty lines */
     }
-    return status;
+    if (status || !has_lines_too(profile, request))
+        return status;
+    fputs(between, stdout);
+    request->shows_lines = true;
+    return report_under(DW_LINES_HEADING, profile, request, file);
+}
+
+static int show(const struct dw_profile *profile, struct request *request, const char *file)
+{
+    bool is_open = !asks_for_family(request);
+    bool has_several = dw_cli_families(profile) + has_lines_too(profile, request) > 1;
+    if (is_open && has_several && is_for_people(request))
+        return report_families(profile, request, file);
+    if (is_open && !is_for_people(request))
+        dw_cli_say_left_out(profile, false);
+    request->family = dw_cli_family_of(&request->words, profile);
+    return report_as_asked(profile, request, file);
 }
 
 static int report(char **files, int count, struct request *request)
@@ -269,17 +332,12 @@ static int report(char **files, int count, struct request *request)
     struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (!profile)
         return status;
-    bool is_open = !asks_for_family(request) && dw_cli_families(profile) > 1;
-    if (is_open && !is_for_people(request))
-        dw_cli_say_left_out(profile);
-    request->family = dw_cli_family_of(&request->words, profile);
-    int written = is_open && is_for_people(request) ? report_families(profile, request, files[0])
-                                                    : report_as_asked(profile, request, files[0]);
+    int shown = show(profile, request, files[0]);
     dw_profile_free(profile);
-    return written ? written : status;
+    return shown ? shown : status;
 }
 
-/* Only trees have small rows left out. */
+/* Only trees leave out small rows. */
 static int parse_shape(struct request *request)
 {
     bool is_tree = !strcmp(request->format, "tree");
@@ -303,7 +361,8 @@ static int check(struct request *request)
     const char *of_lines = dw_line_words_given(&request->lines);
     if (by && of_lines && strcmp(by, "line") != 0)
         return dw_cli_usage("--%s goes with --by line", of_lines);
-    if (by && of_functions && !dw_sample_by_is_known(by))
+    if (by && of_functions && !dw_sample_by_is_known(by) &&
+        !dw_view_words_given(&request->view, by))
         return dw_cli_usage("--%s goes with --by function", of_functions);
     request->native.lines =
         of_lines || (by && !strcmp(by, "line")) || !strcmp(request->format, "json");
@@ -319,6 +378,8 @@ static int parse_and_report(struct request *request, int argc, char **argv)
     struct dw_function_words *functions = &request->functions;
     const struct dw_option known[] = {
         {.name = "by", .value = &words->by},
+        {.name = "measure", .value = &request->view.measures},
+        {.name = "match-label", .uses = &request->view.match_labels},
         {.name = "sort", .value = &words->sort},
         {.name = "limit", .value = &words->limit, .uses = &functions->restrictions},
         {.name = "columns", .value = &words->columns},
@@ -353,5 +414,6 @@ int dw_cmd_report(int argc, char **argv)
     struct request request = {.format = "table"};
     int status = parse_and_report(&request, argc, argv);
     free(request.functions.restrictions.uses);
+    free(request.view.match_labels.uses);
     return status;
 }

@@ -28,7 +28,7 @@
 #define DRAW_EVERY_NS 500000000
 #define PRINT_EVERY_NS 1000000000
 #define PRINTED_ROWS 20
-#define OTHER_ROWS 7                  /* of a terminal, that the last table has to leave free */
+#define OTHER_ROWS 7                  /* lines of the terminal that the last table leaves free */
 #define PATIENCE_NS 500000000         /* with a process that is only starting */
 #define CHILD_PATIENCE_NS 10000000000 /* with one that we started */
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Names in a dump are bytes of another process: text escapes what could steer a terminal, and JSON
+ * quotes them. Both print native names as people write them. */
 #include "cli/dump_text.h"
 
 #include "attach/sampling/describe.h"
@@ -33,8 +35,8 @@ static void put_plain(const struct dw_dump *dump, struct dw_dump_text text, stru
         dw_out_printable(out, text_at(dump, text), text.size);
 }
 
-/* The kernel's name says something when it is not what the process began with, and not the
- * first 15 bytes of the name that Python has. */
+/* The kernel's name is worth showing when it is neither the process's own nor the first 15 bytes of
+ * Python's name for the thread. */
 static bool has_task_name(const struct dw_dump *dump, const struct dw_dump_thread *thread)
 {
     struct dw_dump_text name = thread->task_name, first = dump->threads[0].task_name;

@@ -41,9 +41,38 @@ static enum dw_family entries_of(const struct dw_profile *profile)
                                                        : DW_FAMILY_ANY;
 }
 
+/* Any for one that is not known. */
+static enum dw_family family_of_measure(const char *name)
+{
+    enum dw_measure measure = dw_measure_find(name);
+    dw_measure_mask mask = measure < DW_MEASURES ? DW_MASK(measure) : 0;
+    return mask & DW_SAMPLE_MASK  ? DW_FAMILY_SAMPLES
+           : mask & DW_CALL_MASK  ? DW_FAMILY_CALLS
+           : mask & DW_ENTRY_MASK ? DW_FAMILY_REGIONS
+                                  : DW_FAMILY_ANY;
+}
+
+int dw_cli_check_measure(const struct dw_report_words *words, const struct dw_profile *profile,
+                         const char *file)
+{
+    struct dw_guess guess = {.typed = words->measure};
+    if (!words->measure)
+        return 0;
+    enum dw_family family = family_of_measure(words->measure);
+    if (family && dw_family_is_in(profile, family))
+        return 0;
+    if (family)
+        return dw_cli_usage("%s: holds no '%s': it was not recorded", file, words->measure);
+    for (size_t i = 0; i < DW_MEASURES; i++)
+        dw_guess_try(&guess, dw_measures[i].name);
+    return dw_cli_unknown("no measure", "", &guess, "cpu, wall, calls and count are some");
+}
+
 enum dw_family dw_cli_family_of(const struct dw_report_words *words,
                                 const struct dw_profile *profile)
 {
+    if (words->measure)
+        return family_of_measure(words->measure);
     return asks_for_entries(words) ? entries_of(profile) : DW_FAMILY_ANY;
 }
 
@@ -51,7 +80,7 @@ bool dw_cli_asks_for_family(const struct dw_report_words *words)
 {
     bool is_of_samples = (words->by && dw_sample_by_is_known(words->by)) ||
                          (words->sort && !dw_column_find(words->sort));
-    return asks_for_entries(words) || is_of_samples;
+    return words->measure || asks_for_entries(words) || is_of_samples;
 }
 
 uint32_t dw_cli_families(const struct dw_profile *profile)
@@ -72,8 +101,22 @@ const char *dw_cli_heading(enum dw_family family)
     return headings[family];
 }
 
-void dw_cli_say_left_out(const struct dw_profile *profile)
+/* What comes first is told by its own words; the others have words to ask for them. */
+void dw_cli_say_left_out(const struct dw_profile *profile, bool shows_lines)
 {
-    if (dw_family_is_in(profile, DW_FAMILY_SAMPLES) && dw_cli_families(profile) > 1)
-        fputs("dwell: these are the samples; '--by region' has the regions\n", stderr);
+    static const char *const names[DW_FAMILIES] = {"", "samples", "calls", "regions"};
+    enum dw_family first = dw_family_choose(profile, DW_FAMILY_ANY);
+    bool has_calls = first != DW_FAMILY_CALLS && dw_family_is_in(profile, DW_FAMILY_CALLS);
+    bool has_regions = first != DW_FAMILY_REGIONS && dw_family_is_in(profile, DW_FAMILY_REGIONS);
+    bool has_lines = !shows_lines && dw_cli_families(profile) && dw_lines_are_watched(profile);
+    if (!has_calls && !has_regions && !has_lines)
+        return;
+    fprintf(stderr, "dwell: these are the %s", names[first]);
+    if (has_calls)
+        fputs("; '--measure calls' has the calls", stderr);
+    if (has_regions)
+        fputs("; '--by region' has the regions", stderr);
+    if (has_lines)
+        fputs("; 'dwell report --by line' has the lines", stderr);
+    fputc('\n', stderr);
 }

@@ -66,7 +66,7 @@ static int read_file(const char *path, unsigned flags, struct dw_profile *profil
     return error;
 }
 
-/* What the times of the files are, when they have no sum; else NULL. */
+/* Which kinds of times the files mix, when they cannot be added up; else NULL. */
 static const char *find_mixture(const struct dw_profile *profile)
 {
     uint32_t seen[DW_SAMPLE_MODES] = {0};

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The limit is RLIMIT_DATA, counted from what was in use before the first file. When that cannot be
+ * known, nothing is limited. */
 #include "cli/memory_limit.h"
 
 #include <stdio.h>
@@ -7,7 +9,7 @@
 #include <unistd.h>
 
 static struct {
-    size_t allowed;         /* bytes beside those in use before; 0: no file was read yet */
+    size_t allowed;         /* bytes beyond those in use before; 0: no file was read yet */
     size_t before;          /* in use when the limit came into force */
     size_t paused_at;       /* in use when it was lifted */
     uint64_t file_bytes;    /* of all files that were read */

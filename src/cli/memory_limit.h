@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A file may come from anybody, and a small one can say that it is huge. What a command may
- * allocate hangs on the sizes of the files that it reads, and the system enforces it; what it may
- * write does too. */
+ * allocate follows from the sizes of the files that it reads, and the system enforces it; so does
+ * what it may write. */
 #ifndef DW_CLI_MEMORY_LIMIT_H
 #define DW_CLI_MEMORY_LIMIT_H
 
@@ -18,14 +18,14 @@
 /* One more file of that size was read, or is about to be. DWELL_MEMORY_MB in the environment is
  * taken instead of what follows from the sizes. */
 void dw_memory_allow(size_t file_size);
-/* For work that hangs on other files, such as debug information, and in children. What is
+/* For work that depends on other files, such as debug information, and in children. What is
  * allocated meanwhile does not count after dw_memory_limit. */
 void dw_memory_unlimit(void);
 void dw_memory_limit(void);
-/* Whether out of memory means that there is this limit. */
+/* Whether running out of memory may be due to this limit. */
 bool dw_memory_is_limited(void);
-/* Bytes that may be made of the files that were read, or as DWELL_OUTPUT_MB says; 0: as many as it
- * likes, since there were none. */
+/* Bytes that may be written of the files that were read, or what DWELL_OUTPUT_MB says; 0: no limit,
+ * since no file was read. */
 uint64_t dw_output_allowed(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* On a machine that is not the one of the recording every file is another one. */
+/* On another machine than that of the recording, every file differs. */
 #define MAX_COMPLAINTS 5
 
 static int parse_names(const char *word, enum dw_demangle *names)

@@ -57,7 +57,7 @@ static const struct dw_option *find(const struct dw_option *options, const char 
     return NULL;
 }
 
-/* Letters are not guessed. */
+/* Only long names are guessed. */
 static void say_unknown(const struct dw_option *options, const char *argument, const char *command)
 {
     bool is_long = argument[1] == '-';

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As recordings, what is made of them is for the one who made it. */
+/* Like recordings, their exports are private to the user. */
 static mode_t mode_of_new(void)
 {
     mode_t mask = umask(0);
@@ -95,7 +95,7 @@ int dw_output_close(struct dw_output *output, int error)
     return error;
 }
 
-/* An output that failed; whoever closed the pipe had enough and wants no message. */
+/* Reports an output that failed; a reader that closed the pipe had enough, and gets no message. */
 static int output_trouble(const char *path, int error)
 {
     if (error == DW_ERR_IO && errno == EPIPE && !path)

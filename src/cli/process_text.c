@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Says why a process could not be read in words that help: the rights, the settings of the system
+ * or the versions that would have to change. */
 #include "cli/process_text.h"
 
 #include "base/error.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The rate is `attach`'s and `top`'s; the mode, and the short table at the end, are `attach`'s
+ * alone. */
 #include "cli/sampling_options.h"
 
 #include "cli/cli.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Signals only set a flag, which loops look at; one that arrives during a sleep ends it. */
 #include "cli/stop_signal.h"
 
 #include <signal.h>

@@ -3,7 +3,7 @@
 #ifndef DW_CLI_STOP_SIGNAL_H
 #define DW_CLI_STOP_SIGNAL_H
 
-/* Not 0: it is time to end. */
+/* Other than 0: it is time to end. */
 extern volatile int dw_cli_stopped;
 
 /* From now on Ctrl-C and the like only set it, and end what sleeps; writing to a pipe that

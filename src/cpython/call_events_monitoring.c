@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * 3.12 and later. We take the tool id of profilers, as cProfile does, so that two
- * of them see each other and the second one is refused with a clear error. */
+ * of them see each other and the second one is refused with a clear error; `dwell run` takes
+ * another one and leaves that to the program. */
 #include "cpython/call_events.h"
 
 #include "cpython/monitoring.h"
@@ -40,7 +41,7 @@ static PyObject *on_call(PyObject *self, PyObject *const *arguments, Py_ssize_t 
 {
     (void)self, (void)count;
     PyObject *callable = arguments[2];
-    if (PyFunction_Check(callable)) /* it will tell itself that it starts */
+    if (PyFunction_Check(callable)) /* it has an event of its own when it starts */
         Py_RETURN_NONE;
     PyMethodDef *method = dw_call_method(callable);
     if (method)
@@ -79,16 +80,17 @@ static int start(bool builtins)
     return dw_py_monitoring_set(tool, wanted);
 }
 
-static bool take_tool(int id)
+static int take_tool(bool beside_others)
 {
-    tool = id;
-    return dw_py_monitoring_take(id);
+    if (beside_others)
+        return dw_py_monitoring_take_any();
+    return dw_py_monitoring_take(PROFILER_ID) ? PROFILER_ID : -1;
 }
 
 int dw_call_events_enable(bool builtins, bool beside_others)
 {
-    bool taken = beside_others ? take_tool(3) || take_tool(4) : take_tool(PROFILER_ID);
-    if (!taken) {
+    tool = take_tool(beside_others);
+    if (tool < 0) {
         PyErr_SetString(PyExc_ValueError, "Another profiling tool is already active");
         return -1;
     }

@@ -2,6 +2,7 @@
  * 3.11: the C profile function of every thread. */
 #include "cpython/call_events.h"
 
+#include "cpython/profile_slot.h"
 #include "cpython/thread_hooks.h"
 
 static bool with_builtins;
@@ -19,16 +20,13 @@ static void on_frame(int what, dw_py_frame *frame)
         dw_calls_on_return(code);
 }
 
-static int on_event(PyObject *unused, PyFrameObject *frame, int what, PyObject *value);
-
-static struct dw_py_thread_hook hook = {.function = on_event};
-
 static int on_event(PyObject *unused, PyFrameObject *frame, int what, PyObject *value)
 {
     (void)unused;
-    if (!hook.is_installed)
+    if (!dw_py_profile_is_shared(DW_PROFILE_CALLS))
         return 0;
     if (what == PyTrace_CALL || what == PyTrace_RETURN) {
+        dw_py_watch_hear(frame->f_frame, what);
         on_frame(what, frame->f_frame);
     } else if (with_builtins && what != PyTrace_LINE && value) {
         PyMethodDef *method = dw_call_method(value);
@@ -44,10 +42,10 @@ int dw_call_events_enable(bool builtins, bool beside_others)
 {
     (void)beside_others; /* a thread has one profile function */
     with_builtins = builtins;
-    return dw_py_thread_hook_install(&hook);
+    return dw_py_profile_share(DW_PROFILE_CALLS, on_event);
 }
 
 void dw_call_events_disable(void)
 {
-    dw_py_thread_hook_remove(&hook);
+    dw_py_profile_leave(DW_PROFILE_CALLS);
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * co_lines() says which instructions a line has. The prologue that the compiler puts before every
+ * function is not a line of the program, though it has a line number. */
 #include "cpython/code_lines.h"
 
 #include "cpython/frame.h"
@@ -25,7 +27,7 @@ static bool is_program(const PyCodeObject *code, const char *bytes, int start, i
     return false;
 }
 
-/* One (start, end, line) of co_lines(); a line of None has no line. */
+/* One (start, end, line) of co_lines(); a range whose line is None belongs to no line. */
 static int visit_range(PyCodeObject *code, PyObject *range, const char *bytes,
                        dw_py_line_visit *visit, void *context)
 {

@@ -9,8 +9,8 @@
 
 typedef void dw_py_line_visit(void *context, uint32_t line);
 
-/* Visits each line that has an instruction of the program's own, perhaps more than once. What
- * only sets a call up, on the line of the `def`, is not the program's. -1 with an exception. */
+/* Visits each line that has an instruction of the program, perhaps more than once. Instructions on
+ * the line of the `def` that only set a call up do not count. -1 with an exception. */
 int dw_py_code_lines(PyCodeObject *code, dw_py_line_visit *visit, void *context);
 
 #endif

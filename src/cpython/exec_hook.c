@@ -1,11 +1,13 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * An audit hook: the interpreter audits "exec" for modules and for the program alike. It keeps the
+ * program's exception as it was. */
 #include "cpython/exec_hook.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 static PyObject *function;
-static PyInterpreterState *home; /* of the function: others may not touch it */
+static PyInterpreterState *home; /* the function's: other interpreters may not touch it */
 
 static int on_audit(const char *event, PyObject *arguments, void *unused)
 {

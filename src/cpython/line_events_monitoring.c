@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * 3.12 and later. All events but two are set on the code that is profiled and on no
- * other; frames that end by an exception, and exceptions thrown into generators, can
- * only be had of all code. Disabling leaves the events on, as profiled functions tend
- * to be called again: the probe turns those off that come and are not wanted. */
+ * 3.12 and later. All events but two are set only on the code that is profiled; sys.monitoring has
+ * frames that end by an exception, and exceptions thrown into generators, for all code only.
+ * Disabling leaves the events on, as profiled functions tend to be called again: the probe turns
+ * off those that come unwanted. */
 #include "cpython/line_events.h"
 
 #include "cpython/monitoring.h"
+
+#define PROFILER_ID 2 /* sys.monitoring's */
 
 static int tool = -1;
 static bool enabled, globals_on;
@@ -63,7 +65,7 @@ CALLBACK(on_c_return)
     Py_RETURN_NONE;
 }
 
-/* While nobody listens, the first one to come turns the events of all code off. */
+/* While nobody listens, the first event turns the events of all code off. */
 static bool is_wanted(void)
 {
     if (!enabled && globals_on) {
@@ -105,13 +107,12 @@ static struct dw_py_event events[EVENTS] = {
     [C_RAISE] = DW_PY_EVENT("C_RAISE", on_c_return),
 };
 
-/* The ids that no kind of tool is meant to have come first, that of profilers last. */
+/* That of profilers comes last. */
 static int take_tool(void)
 {
-    static const int ids[] = {3, 4, 5, 2};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids && tool < 0; i++)
-        if (dw_py_monitoring_take(ids[i]))
-            tool = ids[i];
+    tool = dw_py_monitoring_take_any();
+    if (tool < 0 && dw_py_monitoring_take(PROFILER_ID))
+        tool = PROFILER_ID;
     if (tool >= 0)
         return dw_py_monitoring_register(tool, events, EVENTS);
     PyErr_SetString(PyExc_RuntimeError, "dwell cannot see lines: all of sys.monitoring's tool ids "

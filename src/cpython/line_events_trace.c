@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * 3.11: the C trace function of every thread, while somebody listens. It is told of
- * all code; the probe knows which is wanted. What is not Python and gets called is
- * only told to a profile function, so that is set too when somebody wants calls. */
+ * 3.11: the C trace function of every thread, while somebody listens. It gets events of all code;
+ * the probe knows which is wanted. Only a profile function gets calls of what is not Python, so
+ * that is set too when somebody wants calls. */
 #include "cpython/line_events.h"
 
+#include "cpython/profile_slot.h"
 #include "cpython/thread_hooks.h"
 
 static bool enabled;
 
-static int on_trace(PyObject *unused, PyFrameObject *frame, int what, PyObject *value);
-static int on_profile(PyObject *unused, PyFrameObject *frame, int what, PyObject *callable);
-
-static struct dw_py_thread_hook trace_hook = {.function = on_trace, .is_trace = true};
-static struct dw_py_thread_hook profile_hook = {.function = on_profile};
+static struct dw_py_thread_hook trace_hook = {.is_trace = true};
 
 static void on_start(dw_py_frame *frame, PyCodeObject *code)
 {
-    dw_py_frame *caller = profile_hook.is_installed ? dw_py_frame_previous(frame) : NULL;
+    bool with_calls = dw_py_profile_is_shared(DW_PROFILE_CALLEES);
+    dw_py_frame *caller = with_calls ? dw_py_frame_previous(frame) : NULL;
     if (caller)
         dw_lines_on_python_call(dw_py_frame_code(caller), code);
     dw_lines_on_start(code);
@@ -45,6 +43,8 @@ static int on_profile(PyObject *unused, PyFrameObject *frame, int what, PyObject
 {
     (void)unused;
     PyCodeObject *code = dw_py_frame_code(frame->f_frame);
+    if (what == PyTrace_CALL || what == PyTrace_RETURN)
+        dw_py_watch_hear(frame->f_frame, what);
     if (enabled && what == PyTrace_C_CALL)
         dw_lines_on_call(code, callable);
     else if (enabled && (what == PyTrace_C_RETURN || what == PyTrace_C_EXCEPTION))
@@ -54,9 +54,9 @@ static int on_profile(PyObject *unused, PyFrameObject *frame, int what, PyObject
 
 int dw_line_events_enable(bool calls)
 {
-    if (dw_py_thread_hook_install(&trace_hook))
+    if (dw_py_thread_hook_install(&trace_hook, on_trace))
         return -1;
-    if (calls && dw_py_thread_hook_install(&profile_hook)) {
+    if (calls && dw_py_profile_share(DW_PROFILE_CALLEES, on_profile)) {
         if (!enabled)
             dw_py_thread_hook_remove(&trace_hook);
         return -1;
@@ -69,7 +69,7 @@ void dw_line_events_disable(void)
 {
     enabled = false;
     dw_py_thread_hook_remove(&trace_hook);
-    dw_py_thread_hook_remove(&profile_hook);
+    dw_py_profile_leave(DW_PROFILE_CALLEES);
 }
 
 int dw_line_events_watch(PyCodeObject *code, unsigned watch)

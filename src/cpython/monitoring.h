@@ -22,6 +22,9 @@ struct dw_py_event {
 
 /* True when the id was free and is ours now; no exception otherwise. */
 bool dw_py_monitoring_take(int tool);
+/* An id that was free, or -1; no exception. Those of debuggers, coverage and profilers are left to
+ * the program. There are as many as dwell has probes that need one. */
+int dw_py_monitoring_take_any(void);
 void dw_py_monitoring_free(int tool);
 /* Registers the callbacks of the events. */
 int dw_py_monitoring_register(int tool, struct dw_py_event *events, size_t count);

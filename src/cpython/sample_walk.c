@@ -62,7 +62,7 @@ static bool is_of_running_generator(dw_py_frame *frame)
     return dw_py_read(&state, &generator->gi_frame_state, sizeof state) && state == FRAME_EXECUTING;
 }
 
-/* Whether it looks like a frame all over. */
+/* Whether all its fields look like those of a frame. */
 static bool is_frame(const dw_py_frame *address, dw_py_frame *frame)
 {
     PyVarObject code; /* its head */
@@ -122,8 +122,8 @@ static bool is_chain(PyThreadState *thread, const _PyCFrame *call)
     return true;
 }
 
-/* The innermost call that is there as a whole, or NULL. Not even the call before it is known from
- * one that is not filled yet: what is there is what was left on the C stack. */
+/* The innermost call that is complete, or NULL. One that is not filled yet does not even tell the
+ * call before it: it holds what was left on the C stack. */
 static const _PyCFrame *innermost_call(PyThreadState *thread)
 {
     _PyCFrame before;
@@ -145,7 +145,7 @@ void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
     *walk = (struct dw_py_walk){.frame = call ? call->current_frame : NULL, .call = call};
 }
 
-/* The call is over; where it was on the C stack. */
+/* Leaves the call; returns where it was on the C stack. */
 static uintptr_t leave_call(struct dw_py_walk *walk)
 {
     const _PyCFrame *call = walk->call;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The Python stack of the calling thread, from a signal handler that may have interrupted
- * anything: with or without the GIL, also while frames are pushed and popped. And that of another
- * thread that sleeps, and may wake up while it is read. [signal-safe] */
+ * The Python stack of the calling thread, from a signal handler that may have interrupted anything:
+ * with or without the GIL, even while frames are pushed and popped. Also the stack of another
+ * thread, which sleeps and may wake up while it is read. [signal-safe] */
 #ifndef DW_CPYTHON_SAMPLE_WALK_H
 #define DW_CPYTHON_SAMPLE_WALK_H
 
@@ -15,7 +15,7 @@ struct dw_py_step {
     int32_t unit;       /* of the instruction that runs, in code units; -1 before the first */
     uintptr_t boundary; /* an address inside the C frame of that call; 0: not on the C stack */
     PyObject *handle;   /* what an event loop runs in this function; else NULL */
-    /* Of another thread's function, whose code may be gone: in place of `unit`. */
+    /* For another thread's function, whose code may be gone, in place of `unit`. */
     uintptr_t frame, instruction;
     uint8_t owner;
 };
@@ -39,7 +39,7 @@ struct dw_py_walk {
 PyThreadState *dw_py_sampled_thread(void);
 bool dw_py_holds_gil(PyThreadState *thread);
 bool dw_py_collects_garbage(PyThreadState *thread);
-/* Copies memory that may not be there: false, and nothing happens. A system call. */
+/* Copies memory that may not be there; false then. It is a system call. */
 bool dw_py_read(void *to, const void *address, size_t size);
 
 /* Innermost first. False at the end. */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The layout is learnt by searching known objects for known pointers, with the GIL. Readers in
+ * handlers follow those offsets by copying memory, and check types before they believe a
+ * pointer. */
 #include "cpython/task_name.h"
 
 #include <stdatomic.h>
@@ -8,14 +11,14 @@
 
 #define DEFAULT_NAME "Task-"
 
-/* Written once, `run` last: it is what readers look for. The types are kept for good. */
+/* Written once, `run` last, since readers look at that first. The types are never released. */
 static struct {
     _Atomic(PyObject *) run; /* the code of Handle._run */
     PyTypeObject *handle, *task, *step;
     Py_ssize_t callback, step_task, name, coroutine; /* offsets of pointers */
 } known;
 
-/* Where the object has that pointer; 0: nowhere. */
+/* The offset of that pointer in the object; 0: not found. */
 static Py_ssize_t find_pointer(PyObject *object, const void *pointer)
 {
     const Py_ssize_t size = (Py_ssize_t)sizeof(void *);
@@ -148,7 +151,7 @@ static bool copy_function_name(PyObject *coroutine, dw_py_copier *copy, struct d
            copy_text(pointer_at(coroutine, offsetof(PyGenObject, gi_qualname), copy), copy, to);
 }
 
-/* A name that asyncio has made up is a number on some versions until somebody asks for it. */
+/* Some versions keep a name that asyncio made up as a number until somebody asks for it. */
 bool dw_py_task_name(PyObject *handle, dw_py_copier *copy, struct dw_py_task_name *name)
 {
     if (!is_a(handle, copy, known.handle))

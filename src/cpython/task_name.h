@@ -22,14 +22,14 @@ struct dw_py_task_name {
 typedef bool dw_py_copier(void *to, const void *address, size_t size);
 
 /* `task` has that name and coroutine, and `step` is what the loop is to call for it. 0, or -1 with
- * an exception: asyncio is other than it was. Needs the GIL. */
+ * an exception when asyncio is not laid out as expected. Needs the GIL. */
 int dw_py_tasks_learn(PyObject *handle_type, PyObject *task, PyObject *name, PyObject *coroutine,
                       PyObject *step);
 bool dw_py_tasks_are_known(void);
-/* The handle that the function runs, if it is the one of the event loop that runs handles.
+/* The handle that the function runs, if it is the event loop's function that runs handles.
  * [signal-safe] */
 PyObject *dw_py_frame_handle(dw_py_frame *frame, const PyCodeObject *code);
-/* False when the handle is not a task's, or is one no longer. [signal-safe] */
+/* False when the handle is not, or no longer, a task's. [signal-safe] */
 bool dw_py_task_name(PyObject *handle, dw_py_copier *copy, struct dw_py_task_name *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tells of threads of `threading` as they begin, in the new thread itself, where the interpreter
- * has a way that the program does not notice. */
+ * Announces threads of `threading` as they begin, in the new thread itself, where the interpreter
+ * has a way to do so that the program does not notice. */
 #ifndef DW_CPYTHON_THREAD_BIRTHS_H
 #define DW_CPYTHON_THREAD_BIRTHS_H
 

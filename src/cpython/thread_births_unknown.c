@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * 3.11: what there is, threading.setprofile, the program would see. */
+ * 3.11: the only way is threading.setprofile, which the program would see. */
 #include "cpython/thread_births.h"
 
 void dw_py_births_watch(dw_py_thread_born *born)

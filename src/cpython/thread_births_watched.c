@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * From 3.12 on: a watcher of the dict that each thread of `threading` enters itself into. It is
- * one of the eight that an interpreter has room for; when none is free, nothing is told. */
+ * From 3.12 on: a watcher of the dict that each thread of `threading` enters itself into. It is one
+ * of the eight that an interpreter has room for; when none is free, threads are not announced. */
 #include "cpython/thread_births.h"
 
 #include <Python.h>

@@ -1,10 +1,14 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Threads that exist get the C function at once. What threading's hook held for the program is kept
+ * and put back when the function is removed. */
 #include "cpython/thread_hooks.h"
+
+#include "cpython/profile_slot.h"
 
 #include <opcode.h>
 
-/* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or where a
- * generator stands into which an exception is thrown. */
+/* The event comes at a RESUME instruction, whose argument is 0 where the code begins, or at the
+ * place of a generator into which an exception is thrown. */
 bool dw_py_frame_starts(dw_py_frame *frame)
 {
     int opcode = _Py_OPCODE(*frame->prev_instr);
@@ -17,9 +21,11 @@ bool dw_py_frame_sleeps(dw_py_frame *frame)
     return generator && ((PyGenObject *)generator)->gi_frame_state == FRAME_SUSPENDED;
 }
 
+/* NULL also for a function of ours that makes room. */
 static Py_tracefunc function_of(const PyThreadState *thread, const struct dw_py_thread_hook *hook)
 {
-    return hook->is_trace ? thread->c_tracefunc : thread->c_profilefunc;
+    Py_tracefunc function = hook->is_trace ? thread->c_tracefunc : thread->c_profilefunc;
+    return dw_py_watch_owns(function) ? NULL : function;
 }
 
 static int set(PyThreadState *thread, const struct dw_py_thread_hook *hook, Py_tracefunc function)
@@ -47,7 +53,7 @@ static PyObject *new_swap(struct dw_py_thread_hook *hook)
     return function;
 }
 
-/* What it needs of threading; done once. */
+/* Fetches what it needs from threading, once. */
 static int prepare(struct dw_py_thread_hook *hook)
 {
     if (hook->swap)
@@ -77,22 +83,29 @@ static int save_program(struct dw_py_thread_hook *hook)
     return hook->program ? 0 : -1;
 }
 
-static int set_all_threads(const struct dw_py_thread_hook *hook, Py_tracefunc function)
+/* In threads that have the function `before`. */
+static int set_all_threads(const struct dw_py_thread_hook *hook, Py_tracefunc before,
+                           Py_tracefunc function)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Get();
     for (PyThreadState *thread = PyInterpreterState_ThreadHead(interpreter); thread;
-         thread = PyThreadState_Next(thread)) {
-        Py_tracefunc there = function_of(thread, hook);
-        if ((function ? !there : there == hook->function) && set(thread, hook, function))
+         thread = PyThreadState_Next(thread))
+        if (function_of(thread, hook) == before && set(thread, hook, function))
             return -1;
-    }
     return 0;
 }
 
-int dw_py_thread_hook_install(struct dw_py_thread_hook *hook)
+static int change(struct dw_py_thread_hook *hook, Py_tracefunc function)
+{
+    Py_tracefunc before = hook->function;
+    hook->function = function;
+    return before == function ? 0 : set_all_threads(hook, before, function);
+}
+
+int dw_py_thread_hook_install(struct dw_py_thread_hook *hook, Py_tracefunc function)
 {
     if (hook->is_installed)
-        return 0;
+        return change(hook, function);
     if (function_of(PyThreadState_Get(), hook)) {
         PyErr_SetString(PyExc_ValueError, hook->is_trace
                                               ? "Another tool already traces this thread"
@@ -101,8 +114,9 @@ int dw_py_thread_hook_install(struct dw_py_thread_hook *hook)
     }
     if (prepare(hook) || save_program(hook) || set_in_threading(hook, hook->swap))
         return -1;
+    hook->function = function;
     hook->is_installed = true;
-    return set_all_threads(hook, hook->function);
+    return set_all_threads(hook, NULL, function);
 }
 
 void dw_py_thread_hook_remove(struct dw_py_thread_hook *hook)
@@ -112,7 +126,7 @@ void dw_py_thread_hook_remove(struct dw_py_thread_hook *hook)
         return;
     PyErr_Fetch(&type, &value, &traceback);
     hook->is_installed = false;
-    set_all_threads(hook, NULL);
+    set_all_threads(hook, hook->function, hook->is_trace ? NULL : dw_py_watch_function());
     set_in_threading(hook, hook->program ? hook->program : Py_None);
     Py_CLEAR(hook->program);
     PyErr_Clear();

@@ -7,17 +7,18 @@
 #include "cpython/frame.h"
 
 struct dw_py_thread_hook {
-    Py_tracefunc function;
     bool is_trace; /* else a profile function */
     bool is_installed;
+    Py_tracefunc function;     /* the one that is installed */
     PyObject *getter, *setter; /* threading's, such as gettrace and settrace */
     PyObject *swap;            /* what threading calls in a new thread */
     PyObject *program;         /* what it called before us */
 };
 
-/* Leaves threads alone that have another function. -1 with an exception when the calling thread
- * has one: two of them cannot be. */
-int dw_py_thread_hook_install(struct dw_py_thread_hook *hook);
+/* Puts the function into all threads, in the place of the one that the hook has. Leaves threads
+ * alone that have another function. -1 with an exception when the calling thread has one: there can
+ * be only one. */
+int dw_py_thread_hook_install(struct dw_py_thread_hook *hook, Py_tracefunc function);
 void dw_py_thread_hook_remove(struct dw_py_thread_hook *hook);
 
 /* Whether the frame that is called begins, rather than goes on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * threading.current_thread() would make a thread up where there is none; its table does not. */
+ * threading.current_thread() would make up a Thread for a foreign thread; a look into its table
+ * does not. */
 #include "cpython/thread_name.h"
 
 #include <Python.h>

@@ -14,10 +14,10 @@ typedef void dw_py_sleep_callback(PyObject *generator);
 /* Once, before anything is watched. The callbacks are called with the GIL held,
  * in the thread where it happens, and must not run Python code. */
 void dw_py_watch_init(dw_py_sleep_callback *on_suspend, dw_py_sleep_callback *on_resume);
-/* From now on the code's generators are told about; cheap when they are already.
- * False when another tool is in the way: then only dw_py_generator_runs tells. */
+/* From now on the callbacks hear of the code's generators; cheap when they do already. False when
+ * another tool is in the way: then only dw_py_generator_runs tells. */
 bool dw_py_watch(PyCodeObject *code);
-/* Nothing that is watched is alive in this thread: what costs can be taken away. */
+/* Nothing that is watched is alive in this thread, so what costs time can be removed. */
 void dw_py_watch_idle(void);
 
 #endif

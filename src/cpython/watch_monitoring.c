@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * 3.12 and later: PY_YIELD and PY_RESUME are local events, set on the code that
- * holds regions and on no other. PY_THROW can only be global; it is as rare as
- * exceptions thrown into generators. */
+ * 3.12 and later: PY_YIELD and PY_RESUME are local events, set only on the code that holds regions.
+ * PY_THROW can only be global; it is as rare as exceptions thrown into generators. */
 #include "cpython/watch.h"
 
 #include "cpython/frame.h"
@@ -48,15 +47,12 @@ static struct dw_py_event events[EVENTS] = {
     [THROW] = DW_PY_EVENT("PY_THROW", on_resume),
 };
 
-/* Ids 0 to 2 and 5 are spoken for by convention; we take 4 or 3. */
 static bool connect(void)
 {
     if (tried)
         return tool >= 0;
     tried = true;
-    for (int id = 4; id >= 3 && tool < 0; id--)
-        if (dw_py_monitoring_take(id))
-            tool = id;
+    tool = dw_py_monitoring_take_any();
     if (tool >= 0 && !dw_py_monitoring_register(tool, events, EVENTS) &&
         !dw_py_monitoring_set(tool, events[THROW].number))
         return true;

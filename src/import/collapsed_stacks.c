@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define LOOKED_AT 20 /* lines that must be such for a file to be one */
+#define LOOKED_AT 20 /* so many first lines must have the format */
 
-/* Cuts the number off the end of the line. Before it may be nothing: py-spy counts what it could
+/* Cuts the number off the end of the line. Nothing may stand before it: py-spy counts what it could
  * not read. */
 static bool split_line(struct dw_string line, struct dw_string *stack, uint64_t *count)
 {
@@ -42,7 +42,7 @@ bool dw_collapsed_is(struct dw_string text)
     return has_stacks;
 }
 
-/* "f (x.py:12)" into its parts; what is not so is a name. */
+/* Splits "f (x.py:12)" into its parts; anything else is a name. */
 static void split_name(struct dw_string text, struct dw_string *name, struct dw_string *file,
                        uint64_t *line)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Threads, processes, places and stacks are looked up before they are made, so that a format's
+ * reader may name them as often as its file does. After the first error nothing is added. */
 #define _GNU_SOURCE
 #include "import/foreign.h"
 
@@ -32,7 +34,7 @@ static void describe(struct dw_foreign *foreign, struct dw_process *process, con
                              dw_foreign_string(foreign, value)};
 }
 
-/* When it ran is not known, but that it was before this was written. */
+/* It is not known when it ran, only that this was before the file was written. */
 static struct dw_process process_of(const struct dw_foreign *foreign, uint64_t pid)
 {
     struct dw_process process = {
@@ -175,7 +177,7 @@ dw_string_id dw_foreign_object_name(struct dw_foreign *foreign, struct dw_string
     size_t size = path.size - (size_t)(base - path.bytes);
     if (size > sizeof name - 2)
         size = sizeof name - 2;
-    if (size && *base == '[') /* as the kernel names what is no file */
+    if (size && *base == '[') /* as the kernel names what is not a file */
         return dw_foreign_string(foreign, (struct dw_string){base, size});
     name[0] = '[';
     memcpy(name + 1, base, size);

@@ -9,14 +9,14 @@ struct dw_foreign {
     struct dw_profile *profile;
     const char *name;
     uint64_t written_ns;
-    uint64_t identity; /* by the bytes, so that the same file is not added twice */
+    uint64_t identity; /* a hash of the bytes: the same file is not added twice */
     uint32_t first_process;
     struct dw_map process_index, thread_index;
     struct dw_sampling sampling; /* of all processes, without `taken` */
     int error;
 };
 
-/* The formats: whether the bytes are such, and reading them. */
+/* The formats: each tells whether bytes are its own, and reads them. */
 bool dw_gperftools_is(struct dw_string bytes);
 void dw_gperftools_read(struct dw_foreign *foreign, struct dw_string bytes);
 bool dw_pprof_is(struct dw_string bytes);
@@ -37,7 +37,7 @@ dw_string_id dw_foreign_string(struct dw_foreign *foreign, struct dw_string stri
 dw_place_id dw_foreign_place(struct dw_foreign *foreign, const struct dw_frame *frame,
                              struct dw_place place);
 dw_path_id dw_foreign_push(struct dw_foreign *foreign, dw_path_id parent, dw_place_id place);
-/* Both. */
+/* The place and its stack at once. */
 dw_path_id dw_foreign_stack(struct dw_foreign *foreign, dw_path_id parent,
                             const struct dw_frame *frame, struct dw_place place);
 void dw_foreign_add(struct dw_foreign *foreign, uint32_t thread, dw_path_id stack, uint32_t state,

@@ -56,7 +56,7 @@ static bool is_head(const struct words *words)
            word(words, 2) == 0 && word(words, 3) != 0 && word(words, 4) == 0;
 }
 
-/* Which size the words have shows in the head: two words of 4 bytes are one of 8 that is not 3. */
+/* The head shows the size of the words: read as one of 8 bytes, two words of 4 are not 3. */
 static bool find_words(struct dw_string bytes, struct words *words)
 {
     const uint8_t *at = (const uint8_t *)bytes.bytes;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Finds the format by the content and reads it into the profile. A file that was added before is
+ * known by its identity and refused. */
 #include "import/import.h"
 
 #include "base/error.h"
@@ -7,7 +9,7 @@
 
 #include <string.h>
 
-#define PLAIN_MAX ((size_t)1 << 30) /* bytes of a file that is compressed */
+#define PLAIN_MAX ((size_t)1 << 30) /* unpacked bytes of a compressed file */
 
 static bool is_known(const struct dw_profile *profile, uint64_t identity)
 {
@@ -20,7 +22,7 @@ static bool is_known(const struct dw_profile *profile, uint64_t identity)
 typedef bool is_format(struct dw_string bytes);
 typedef void read_format(struct dw_foreign *foreign, struct dw_string bytes);
 
-/* What is of one format can look like another, so the order matters: the stricter first. */
+/* A file of one format can look like another, so the stricter formats come first. */
 static const struct format {
     is_format *is;
     read_format *read;

@@ -8,10 +8,10 @@
 #include "model/profile.h"
 
 /* Adds what the bytes hold; `name` is what to call the program when they do not say, and
- * `written_ns` when they were written, which is after the program ran. What could
- * not be understood of them counts as losses. DW_ERR_NOT_DWELL when they are none of these,
- * DW_ERR_DAMAGED when they are cut or changed, DW_ERR_NO_SAMPLES when they are a profile of
- * something else: the profile is then as it was. */
+ * `written_ns` when they were written, which is after the program ran. What could not be understood
+ * counts as lost. DW_ERR_NOT_DWELL when no format fits, DW_ERR_DAMAGED when they are cut or
+ * changed, DW_ERR_NO_SAMPLES when they are a profile of something else; the profile then stays as
+ * it was. */
 int dw_import(const void *bytes, size_t size, const char *name, uint64_t written_ns,
               struct dw_profile *profile);
 

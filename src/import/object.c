@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Addresses in a profile are those in memory; the program headers of the file tell how far they are
+ * from those in the file. */
 #include "import/object.h"
 
 #include "base/file.h"
@@ -11,7 +13,7 @@
 #define SEGMENTS_MAX 64
 #define PAGE_BYTES 4096u
 
-/* Where the byte at `offset` wants to be in memory. */
+/* The address that the file gives the byte at `offset`. */
 static bool find_address(const struct dw_elf *elf, uint64_t offset, uint64_t *address)
 {
     Elf64_Ehdr header;
@@ -49,7 +51,7 @@ static bool is_newer(const struct stat *status, uint64_t written_ns)
     return changed_ns > written_ns;
 }
 
-/* A build id is compared with that of the file by those who open the symbols. */
+/* Opening the symbols compares the build id with that of the file. */
 void dw_object_open(struct dw_object *object, const char *path, const struct dw_module *module,
                     uint64_t written_ns)
 {

@@ -135,7 +135,7 @@ static bool is_clock(struct dw_string event)
     return dw_text_skip(&event, "cpu-clock") || dw_text_skip(&event, "task-clock");
 }
 
-/* The period of the first sample when all are of a clock, so that times can be told; else 0. */
+/* The period of the first sample when all are of a clock, so that their times are known; else 0. */
 static uint64_t find_period(struct dw_string text)
 {
     struct dw_string line;

@@ -48,7 +48,7 @@ bool dw_pprof_is(struct dw_string bytes)
     return !cursor.bad && strings && types;
 }
 
-/* 0: no time. */
+/* 0: not a unit of time. */
 static uint64_t ns_of_unit(struct dw_string unit)
 {
     static const struct {
@@ -85,8 +85,8 @@ static uint32_t choose_weight(const struct dw_pprof_tables *tables)
     return chosen;
 }
 
-/* Other numbers than those of samples, objects on a heap for instance, mean nothing here unless
- * they are all that there is, or beside a time. */
+/* Numbers of other things than samples, such as objects on a heap, count only if they are all that
+ * there is, or stand beside a time. */
 static uint32_t choose_count(const struct dw_pprof_tables *tables, bool has_time)
 {
     uint32_t chosen = NONE;
@@ -113,7 +113,7 @@ static struct choice choose(const struct dw_pprof_tables *tables)
     return choice;
 }
 
-/* One nanosecond is what is written when there was none. */
+/* A period of one nanosecond means that the writer did not know it. */
 static uint64_t find_period(const struct dw_pprof_tables *tables)
 {
     uint64_t unit =
@@ -255,7 +255,7 @@ static bool value_of(const struct dw_pprof_numbers *values, uint32_t index, uint
     return is_there;
 }
 
-/* Values that are negative, as in the difference of two profiles, are no samples. */
+/* Negative values, as in the difference of two profiles, are not samples. */
 static bool find_values(const struct reading *reading, const struct dw_pprof_numbers *values,
                         uint64_t *count, uint64_t *weight)
 {

@@ -67,7 +67,7 @@ static int digit_of(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Other tools put other things there, Go an id of its own: what is no number is none. */
+/* Other tools put other things there, as Go its own id: only a hexadecimal number is a build id. */
 static void read_build_id(struct dw_string text, struct dw_module *module)
 {
     uint32_t size = 0;

@@ -14,7 +14,7 @@ struct dw_pprof_mappings {
     struct dw_pprof_module *modules; /* beside the mappings of the tables */
 };
 
-/* Where a location is; a module of 0: in none that is known. */
+/* Where a location is; module 0: it is in no known module. */
 struct dw_mapped {
     uint32_t module; /* 1 + index */
     uint64_t address;

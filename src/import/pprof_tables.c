@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The file is read once, into tables sorted by id. Samples stay messages, which are read again one
+ * by one, since they are most of a file. */
 #include "import/pprof_tables.h"
 
 #include "base/grow.h"
@@ -7,7 +9,7 @@
 #include <string.h>
 
 #define ENTRIES_MAX (1u << 24) /* of each table, as in a log of ours */
-#define THE_ID 1               /* the field that all messages with an id have it in */
+#define THE_ID 1               /* the field of the id, in all messages that have one */
 
 _Static_assert((int)DW_PPROF_MAPPING_FIELDS <= (int)DW_PPROF_FIELDS,
                "an entry has room for any message");
@@ -94,7 +96,7 @@ static int add_location(struct dw_pprof_tables *tables, const struct dw_protobuf
     return error;
 }
 
-/* Of the samples only that they can be read: a file that is damaged adds nothing. */
+/* Samples are only checked here, so that a damaged file adds nothing to a profile. */
 static int add_sample(struct dw_pprof_tables *tables, const struct dw_protobuf_field *field,
                       struct dw_pprof_sample *sample)
 {

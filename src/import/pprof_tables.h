@@ -55,11 +55,11 @@ void dw_pprof_tables_release(struct dw_pprof_tables *tables);
 int dw_pprof_sample_read(struct dw_string message, struct dw_pprof_sample *sample);
 void dw_pprof_sample_release(struct dw_pprof_sample *sample);
 
-/* What has the id; NULL: nothing. */
+/* The entry with that id, or NULL. */
 const struct dw_pprof_entry *dw_pprof_find(const struct dw_pprof_entries *entries, uint64_t id);
 const struct dw_pprof_location *dw_pprof_find_location(const struct dw_pprof_tables *tables,
                                                        uint64_t id);
-/* Empty when there is none of that number. */
+/* Empty when there is no string of that number. */
 struct dw_string dw_pprof_string_at(const struct dw_pprof_tables *tables, uint64_t number);
 
 #endif

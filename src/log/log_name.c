@@ -25,8 +25,7 @@ int dw_log_name_child(char *path, size_t size, size_t stem_size, pid_t pid, unsi
     char count[16] = "";
     if (number > 1)
         snprintf(count, sizeof count, ".%u", number);
-    int written =
-        snprintf(path + stem_size, size - stem_size, ".%d%s" EXTENSION, (int)pid, count);
+    int written = snprintf(path + stem_size, size - stem_size, ".%d%s" EXTENSION, (int)pid, count);
     errno = ENAMETOOLONG;
     return written < (int)(size - stem_size) ? 0 : DW_ERR_IO;
 }

@@ -4,18 +4,26 @@
 #include "log/reading.h"
 
 #define SAME_RATE ((uint64_t)1 << 56) /* a tick is a nanosecond */
+/* What rows of older versions have until they are settled, exactly. */
+#define OLD_ENTRY DW_ENTRY_MASK
+#define OLD_SAMPLES (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU))
 
+/* Buckets keep their order, so those that fall into one are neighbours. */
 static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate rate)
 {
-    struct dw_histogram scaled = {0};
+    struct dw_histogram_entry *entries = histogram->entries;
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < histogram->count; i++) {
-        uint32_t bucket = histogram->entries[i].bucket;
+        uint32_t bucket = entries[i].bucket;
+        uint64_t count = entries[i].count;
         uint64_t middle = (dw_histogram_floor(bucket) + dw_histogram_floor(bucket + 1)) / 2;
-        dw_histogram_add(&scaled, dw_histogram_bucket(dw_clock_scale(rate, middle)),
-                         histogram->entries[i].count);
+        uint32_t scaled = dw_histogram_bucket(dw_clock_scale(rate, middle));
+        if (kept && entries[kept - 1].bucket == scaled)
+            entries[kept - 1].count += count;
+        else
+            entries[kept++] = (struct dw_histogram_entry){scaled, count};
     }
-    dw_histogram_release(histogram);
-    *histogram = scaled;
+    histogram->count = kept;
 }
 
 static void scale_spread(struct dw_spread *spread, struct dw_clock_rate rate)
@@ -83,7 +91,8 @@ static void settle_weight(struct dw_value_row *row, enum dw_sample_mode mode)
     row->mask = DW_MASK(DW_SAMPLES) | weight;
 }
 
-/* Rows of older versions say neither what they are of, nor what their weights are. */
+/* Rows of older versions say neither what they are of, nor what their weights are. Masks are
+ * changed in place, so they must not name more numbers than the row has. */
 static void settle_kinds(const struct dw_profile *profile, struct dw_thread *thread)
 {
     struct dw_value_table *values = &thread->values;
@@ -92,10 +101,11 @@ static void settle_kinds(const struct dw_profile *profile, struct dw_thread *thr
     values->mask = 0;
     for (uint32_t i = 0; i < values->count; i++) {
         struct dw_value_row *row = &values->rows[i];
-        if (row->mask & DW_SAMPLE_MASK)
+        if (row->mask == OLD_SAMPLES)
             settle_weight(row, process->is_sampled ? process->sampling.mode : DW_SAMPLE_CPU);
-        else if (are_calls && (row->path == DW_PATH_ROOT ||
-                               is_call(dw_profile_path_frame(profile, row->path)->kind)))
+        else if (row->mask == OLD_ENTRY && are_calls &&
+                 (row->path == DW_PATH_ROOT ||
+                  is_call(dw_profile_path_frame(profile, row->path)->kind)))
             make_call(row);
         values->mask |= row->mask;
     }

@@ -52,6 +52,8 @@ static void write_timed(struct dw_log_writer *writer, const struct dw_profile *p
             dw_buffer_clear(&bytes);
         }
     }
+    if (bytes.failed && !writer->error)
+        writer->error = DW_ERR_MEMORY;
     dw_buffer_release(&bytes);
 }
 

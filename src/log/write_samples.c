@@ -87,10 +87,12 @@ void dw_log_write_sampling(struct dw_log_writer *writer, uint32_t process,
 void dw_timed_sample_put(struct dw_buffer *bytes, uint64_t delta_ticks, dw_path_id stack,
                          uint32_t state, uint64_t weight_ns)
 {
-    dw_buffer_put(bytes, delta_ticks);
-    dw_buffer_put(bytes, stack);
-    dw_buffer_put(bytes, state);
-    dw_buffer_put(bytes, weight_ns);
+    const uint64_t numbers[] = {delta_ticks, stack, state, weight_ns};
+    const size_t count = sizeof numbers / sizeof *numbers;
+    uint8_t *start = dw_buffer_reserve(bytes, count * DW_VARINT_MAX), *end = start;
+    for (size_t i = 0; start && i < count; i++) /* all of it or nothing: a part would be damage */
+        end = dw_varint_put(end, numbers[i]);
+    bytes->size += start ? (size_t)(end - start) : 0;
 }
 
 void dw_log_write_timed_samples(struct dw_log_writer *writer, uint32_t thread, uint64_t base_tick,

@@ -19,11 +19,12 @@ static uint64_t hash_labels(uint32_t state, const struct dw_label *pairs, uint32
     return hash;
 }
 
+/* A table has no pairs at all while its sets have none. */
 static uint64_t hash_of(const void *context, uint32_t id)
 {
     const struct dw_label_table *table = context;
     const struct dw_label_set *set = &table->sets[id];
-    return hash_labels(set->state, &table->pairs[set->first], set->count);
+    return hash_labels(set->state, set->count ? &table->pairs[set->first] : NULL, set->count);
 }
 
 static bool equal(const void *context, uint32_t id, const void *key)

@@ -7,7 +7,7 @@
 
 const struct dw_measure_info dw_measures[DW_MEASURES] = {
     [DW_COUNT] = {"count", DW_UNIT_COUNT, DW_ADD_SUM, true, "entries of a region that ended"},
-    [DW_TOTAL] = {"total", DW_UNIT_NS, DW_ADD_SUM, true, "time from enter to exit"},
+    [DW_TOTAL] = {"elapsed", DW_UNIT_NS, DW_ADD_SUM, true, "time from enter to exit"},
     [DW_SUSPENDED] = {"suspended", DW_UNIT_NS, DW_ADD_SUM, true,
                       "the part of it in which a generator or task slept"},
     [DW_CHILDREN] = {"children", DW_UNIT_NS, DW_ADD_SUM, true, "time of regions directly inside"},

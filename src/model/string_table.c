@@ -11,7 +11,7 @@
 static bool equal(const void *entries, uint32_t id, const void *key)
 {
     const struct dw_string *a = (const struct dw_string *)entries + id, *b = key;
-    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+    return a->size == b->size && (!a->size || memcmp(a->bytes, b->bytes, a->size) == 0);
 }
 
 static uint64_t hash_of(const void *entries, uint32_t id)

@@ -134,7 +134,7 @@ int dw_value_row_merge(struct dw_value_table *into, const struct dw_value_table 
 {
     uint32_t index;
     int error = dw_value_row_get(into, row->path, row->labels, &index);
-    if (!error)
+    if (!error && row->mask)
         error = dw_value_row_add(into, index, row->mask, &from->numbers[row->first]);
     if (error || !row->spread)
         return error;

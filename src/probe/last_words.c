@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The handler writes nothing itself: it wakes a thread that does, and waits for it, so the logs are
- * written with the usual locks and allocations. A thread that was interrupted while it held one of
- * those is waited for in vain, for a limited time. */
+ * written with the usual locks and allocations. If the interrupted thread holds one of those, the
+ * wait is in vain, and limited. */
 #define _GNU_SOURCE
 #include "probe/last_words.h"
 
@@ -21,7 +21,7 @@
 
 #define PATIENCE_NS 5000000000u
 
-/* Those that end a process without a core: nothing is wrong with it then. */
+/* Signals that end a process without a core dump, so nothing is wrong with it. */
 static const int endings[] = {SIGHUP, SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2};
 #define ENDINGS (sizeof endings / sizeof *endings)
 
@@ -34,10 +34,10 @@ static struct {
     pthread_t thread;
     pid_t pid;
     sem_t wakes, done;
-    bool needs_gil; /* some probe does */
+    bool needs_gil;    /* some probe does */
     atomic_int number; /* of the signal that is the end; 0 until then */
     bool leaves_gil;   /* the thread that got it has the GIL, and waits */
-    bool goes_on;      /* the thread that got it does, for the moment */
+    bool goes_on;      /* the thread that got the signal goes on for the moment */
 } last = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
 /* [signal-safe] */

@@ -16,7 +16,7 @@ struct replaced {
 
 static struct replaced signal_signal, os_kill;
 
-/* -1 for what is no number. */
+/* -1 for what is not a number. */
 static long number_of(PyObject *object)
 {
     long number = PyLong_Check(object) ? PyLong_AsLong(object) : -1;
@@ -70,7 +70,8 @@ static PyObject *like(PyObject *plain, PyObject *(*call)(PyObject *, PyObject *c
     return PyCFunction_NewEx(&replaced->definition, function->m_self, function->m_module);
 }
 
-/* Puts a function in the place of a built-in one. What is none any more is left alone. */
+/* Puts a function in the place of a built-in one. What somebody has replaced already is left
+ * alone. */
 static int replace(const char *module_name, const char *name, struct replaced *replaced,
                    PyObject *(*call)(PyObject *, PyObject *const *, Py_ssize_t))
 {

@@ -12,8 +12,8 @@ int dw_ledger_text(struct dw_ledger *ledger, PyObject *text, dw_string_id *id)
         PyErr_Clear();
         return 0;
     }
-    int error = dw_ledger_string(ledger, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes),
-                                 id);
+    int error =
+        dw_ledger_string(ledger, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), id);
     Py_DECREF(bytes);
     return error;
 }
@@ -33,9 +33,9 @@ int dw_ledger_function(struct dw_ledger *ledger, PyObject *name, const PyCodeObj
 PyObject *dw_ledger_take_bytes(struct dw_ledger *ledger, int error)
 {
     const struct dw_buffer *memory = ledger ? &ledger->sink.writer.memory : NULL;
-    PyObject *bytes = error ? dw_raise_error(error, NULL)
-                            : PyBytes_FromStringAndSize((const char *)memory->data,
-                                                        (Py_ssize_t)memory->size);
+    PyObject *bytes =
+        error ? dw_raise_error(error, NULL)
+              : PyBytes_FromStringAndSize((const char *)memory->data, (Py_ssize_t)memory->size);
     dw_ledger_release(ledger);
     return bytes;
 }

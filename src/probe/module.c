@@ -8,7 +8,11 @@
 #include "cpython/thread_births.h"
 #include "log/log_name.h"
 #include "probe/call/call_profiler.h"
+#include "probe/call/calls.h"
+#include "probe/label/label.h"
+#include "probe/label/label_carrier.h"
 #include "probe/last_words.h"
+#include "probe/line/line_probe.h"
 #include "probe/line/line_rows.h"
 #include "probe/line/line_tracer.h"
 #include "probe/region/iter_proxy.h"
@@ -16,6 +20,7 @@
 #include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_rows.h"
 #include "probe/timing_module.h"
+#include "probe/unseen.h"
 #include "record/probes.h"
 #include "record/process.h"
 
@@ -265,6 +270,27 @@ static PyObject *core_on_exec(PyObject *module, PyObject *function)
     return dw_py_exec_hook(function) ? NULL : Py_NewRef(Py_None);
 }
 
+/* probes(): the names of those that are on. */
+static PyObject *core_probes(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    const struct {
+        const char *name;
+        bool is_on;
+    } probes[] = {{"sample", dw_probe_sampler_is_on()},
+                  {"regions", atomic_load(&dw_recorder_active)},
+                  {"calls", dw_calls_are_on()},
+                  {"lines", dw_lines_are_on()}};
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names && i < sizeof probes / sizeof *probes; i++) {
+        PyObject *name = probes[i].is_on ? PyUnicode_FromString(probes[i].name) : NULL;
+        if (probes[i].is_on && (!name || PyList_Append(names, name)))
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))(function)
 
 static PyMethodDef methods[] = {
@@ -280,6 +306,18 @@ static PyMethodDef methods[] = {
     {"iter_proxy", FAST(core_iter_proxy), METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("iter_proxy(iterable, name=None, as_global=False)\n--\n\n"
                "The same items, with the time to get each one measured as a region.")},
+    {"label", FAST(dw_label_call), METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR(
+         "label(**labels)\n--\n\n"
+         "Says what the program is doing, beside where it is: for 'with', or as a decorator.\n\n"
+         "What is measured meanwhile carries the labels, across await, tasks and threads of\n"
+         "executors. Values are kept as str() gives them.")},
+    {"labels", dw_label_py_labels, METH_NOARGS,
+     PyDoc_STR("labels()\n--\n\nThe labels that are current here, as a dict.")},
+    {"label_start", dw_label_py_start, METH_NOARGS, NULL},
+    {"label_ids", dw_label_py_ids, METH_NOARGS, NULL},
+    {"label_reader", dw_label_py_reader, METH_NOARGS, NULL},
+    {"carry", dw_label_py_carry, METH_O, NULL},
     {"start", FAST(core_start), METH_VARARGS | METH_KEYWORDS, NULL},
     {"widen", core_widen, METH_VARARGS, NULL},
     {"stop", core_stop, METH_NOARGS, NULL},
@@ -296,6 +334,7 @@ static PyMethodDef methods[] = {
     {"render", dw_render, METH_VARARGS, NULL},
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
     {"export", dw_export, METH_VARARGS, NULL},
+    {"probes", core_probes, METH_NOARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
@@ -323,8 +362,10 @@ static int module_exec(PyObject *module)
         PyModule_AddObjectRef(module, "line_recorder", Py_None) ||
         PyModule_AddObjectRef(module, "call_recorder", Py_None))
         return -1;
-    return dw_region_init(module) || dw_iter_proxy_init() || dw_call_profiler_init(module) ||
-                   dw_line_tracer_init(module) || dw_timing_module_init(module)
+    return dw_region_init(module) || dw_iter_proxy_init() || dw_label_init(module) ||
+                   dw_label_carrier_init() || dw_call_profiler_init(module) ||
+                   dw_line_tracer_init(module) || dw_timing_module_init(module) ||
+                   dw_unseen_init(module)
                ? -1
                : 0;
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A hash table of atomic fingerprints with room for all from the start: handlers claim an entry by
+ * a compare-and-swap and never wait. */
 #define _GNU_SOURCE
 #include "probe/number_set.h"
 
@@ -22,7 +24,7 @@ int dw_numbers_reset(struct dw_number_set *set)
     return 0;
 }
 
-/* Among `count` from `first` on; 0 when there is no room. */
+/* Searches `count` entries from `first` on; 0 when there is no room. */
 static uint32_t find(struct dw_number_set *set, uint64_t fingerprint, uint32_t first,
                      uint32_t count)
 {

@@ -89,6 +89,7 @@ static PyObject *rendered(struct rendering *rendering, const Py_buffer *log)
     dw_out_init_memory(&rendering->out);
     Py_BEGIN_ALLOW_THREADS error = run_lens(rendering, log);
     Py_END_ALLOW_THREADS const struct dw_buffer *made = &rendering->out.buffer;
+    error = error ? error : rendering->out.error;
     PyObject *result =
         error ? dw_raise_error(error, NULL)
               : PyBytes_FromStringAndSize((const char *)made->data, (Py_ssize_t)made->size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A fork, for all probes. The child leaves the files of its parent alone; each probe begins again
  * there, and a file is made only when one has something to write. */
+#include "record/labels.h"
 #include "record/ledger.h"
 #include "record/probes.h"
 #include "record/process.h"
@@ -35,10 +36,12 @@ static void before_fork(void)
     in_order(offsetof(struct dw_probe, lock));
     dw_ledgers_lock_tables();
     dw_process_lock();
+    dw_labels_before_fork();
 }
 
 static void unlock_after_fork(void)
 {
+    dw_labels_forked();
     dw_process_unlock();
     dw_ledgers_unlock_tables();
     reversed(dw_probes_first(), offsetof(struct dw_probe, unlock));

@@ -111,8 +111,8 @@ int dw_ledger_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id plac
     if (ledger->paths.count >= PATHS_MAX) {
         struct dw_string name = {OVERFLOW_NAME, strlen(OVERFLOW_NAME)};
         parent = DW_PATH_ROOT;
-        error = intern_named_place(ledger, DW_FRAME_MARK, name, (struct dw_string){"", 0}, 0,
-                                   &place);
+        error =
+            intern_named_place(ledger, DW_FRAME_MARK, name, (struct dw_string){"", 0}, 0, &place);
     }
     if (!error)
         error = dw_path_intern(&ledger->paths, parent, place, id);

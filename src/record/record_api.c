@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* 0 when there is no memory for the name. */
 static dw_frame_id intern(enum dw_frame_kind kind, const char *name)
 {
     dw_frame_id frame;
@@ -21,8 +22,12 @@ dw_region_id dw_region_register(const char *name)
 dw_region_entry dw_region_enter(dw_region_id region)
 {
     dw_region_entry none = {0};
-    if (!atomic_load_explicit(&dw_recorder_active, memory_order_relaxed) || !region)
+    if (!atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
         return none;
+    if (!region) { /* there was no memory for its name */
+        dw_recorder_drop(1);
+        return none;
+    }
     struct dw_track *track = dw_track_get();
     if (!track)
         return none;
@@ -43,14 +48,24 @@ void dw_region_exit(dw_region_entry entry)
 
 void dw_count(const char *name, int64_t amount)
 {
-    if (atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
-        dw_recorder_count(intern(DW_FRAME_COUNTER, name), amount);
+    if (!atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
+        return;
+    dw_frame_id counter = intern(DW_FRAME_COUNTER, name);
+    if (counter)
+        dw_recorder_count(counter, amount);
+    else
+        dw_recorder_drop(1);
 }
 
 void dw_instant(const char *name)
 {
-    if (atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
-        dw_recorder_instant(intern(DW_FRAME_INSTANT, name));
+    if (!atomic_load_explicit(&dw_recorder_active, memory_order_relaxed))
+        return;
+    dw_frame_id instant = intern(DW_FRAME_INSTANT, name);
+    if (instant)
+        dw_recorder_instant(instant);
+    else
+        dw_recorder_drop(1);
 }
 
 int dw_record_start(const char *log_file, unsigned flags)

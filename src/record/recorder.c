@@ -28,12 +28,23 @@ void dw_recorder_say_reported(void)
         atomic_store(&dw_recorder.ledger->is_reported, true);
 }
 
+/* Both tables or none, so that what failed once is tried again. */
+static int init_names(void)
+{
+    if (dw_recorder.frames.count)
+        return 0;
+    int error = dw_frame_table_init(&dw_recorder.frames, &dw_recorder.strings);
+    if (error) {
+        dw_frame_table_release(&dw_recorder.frames);
+        dw_string_table_release(&dw_recorder.strings);
+    }
+    return error;
+}
+
 static int intern_frame(struct dw_frame *frame, const void *name, size_t name_size,
                         const void *file, size_t file_size, dw_frame_id *id)
 {
-    int error = dw_recorder.strings.count
-                    ? 0
-                    : dw_frame_table_init(&dw_recorder.frames, &dw_recorder.strings);
+    int error = init_names();
     if (!error)
         error = dw_string_intern(&dw_recorder.strings, name, name_size, &frame->name);
     if (!error)
@@ -67,11 +78,11 @@ static int find_place(dw_frame_id id, dw_place_id *place)
     }
     const struct dw_frame *frame = &dw_recorder.frames.frames[id];
     const struct dw_string *strings = dw_recorder.strings.strings;
-    int error = dw_recorder.place_of[id]
-                    ? 0
-                    : dw_ledger_named_place(dw_recorder.ledger, frame->kind, strings[frame->name],
-                                            strings[frame->file], frame->line,
-                                            &dw_recorder.place_of[id]);
+    int error =
+        dw_recorder.place_of[id]
+            ? 0
+            : dw_ledger_named_place(dw_recorder.ledger, frame->kind, strings[frame->name],
+                                    strings[frame->file], frame->line, &dw_recorder.place_of[id]);
     *place = dw_recorder.place_of[id];
     return error;
 }
@@ -278,8 +289,7 @@ int dw_recorder_snapshot(struct dw_log_writer *writer)
     int error = make_ledger();
     if (error)
         *writer = (struct dw_log_writer){.fd = -1};
-    return error ? error
-                 : dw_ledger_snapshot(dw_recorder.ledger, dw_regions_collect, NULL, writer);
+    return error ? error : dw_ledger_snapshot(dw_recorder.ledger, dw_regions_collect, NULL, writer);
 }
 
 __attribute__((destructor)) static void stop_at_exit(void)

@@ -52,7 +52,8 @@ void dw_track_set_name(struct dw_track *track, const char *name, size_t size);
 /* Interning, for probes. 0 or an error. */
 int dw_recorder_frame(enum dw_frame_kind kind, const void *name, size_t name_size, const void *file,
                       size_t file_size, uint32_t line, dw_frame_id *frame);
-/* A path in the ledger of that recording, unless it is over. Past a million paths everything new becomes one frame, which `frame` then names. */
+/* A path in the ledger of that recording, unless it is over. Past a million paths everything new
+ * becomes one frame, which `frame` then names. */
 int dw_recorder_path(uint32_t recording, dw_path_id parent, dw_frame_id *frame, dw_path_id *path);
 /* Adds to a counter, or marks an instant, now. */
 void dw_recorder_count(dw_frame_id counter, int64_t amount);

@@ -27,10 +27,14 @@ struct node_values {
 static void read_node(struct dw_node *node, struct node_values *values)
 {
     dw_shared_u64 *const from[MEASURES] = {
-        [DW_COUNT] = &node->count,         [DW_TOTAL] = &node->total,
-        [DW_SUSPENDED] = &node->suspended, [DW_CHILDREN] = &node->children,
-        [DW_ENTRY_CPU] = &node->cpu,       [DW_MIN] = &node->min,
-        [DW_MAX] = &node->max,             [DW_OPEN] = &node->open,
+        [DW_COUNT] = &node->count,
+        [DW_TOTAL] = &node->total,
+        [DW_SUSPENDED] = &node->suspended,
+        [DW_CHILDREN] = &node->children,
+        [DW_ENTRY_CPU] = &node->cpu,
+        [DW_MIN] = &node->min,
+        [DW_MAX] = &node->max,
+        [DW_OPEN] = &node->open,
         [DW_OPEN_TOTAL] = &node->open_since,
     };
     uint32_t before, after;
@@ -50,31 +54,42 @@ static void read_node(struct dw_node *node, struct node_values *values)
 }
 
 /* Adds the buckets of a block to the histogram; with a memory, only the changed ones. */
-static void read_block(const uint32_t *hits, uint32_t first_bucket, uint32_t *known,
-                       struct dw_histogram *histogram)
+static int read_block(const uint32_t *hits, uint32_t first_bucket, uint32_t *known,
+                      struct dw_histogram *histogram)
 {
-    for (uint32_t i = 0; i < DW_NODE_BLOCK; i++) {
+    int error = 0;
+    for (uint32_t i = 0; i < DW_NODE_BLOCK && !error; i++) {
         uint32_t count = atomic_load_explicit((_Atomic uint32_t *)&hits[i], memory_order_relaxed);
         if (count == (known ? known[i] : 0))
             continue;
         if (known)
             known[i] = count;
-        dw_histogram_set(histogram, first_bucket + i, count);
+        error = dw_histogram_set(histogram, first_bucket + i, count);
     }
+    return error;
 }
 
-static void read_histogram(struct dw_node *node, struct dw_node_written *written,
-                           struct dw_histogram *histogram)
+static int read_histogram(struct dw_node *node, struct dw_node_written *written,
+                          struct dw_histogram *histogram)
 {
+    int error = 0;
     histogram->count = 0;
-    for (uint32_t b = 0; b < DW_NODE_BLOCKS; b++) {
+    for (uint32_t b = 0; b < DW_NODE_BLOCKS && !error; b++) {
         uint32_t *hits = atomic_load_explicit(&node->blocks[b], memory_order_acquire);
         if (!hits)
             continue;
         if (written && !written->blocks[b])
             written->blocks[b] = calloc(DW_NODE_BLOCK, sizeof *hits);
-        read_block(hits, b * DW_NODE_BLOCK, written ? written->blocks[b] : NULL, histogram);
+        error = read_block(hits, b * DW_NODE_BLOCK, written ? written->blocks[b] : NULL, histogram);
     }
+    return error;
+}
+
+/* The log would not be complete: it ends here. */
+static void fail(struct dw_sink *sink, int error)
+{
+    if (!sink->writer.error)
+        sink->writer.error = error;
 }
 
 /* Whether the log's idea of the node is out of date; remembers the new one. */
@@ -108,8 +123,8 @@ static void write_row(struct dw_log_writer *writer, dw_path_id path, struct node
 /* Whether a forked child knows the path from its parent only. */
 static bool is_of_parent(const struct dw_node *node, const uint64_t numbers[MEASURES])
 {
-    return node->track->epoch && !numbers[DW_COUNT] && !numbers[DW_OPEN] &&
-           !numbers[DW_CHILDREN] && !numbers[DW_SUSPENDED];
+    return node->track->epoch && !numbers[DW_COUNT] && !numbers[DW_OPEN] && !numbers[DW_CHILDREN] &&
+           !numbers[DW_SUSPENDED];
 }
 
 static void write_node(struct dw_sink *sink, struct dw_node *node, struct node_values *values)
@@ -123,7 +138,9 @@ static void write_node(struct dw_sink *sink, struct dw_node *node, struct node_v
     read_node(node, values);
     if (written ? !is_news(written, values->numbers) : is_of_parent(node, values->numbers))
         return;
-    read_histogram(node, written, &values->spread.histogram);
+    int error = read_histogram(node, written, &values->spread.histogram);
+    if (error)
+        fail(sink, error);
     write_row(&sink->writer, node->path, values);
 }
 
@@ -188,6 +205,8 @@ int dw_regions_collect(void *context, struct dw_ledger *ledger, struct dw_sink *
     if (!tracks)
         return DW_ERR_MEMORY;
     bool with_events = !sink->is_whole && !dw_timeline_take(tracks, count, &batch);
+    if (!with_events && sink->is_last)
+        fail(sink, DW_ERR_MEMORY);
     dw_ledger_define(ledger, sink);
     if (with_events)
         write_events(&sink->writer, &batch);

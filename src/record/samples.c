@@ -41,8 +41,8 @@ static int add_row(struct dw_ledger *ledger, struct dw_ledger_thread *thread, dw
     enum dw_measure weight = ledger->sampling.mode == DW_SAMPLE_WALL ? DW_WALL : DW_CPU;
     int error = dw_value_row_get(&thread->values, path, labels, &row);
     if (!error)
-        error = dw_value_row_add(&thread->values, row, DW_MASK(DW_SAMPLES) | DW_MASK(weight),
-                                 numbers);
+        error =
+            dw_value_row_add(&thread->values, row, DW_MASK(DW_SAMPLES) | DW_MASK(weight), numbers);
     return error ? error : mark_new(thread, row);
 }
 
@@ -94,8 +94,8 @@ static void write_rows(struct dw_ledger_thread *thread, struct dw_log_writer *wr
     for (uint32_t i = 0; i < values->count && thread->has_news; i++) {
         const struct dw_value_row *row = &values->rows[i];
         if (thread->is_new[i])
-            dw_log_rows_add(writer, row->path, row->labels, row->mask,
-                            &values->numbers[row->first], NULL);
+            dw_log_rows_add(writer, row->path, row->labels, row->mask, &values->numbers[row->first],
+                            NULL);
     }
     dw_log_rows_end(writer);
     if (thread->has_news)
@@ -108,7 +108,7 @@ static void write_thread(struct dw_ledger_thread *thread, struct dw_log_writer *
     write_rows(thread, writer);
     if (thread->timed.size)
         dw_log_write_timed_rows(writer, thread->id, thread->timed_base, &thread->timed);
-    dw_buffer_clear(&thread->timed);
+    dw_buffer_restart(&thread->timed);
 }
 
 int dw_samples_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)

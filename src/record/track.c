@@ -69,10 +69,12 @@ static struct dw_node *add_node(struct dw_track *track, struct dw_node *parent, 
         node = new_node(track, parent, frame, path);
     if (node && found == DW_MAP_NONE) {
         track->nodes[track->node_count] = node;
-        if (parent)
-            dw_map_add(&track->index, hash_key(key.parent, frame), track->node_count, hash_of,
-                       track->nodes);
-        track->node_count++;
+        if (parent && dw_map_add(&track->index, hash_key(key.parent, frame), track->node_count,
+                                 hash_of, track->nodes)) {
+            free(node);
+            node = NULL;
+        }
+        track->node_count += node != NULL;
     }
     pthread_mutex_unlock(&track->lock);
     return node;
@@ -88,6 +90,8 @@ struct dw_node *dw_track_child_slow(struct dw_track *track, struct dw_node *pare
         found != DW_MAP_NONE ? track->nodes[found] : add_node(track, parent, frame);
     if (node)
         parent->last_child = node;
+    else
+        dw_recorder_drop(1);
     return node;
 }
 
@@ -128,6 +132,8 @@ struct dw_span *dw_track_span_slow(struct dw_track *track)
         spans[i].below = track->free_spans;
         track->free_spans = &spans[i];
     }
+    if (!spans)
+        dw_recorder_drop(1);
     return track->free_spans;
 }
 
@@ -154,6 +160,8 @@ void dw_node_block_slow(struct dw_node *node, uint32_t block)
 {
     uint32_t *hits = calloc(DW_NODE_BLOCK, sizeof *hits);
     atomic_store_explicit(&node->blocks[block], hits, memory_order_release);
+    if (!hits)
+        dw_recorder_drop(1);
 }
 
 uint64_t dw_track_cpu_ns(void)

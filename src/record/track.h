@@ -59,7 +59,7 @@ struct dw_track {
     uint32_t generation;   /* of the recorder when its thread last came by dw_track_get_slow */
     uint32_t thread;       /* in the ledger, and */
     uint32_t id;           /* how the log calls it */
-    _Atomic bool ended; /* the thread is gone; the flusher writes it a last time */
+    _Atomic bool ended;    /* the thread is gone; the flusher writes it a last time */
     struct dw_event_buffer *_Atomic events;
     _Atomic uint32_t event_limit; /* a longer buffer is full, or wanted by the flusher */
     uint32_t event_sequence;

@@ -242,11 +242,18 @@ struct dw_track *dw_track_get_slow(void)
     pthread_once(&track_key_once, make_track_key);
     if (track) { /* of an earlier recording */
         end_track(track);
+        pthread_setspecific(track_key, NULL);
         forget_track(track);
     }
     track = new_track();
-    if (!track || !dw_tracks_register(track))
+    if (track && !dw_tracks_register(track)) {
+        free_track(track);
+        track = NULL;
+    }
+    if (!track) {
+        dw_recorder_drop(1);
         return NULL;
+    }
     open_root(track, dw_tick());
     pthread_setspecific(track_key, track);
     dw_track_here = track;

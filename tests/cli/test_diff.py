@@ -11,6 +11,8 @@ import dwell
 
 from ..measured import Near, off_unless, repeated
 
+pytestmark = pytest.mark.any_python
+
 # Work is counted and not done, so that times are the same wherever the tests run.
 PROGRAM = """
 def checksum(n):

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.any_python
+
 PROGRAM = """
 import dwell
 for i in range(50):

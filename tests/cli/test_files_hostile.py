@@ -11,6 +11,8 @@ import pytest
 
 from ..hostile_log import EVENTS, KINDS, Log, plain
 
+pytestmark = pytest.mark.any_python
+
 PICTURES = ["table", "tree", "lines", "csv", "json", "html", "svg", "callgrind", "dot"]
 TRACES = ["chrome", "perfetto", "speedscope", "collapsed", "pprof", "pstats"]
 COMMANDS = [

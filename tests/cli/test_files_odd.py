@@ -15,6 +15,8 @@ from ..hostile_log import PATHS, VALUES, Log, varint
 from ..line_log import LineLog
 from .conftest import MAY_READ, Start
 
+pytestmark = pytest.mark.any_python
+
 FOREVER = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)\n"
 
 

@@ -42,7 +42,7 @@ def test_attach_says_why_and_claims_no_recording(start: Start, run_dwell: Progra
 
 @pytest.mark.parametrize(
     ("probe", "words"),
-    [("--sample", "samples are lost from now on"), ("--calls", "recording goes on without it")],
+    [("--sample", "recording goes on without the file"), ("--calls", "recording goes on without the file")],
 )
 def test_run_says_why_and_the_program_goes_on(
     probe: str, words: str, run_dwell: Program, tmp_path: Path

@@ -425,14 +425,6 @@ def test_the_decorator_under_dwell_run(run_dwell, tmp_path) -> None:
     assert record(run_dwell, tmp_path, "decorated.py") == {"work": {4: 1}}
 
 
-def test_lines_and_calls_together_are_refused(run_dwell) -> None:
-    done = run_dwell("run", "--lines", "--calls", "x.py")
-    assert done.returncode == 2
-    assert done.stderr == (
-        "dwell: --lines and --calls cannot be recorded in one run yet; run it twice\n"
-    )
-
-
 @repeated
 def test_lines_and_samples_are_one_table(run_dwell, tmp_path) -> None:
     (tmp_path / "both.py").write_text(

@@ -336,10 +336,3 @@ for _ in range(3):
     report = json.loads(run_dwell("report", "x.dwell", "--format", "json").stdout)
     assert len(report["sampling"]) == 1
     assert report["samples"] > 50
-
-
-def test_calls_stay_without_samples(run_dwell):
-    for option in ("--calls", "--signatures"):
-        done = run_dwell("run", option, "--sample", "-c", "pass")
-        assert done.returncode == 2
-        assert "samples cannot be recorded together with --calls" in done.stderr

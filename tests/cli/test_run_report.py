@@ -239,7 +239,7 @@ def test_an_earlier_recording_is_replaced_by_a_later_one_only(tmp_path, run_dwel
     for refused in (
         ["--python", "/no/such/python", "-c", "pass"],
         ["--lines", "-c", "pass"],
-        ["--lines", "--calls", "-c", "pass"],
+        ["--cpu", "--calls", "-c", "pass"],
         ["--fly", "-c", "pass"],
     ):
         assert run_dwell("run", "-o", "x.dwell", *refused).returncode != 0
@@ -253,14 +253,10 @@ def test_an_earlier_recording_is_replaced_by_a_later_one_only(tmp_path, run_dwel
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--lines --calls", "--lines and --calls cannot be recorded in one run yet"),
-        ("-f f --calls", "--lines and --calls cannot be recorded in one run yet"),
-        ("--mode wall --calls", "samples cannot be recorded together with --calls yet"),
-        ("--regions --calls", "regions cannot be recorded together with calls or lines yet"),
-        ("--regions --lines", "regions cannot be recorded together with calls or lines yet"),
         ("--timeline --calls", "--timeline is of samples and regions"),
         ("--timeline --lines", "--timeline is of samples and regions"),
-        ("--cpu --signatures", "--cpu is of regions"),
+        ("--cpu --signatures", "--cpu is of regions: add --regions"),
+        ("--cpu --sample --lines", "--cpu is of regions: add --regions"),
     ],
 )
 def test_what_cannot_be_had_together_is_refused(tmp_path, run_dwell, options, says):

@@ -13,6 +13,8 @@ import pytest
 
 from .revisions import ONCE, REVISIONS, git
 
+pytestmark = pytest.mark.any_python
+
 
 def test_a_log_is_reported(tmp_path, timed, run_dwell):
     done = timed("sum(range(10))", "sum(range(2000))", "-o", "x.dwell")

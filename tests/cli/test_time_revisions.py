@@ -14,6 +14,8 @@ import pytest
 
 from .revisions import ONCE, REVISIONS, git, is_clean, leftovers
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.mark.parametrize("path", ["relative", "absolute"])
 def test_two_revisions(repository, timed, path):

@@ -6,7 +6,6 @@
 
 #include "base/crc32c.h"
 #include "import/foreign.h"
-#include "model/sample_fold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -19,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     dw_map_release(&foreign.process_index);
     dw_map_release(&foreign.thread_index);
     uint32_t hash = dw_crc32c(0, bytes, size), views = view_count();
-    if (!dw_samples_fold(profile))
+    if (!view_prepare(profile))
         view_profile(profile, hash % views, hash / views);
     dw_profile_free(profile);
     return 0;

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "log/reader.h"
 #include "log/save.h"
-#include "model/sample_fold.h"
 
 #include <stdlib.h>
 
@@ -46,7 +45,7 @@ static void view(const uint8_t *bytes, size_t size, uint32_t first, uint32_t cou
     dw_log_read(bytes, size, DW_READ_EVENTS, profile);
     if (!count)
         save(profile);
-    else if (!dw_samples_fold(profile))
+    else if (!view_prepare(profile))
         for (uint32_t i = first; i < first + count; i++)
             view_profile(profile, i, salt);
     dw_profile_free(profile);

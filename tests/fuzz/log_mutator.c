@@ -151,7 +151,7 @@ static void change(struct mutation *mutation, struct dw_chunk *chunk, unsigned a
 static void put_changed(struct mutation *mutation, struct dw_chunk chunk, unsigned action)
 {
     switch (action) {
-    case RENAME: chunk.type = (uint16_t)(1 + below(mutation, DW_CHUNK_TIMED_SAMPLES + 1)); break;
+    case RENAME: chunk.type = (uint16_t)(1 + below(mutation, DW_CHUNK_TIMED_ROWS + 1)); break;
     case MOVE: chunk.stream = (uint16_t)below(mutation, 3); break;
     case REPEAT: put(mutation, &chunk); break;
     case AGAIN: break;

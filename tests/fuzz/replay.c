@@ -88,7 +88,7 @@ static int run_seeds(void)
     fixture_timing(profile, "first", 6, 20000000);
     fixture_timing(profile, "second", 6, 30000000);
     run_seed(profile);
-    run_seed(fixture_sampled());
+    run_seed(fixture_sampled(DW_SAMPLE_CPU));
     return 0;
 }
 

@@ -3,28 +3,19 @@
 
 #include "base/error.h"
 #include "lens/diff/diff.h"
+#include "lens/table/view_report.h"
 #include "lens/timing/timings.h"
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
 #include "lens/view/sample_list.h"
+#include "model/prepare.h"
 
 #include <stdlib.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+#define VIEWS 4
 
-static void write_with(const struct dw_lens *lens, const struct dw_profile *profile,
-                       const struct dw_lens_options *options)
-{
-    struct dw_out out;
-    dw_out_init_memory(&out);
-    int error = lens->write(profile, options, &out);
-    if (error && error != DW_ERR_NO_TIMELINE && error != DW_ERR_NO_LINES &&
-        error != DW_ERR_MEMORY && error != DW_ERR_TOO_LARGE)
-        abort();
-    dw_out_close(&out);
-}
-
-static void show(const struct dw_profile *profile, uint32_t which, uint32_t salt)
+static int show(const struct dw_profile *profile, uint32_t which, uint32_t salt, struct dw_out *out)
 {
     static const char *const columns[] = {"indented_name", "path", "thread",
                                           "process",       "p99",  "parent_name"};
@@ -35,71 +26,99 @@ static void show(const struct dw_profile *profile, uint32_t which, uint32_t salt
                                                  .sort = true,
                                                  .callees = true};
     enum dw_by by = (enum dw_by)((which + salt) % (DW_BY_NAME + 1));
-    struct dw_lens_options options = {.by = by,
+    struct dw_lens_options options = {.family = (enum dw_family)(salt % DW_FAMILIES),
+                                      .by = by,
                                       .columns = by % 2 ? columns : NULL,
                                       .column_count = COUNT(columns),
                                       .sort = "self",
                                       .with_lines = by % 2,
                                       .lines = by % 2 ? &lines : NULL};
-    write_with(dw_lens_at(which), profile, &options);
+    return dw_lens_at(which)->write(profile, &options, out);
 }
 
-static void show_samples(const struct dw_profile *profile, uint32_t which, uint32_t salt)
+static int show_samples(const struct dw_profile *profile, uint32_t which, uint32_t salt,
+                        struct dw_out *out)
 {
     static const struct dw_lens *const lenses[] = {&dw_sample_table, &dw_sample_csv,
                                                    &dw_sample_json};
     struct dw_sample_options samples = {.by = (enum dw_spot)which, .full_paths = salt % 2};
-    write_with(lenses[(which + salt) % COUNT(lenses)], profile,
-               &(struct dw_lens_options){.samples = &samples});
+    return lenses[(which + salt) % COUNT(lenses)]->write(
+        profile, &(struct dw_lens_options){.samples = &samples}, out);
 }
 
-static void show_functions(const struct dw_profile *profile, uint32_t which, uint32_t salt)
+static int show_functions(const struct dw_profile *profile, uint32_t which, uint32_t salt,
+                          struct dw_out *out)
 {
     static const struct dw_lens *const lenses[] = {&dw_function_table, &dw_function_csv,
                                                    &dw_function_json};
     struct dw_function_options functions = {
         .callers = which == 1, .callees = which == 2, .full_paths = salt % 2};
-    write_with(lenses[(which + salt) % COUNT(lenses)], profile,
-               &(struct dw_lens_options){.functions = &functions});
+    return lenses[(which + salt) % COUNT(lenses)]->write(
+        profile,
+        &(struct dw_lens_options){.family = (enum dw_family)(salt / 2 % DW_FAMILIES),
+                                  .functions = &functions},
+        out);
 }
 
-static void show_timings(const struct dw_profile *profile, uint32_t which, uint32_t salt)
+static int show_view(const struct dw_profile *profile, uint32_t which, uint32_t salt,
+                     struct dw_out *out)
+{
+    static const struct dw_lens *const lenses[] = {&dw_view_table, &dw_view_csv, &dw_view_json};
+    static const struct dw_view_options views[VIEWS] = {
+        {.keys = {"function"}, .key_count = 1, .limit = 10},
+        {.keys = {"line", "thread"}, .key_count = 2, .by_total = true},
+        {.keys = {"module", "region", "process"}, .key_count = 3},
+        {.keys = {"region", "thread"}, .key_count = 2},
+    };
+    return lenses[salt % COUNT(lenses)]->write(
+        profile, &(struct dw_lens_options){.view = &views[which], .width = salt % 200}, out);
+}
+
+static int show_timings(const struct dw_profile *profile, uint32_t which, uint32_t salt,
+                        struct dw_out *out)
 {
     (void)which, (void)salt;
-    write_with(&dw_timing_table, profile, &(struct dw_lens_options){0});
+    return dw_timing_table.write(profile, &(struct dw_lens_options){0}, out);
 }
 
-static void compare(const struct dw_profile *old, const struct dw_profile *new, enum dw_diff_by by,
-                    bool normalise)
+static int compare(const struct dw_profile *old, const struct dw_profile *new, enum dw_diff_by by,
+                   bool normalise, struct dw_out *out)
 {
     static int (*const writers[])(const struct dw_diff *, struct dw_out *) = {
         dw_diff_write_table, dw_diff_write_json, dw_diff_write_flame};
     struct dw_diff_options options = {.by = by, .normalise = normalise, .files = {"old", "new"}};
     struct dw_diff diff;
-    if (dw_diff_make(old, new, &options, &diff))
-        return;
-    for (size_t i = 0; i < COUNT(writers); i++) {
-        struct dw_out out;
-        dw_out_init_memory(&out);
-        writers[i](&diff, &out);
-        dw_out_close(&out);
-    }
+    int error = dw_diff_make(old, new, &options, &diff);
+    if (error)
+        return error;
+    size_t count =
+        by == DW_DIFF_LINE ? COUNT(writers) - 1 : COUNT(writers); /* no flames of lines */
+    for (size_t i = 0; i < count && !error; i++)
+        error = writers[i](&diff, out);
     dw_diff_release(&diff);
+    return error;
 }
 
-static void compare_with_itself(const struct dw_profile *profile, uint32_t which, uint32_t salt)
+static int compare_with_itself(const struct dw_profile *profile, uint32_t which, uint32_t salt,
+                               struct dw_out *out)
 {
-    compare(profile, profile, (enum dw_diff_by)which, salt % 2);
+    return compare(profile, profile, (enum dw_diff_by)which, salt % 2, out);
 }
 
-static void compare_with_nothing(const struct dw_profile *profile, uint32_t which, uint32_t salt)
+static int compare_with_nothing(const struct dw_profile *profile, uint32_t which, uint32_t salt,
+                                struct dw_out *out)
 {
     struct dw_profile *empty;
-    if (dw_profile_new(&empty))
-        return;
-    compare(empty, profile, (enum dw_diff_by)which, salt % 2);
-    compare(profile, empty, (enum dw_diff_by)which, salt % 2);
+    int error = dw_profile_new(&empty);
+    if (error)
+        return error;
+    error = dw_profile_prepare(empty, false);
+    if (!error)
+        error = compare(empty, profile, (enum dw_diff_by)which, salt % 2, out);
+    if (!error)
+        error = compare(profile, empty, (enum dw_diff_by)which, salt % 2, out);
     dw_profile_free(empty);
+    return error;
 }
 
 static uint32_t lens_count(void)
@@ -111,11 +130,16 @@ static uint32_t lens_count(void)
 }
 
 static const struct kind {
-    void (*run)(const struct dw_profile *profile, uint32_t which, uint32_t salt);
+    int (*run)(const struct dw_profile *profile, uint32_t which, uint32_t salt, struct dw_out *out);
     uint32_t count; /* of views; 0: one for each lens */
 } kinds[] = {
-    {show, 0},         {show_samples, DW_SPOT_MODULE + 1}, {show_functions, 3},
-    {show_timings, 1}, {compare_with_itself, DW_DIFF_BYS}, {compare_with_nothing, DW_DIFF_BYS},
+    {show, 0},
+    {show_samples, DW_SPOT_MODULE + 1},
+    {show_functions, 3},
+    {show_view, VIEWS},
+    {show_timings, 1},
+    {compare_with_itself, DW_DIFF_BYS},
+    {compare_with_nothing, DW_DIFF_BYS},
 };
 
 static uint32_t count_of(const struct kind *kind)
@@ -131,10 +155,26 @@ uint32_t view_count(void)
     return count;
 }
 
-void view_profile(const struct dw_profile *profile, uint32_t view, uint32_t salt)
+int view_prepare(struct dw_profile *profile)
+{
+    return dw_profile_prepare(profile, false);
+}
+
+int view_write(const struct dw_profile *profile, uint32_t view, uint32_t salt, struct dw_out *out)
 {
     const struct kind *kind = kinds;
     for (; view >= count_of(kind); kind++)
         view -= count_of(kind);
-    kind->run(profile, view, salt);
+    return kind->run(profile, view, salt, out);
+}
+
+void view_profile(const struct dw_profile *profile, uint32_t view, uint32_t salt)
+{
+    struct dw_out out;
+    dw_out_init_memory(&out);
+    int error = view_write(profile, view, salt, &out);
+    if (error && error != DW_ERR_NO_TIMELINE && error != DW_ERR_NO_LINES &&
+        error != DW_ERR_MEMORY && error != DW_ERR_TOO_LARGE)
+        abort();
+    dw_out_close(&out);
 }

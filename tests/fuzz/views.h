@@ -4,11 +4,17 @@
 #ifndef DW_TESTS_VIEWS_H
 #define DW_TESTS_VIEWS_H
 
+#include "base/out.h"
 #include "model/profile.h"
 
 uint32_t view_count(void);
-/* Aborts when the view fails for a reason that it cannot have. Inputs differ in their salt, which
- * decides about options. */
+/* Makes what was read ready for views, once. 0 or an error. */
+int view_prepare(struct dw_profile *profile);
+/* 0 or an error; trouble with the output itself is sticky in `out`. The salt decides about
+ * options. */
+int view_write(const struct dw_profile *profile, uint32_t view, uint32_t salt, struct dw_out *out);
+/* The same for a fuzzer, whose inputs differ in their salt: aborts when the view fails for a reason
+ * that it cannot have. */
 void view_profile(const struct dw_profile *profile, uint32_t view, uint32_t salt);
 
 #endif

@@ -16,6 +16,7 @@ GROUPINGS = ("function", "line", "module", "region", "path", "thread", "process"
 FORMATS = ("table", "tree", "csv", "json")
 NO_TEXT = ("html", "pprof", "perfetto", "pstats", "svg")  # or one of long lines
 LENSES = ("lines", "chrome", "speedscope", "collapsed", "callgrind", "dot", *NO_TEXT)
+DRAWN = {"svg-graph"}  # by another program, of what the lens dot writes
 LONGEST = 3000  # of what is longer the beginning is kept, and a digest of all
 COMPARED = {"regions": "forked", "samples": "wall", "calls": "signatures", "lines": "sampled-lines"}
 
@@ -29,6 +30,8 @@ def views(name: str) -> Iterator[list[str]]:
             yield ["report", file, "--by", grouping, "--format", form]
     for lens in LENSES:
         yield ["export", file, "--to", lens, "-o", "-"]
+        for grouping in GROUPINGS:
+            yield ["export", file, "--to", lens, "--by", grouping, "-o", "-"]
     if name in COMPARED:
         for form in ("table", "json"):
             yield ["diff", file, f"{COMPARED[name]}.dwell", "--format", form]
@@ -37,12 +40,21 @@ def views(name: str) -> Iterator[list[str]]:
 def shown(dwell: str, words: list[str]) -> str:
     done = subprocess.run([dwell, *words], cwd=KEPT, capture_output=True, check=False)
     output = done.stdout or done.stderr
-    is_text = done.returncode or not set(words) & set(NO_TEXT)
+    is_digest = set(words) & set(NO_TEXT) or {"export", "--by"} <= set(words)
+    is_text = done.returncode or not is_digest
     most = LONGEST if is_text else 0
     text = output[:most].decode(errors="replace")
     if len(output) > most:
         text += f"... {len(output)} bytes, sha256 {hashlib.sha256(output).hexdigest()}\n"
     return f"$ dwell {' '.join(words)}\n[{done.returncode}]\n{text}\n"
+
+
+def test_every_lens_is_in_a_view(dwell_program: str) -> None:
+    done = subprocess.run(
+        [dwell_program, "export", "--to", "help"], capture_output=True, text=True, check=True
+    )
+    lenses = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")}
+    assert lenses - DRAWN == {*FORMATS, *LENSES}
 
 
 @pytest.mark.parametrize("name", [file.stem for file in RECORDINGS])

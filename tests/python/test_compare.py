@@ -13,6 +13,8 @@ from dwell.comparison import letters, schedule
 
 from ..measured import Near, assert_between, off_unless, repeated
 
+pytestmark = pytest.mark.any_python
+
 
 def fib_dm_helper(n, mem):
     if mem[n] is not None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.any_python
+
 SPIN = "import time\nend = time.thread_time() + 0.05\nwhile time.thread_time() < end: pass\n"
 
 

@@ -92,7 +92,6 @@ def test_a_file_for_pprof(tmp_path):
         (["--rate", "fast", "x.py"], "--rate is a number of samples"),
         (["--mode", "gpu", "x.py"], "--mode is 'cpu' or 'wall', not 'gpu'"),
         (["--rate"], "--rate needs a number"),
-        (["--rate", "10", "--calls", "x.py"], "cannot be recorded together with --calls"),
     ],
 )
 def test_wrong_words(run_dwell, arguments, complaint):

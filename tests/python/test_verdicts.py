@@ -9,6 +9,8 @@ import pytest
 from dwell import _core
 from dwell.comparison import schedule
 
+pytestmark = pytest.mark.any_python
+
 
 def compared(a, b, is_paired=True, confidence=0.95):
     return _core.compare_runs(a, b, (0, 0), is_paired, confidence, "A", "B")

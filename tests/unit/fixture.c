@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "log/reader.h"
 #include "log/save.h"
+#include "model/prepare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,16 +80,23 @@ static void map_path(struct dw_profile *profile)
     }
 }
 
+dw_path_id fixture_step(struct dw_profile *profile, dw_path_id parent, struct dw_place place)
+{
+    dw_place_id place_id = 0;
+    dw_path_id path = 0;
+    require(!dw_place_intern(&profile->places, &place, &place_id), "place");
+    require(!dw_path_intern(&profile->paths, parent, place_id, &path), "path");
+    map_path(profile);
+    return path;
+}
+
 dw_path_id fixture_child(struct dw_profile *profile, dw_path_id parent, enum dw_frame_kind kind,
                          const void *name, size_t size)
 {
     struct dw_frame frame = {.kind = kind, .name = intern(profile, name, size)};
-    dw_frame_id frame_id = 0;
-    dw_path_id path = 0;
-    require(!dw_frame_intern(&profile->frames, &frame, &frame_id), "frame");
-    require(!dw_path_intern(&profile->paths, parent, frame_id, &path), "path");
-    map_path(profile);
-    return path;
+    struct dw_place place = {0};
+    require(!dw_frame_intern(&profile->frames, &frame, &place.frame), "frame");
+    return fixture_step(profile, parent, place);
 }
 
 dw_frame_id fixture_function(struct dw_profile *profile, const char *file, uint32_t first_line,
@@ -137,42 +145,128 @@ dw_path_id fixture_path(struct dw_profile *profile, const char *text)
     return path;
 }
 
-static struct dw_metric *metric_of(struct dw_profile *profile, uint32_t thread, dw_path_id path)
+static void add_numbers(struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                        dw_labels_id labels, dw_measure_mask mask, const uint64_t *numbers)
 {
-    struct dw_metric *metric = dw_profile_metric(profile, thread, path);
-    require(metric != NULL, "metric");
+    struct dw_value_table *values = &profile->threads[thread].values;
+    uint32_t row = 0;
+    require(!dw_value_row_get(values, path, labels, &row), "row");
+    require(!dw_value_row_add(values, row, mask, numbers), "numbers");
+}
+
+void fixture_add(struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                 enum dw_measure measure, uint64_t number)
+{
+    add_numbers(profile, thread, path, DW_LABELS_NONE, DW_MASK(measure), &number);
+}
+
+const struct dw_value_row *fixture_row(const struct dw_profile *profile, uint32_t thread,
+                                       dw_path_id path)
+{
+    const struct dw_value_table *values = &profile->threads[thread].values;
+    for (uint32_t i = 0; i < values->count; i++)
+        if (values->rows[i].path == path && values->rows[i].labels == DW_LABELS_NONE)
+            return &values->rows[i];
+    require(false, "no such row");
+    return NULL;
+}
+
+uint64_t fixture_value(const struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                       enum dw_measure measure)
+{
+    return dw_value_get(&profile->threads[thread].values, fixture_row(profile, thread, path),
+                        measure);
+}
+
+struct dw_metric fixture_metric(const struct dw_profile *profile, uint32_t thread, dw_path_id path)
+{
+    const struct dw_value_table *values = &profile->threads[thread].values;
+    const struct dw_value_row *row = fixture_row(profile, thread, path);
+    struct dw_metric metric = {0};
+    uint64_t *const numbers[] = {
+        [DW_COUNT] = &metric.count,
+        [DW_TOTAL] = &metric.total,
+        [DW_SUSPENDED] = &metric.suspended,
+        [DW_CHILDREN] = &metric.children,
+        [DW_ENTRY_CPU] = &metric.cpu,
+        [DW_MIN] = &metric.min,
+        [DW_MAX] = &metric.max,
+        [DW_OPEN] = &metric.open,
+        [DW_OPEN_TOTAL] = &metric.open_total,
+    };
+    for (enum dw_measure i = DW_COUNT; i <= DW_OPEN_TOTAL; i++)
+        *numbers[i] = dw_value_get(values, row, i);
+    if (row->spread) {
+        metric.sum_squares = values->spreads[row->spread - 1].sum_squares;
+        metric.histogram = values->spreads[row->spread - 1].histogram;
+    }
     return metric;
 }
 
 void fixture_root(struct dw_profile *profile, uint32_t thread, uint64_t total)
 {
-    struct dw_metric *metric = metric_of(profile, thread, DW_PATH_ROOT);
-    metric->open = 1;
-    metric->total += total;
-    metric->open_total += total;
+    fixture_open(profile, thread, DW_PATH_ROOT, total);
+}
+
+static bool is_call(const struct dw_profile *profile, dw_path_id path)
+{
+    uint32_t kind = dw_profile_path_frame(profile, path)->kind;
+    return kind == DW_FRAME_FUNCTION || kind == DW_FRAME_BUILTIN;
+}
+
+/* What was called directly is under the next call above it, whatever regions are between them;
+ * with regions it is the same. */
+static void add_to_parent(struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                          uint64_t duration)
+{
+    bool of_calls = is_call(profile, path);
+    do
+        path = profile->paths.paths[path].parent;
+    while (path != DW_PATH_ROOT && is_call(profile, path) != of_calls);
+    fixture_add(profile, thread, path, of_calls ? DW_CALL_CHILDREN : DW_CHILDREN, duration);
+}
+
+static void add_call(struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                     uint64_t duration)
+{
+    const uint64_t numbers[] = {1, duration};
+    add_numbers(profile, thread, path, DW_LABELS_NONE, DW_MASK(DW_CALLS) | DW_MASK(DW_CALL_TOTAL),
+                numbers);
+    add_to_parent(profile, thread, path, duration);
+}
+
+static void add_spread(struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                       uint64_t duration)
+{
+    struct dw_value_table *values = &profile->threads[thread].values;
+    uint32_t row = 0;
+    require(!dw_value_row_get(values, path, DW_LABELS_NONE, &row), "row");
+    struct dw_spread *spread = dw_value_row_spread(values, row);
+    require(spread != NULL, "spread");
+    spread->sum_squares += (unsigned __int128)duration * duration;
+    require(!dw_histogram_add(&spread->histogram, dw_histogram_bucket(duration), 1), "bucket");
 }
 
 void fixture_entry(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration)
 {
-    struct dw_histogram_entry bucket = {dw_histogram_bucket(duration), 1};
-    struct dw_metric entry = {
-        .count = 1,
-        .total = duration,
-        .min = duration,
-        .max = duration,
-        .sum_squares = (unsigned __int128)duration * duration,
-        .histogram = {&bucket, 1, 1},
-    };
-    require(!dw_metric_merge(metric_of(profile, thread, path), &entry), "merge");
-    metric_of(profile, thread, profile->paths.paths[path].parent)->children += duration;
+    if (is_call(profile, path)) {
+        add_call(profile, thread, path, duration);
+        return;
+    }
+    const uint64_t numbers[] = {1, duration, 0, 0, 0, duration, duration, 0, 0};
+    add_numbers(profile, thread, path, DW_LABELS_NONE, DW_ENTRY_MASK, numbers);
+    add_spread(profile, thread, path, duration);
+    add_to_parent(profile, thread, path, duration);
 }
 
 void fixture_open(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration)
 {
-    struct dw_metric *metric = metric_of(profile, thread, path);
-    metric->open++;
-    metric->total += duration;
-    metric->open_total += duration;
+    if (is_call(profile, path)) {
+        add_call(profile, thread, path, duration);
+        return;
+    }
+    const uint64_t numbers[] = {0, duration, 0, 0, 0, 0, 0, 1, duration};
+    add_numbers(profile, thread, path, DW_LABELS_NONE, DW_ENTRY_MASK, numbers);
 }
 
 void fixture_events(struct dw_profile *profile, uint32_t thread, uint32_t sequence, dw_path_id top,
@@ -249,7 +343,8 @@ struct dw_profile *fixture_small(void)
         fixture_entry(profile, first, parse, 1000000);
     fixture_root(profile, second, 5000000);
     fixture_entry(profile, second, load, 1000000);
-    *metric_of(profile, first, bytes) = (struct dw_metric){.count = 2, .total = 300};
+    fixture_add(profile, first, bytes, DW_COUNT, 2);
+    fixture_add(profile, first, bytes, DW_TOTAL, 300);
     const struct dw_event events[] = {
         {1000000, DW_EVENT_ENTER, load, 0},    {1500000, DW_EVENT_ENTER, parse, 0},
         {2500123, DW_EVENT_EXIT, 0, 0},        {2600000, DW_EVENT_COUNTER, bytes, -7},
@@ -293,38 +388,51 @@ static dw_place_id place_of(struct dw_profile *profile, struct dw_place place)
     return id;
 }
 
-static dw_path_id stack_of(struct dw_profile *profile, dw_path_id parent, dw_place_id place)
+dw_labels_id fixture_state(struct dw_profile *profile, uint32_t state)
 {
-    dw_path_id id = 0;
-    require(!dw_path_intern(&profile->stacks, parent, place, &id), "stack");
-    return id;
+    dw_labels_id labels = 0;
+    require(!dw_labels_intern(&profile->labels, state + 1, NULL, 0, &labels), "labels");
+    return labels;
+}
+
+void fixture_sample(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint32_t state,
+                    uint64_t count, uint64_t weight_ns)
+{
+    static const dw_measure_mask weights[DW_SAMPLE_MODES] = {
+        [DW_SAMPLE_CPU] = DW_MASK(DW_CPU), [DW_SAMPLE_WALL] = DW_MASK(DW_WALL)};
+    const struct dw_process *process = &profile->processes[profile->threads[thread].process];
+    const uint64_t numbers[] = {count, weight_ns};
+    add_numbers(profile, thread, path, fixture_state(profile, state),
+                DW_MASK(DW_SAMPLES) | weights[process->sampling.mode], numbers);
 }
 
 /* Each sample stands for 1 ms, and comes after those before it. */
-static void take_samples(struct dw_profile *profile, uint32_t index, dw_path_id stack,
+static void take_samples(struct dw_profile *profile, uint32_t index, dw_path_id path,
                          uint32_t state, uint32_t count)
 {
     struct dw_thread *thread = &profile->threads[index];
-    struct dw_sample *sample = dw_sample_get(&thread->samples, stack, state);
-    require(sample != NULL, "sample");
-    sample->count += count;
-    sample->weight_ns += count * UINT64_C(1000000);
+    fixture_sample(profile, index, path, state, count, count * UINT64_C(1000000));
     for (uint32_t i = 0; i < count; i++) {
         require(!DW_GROW(thread->timed, thread->timed_count, thread->timed_capacity), "timed");
         uint64_t time = FIXTURE_START_NS + (thread->timed_count + 1) * UINT64_C(1000000);
         thread->timed[thread->timed_count++] =
-            (struct dw_timed_sample){time, 1000000, stack, state};
+            (struct dw_timed_sample){time, 1000000, path, fixture_state(profile, state)};
     }
 }
 
-struct dw_profile *fixture_sampled(void)
+struct dw_profile *fixture_sampled(enum dw_sample_mode mode)
 {
     struct dw_profile *profile = fixture_new();
     uint32_t process = fixture_process(profile, 41, 0);
     fixture_property(profile, process, "argv", "/home/me/app.py");
     profile->processes[process].is_sampled = true;
-    profile->processes[process].sampling = (struct dw_sampling){
-        .native = true, .period_ns = 1000000, .taken = 10, .missed = 3, .guessed = 2, .cut = 1};
+    profile->processes[process].sampling = (struct dw_sampling){.mode = mode,
+                                                                .native = true,
+                                                                .period_ns = 1000000,
+                                                                .taken = 10,
+                                                                .missed = 3,
+                                                                .guessed = 2,
+                                                                .cut = 1};
     uint32_t first = fixture_thread(profile, process, 41, "MainThread");
     uint32_t second = fixture_thread(profile, process, 42, "worker");
     uint32_t library = module_of(profile, "/lib/libwork.so", 0x7f0000000000);
@@ -335,28 +443,21 @@ struct dw_profile *fixture_sampled(void)
     dw_frame_id scatter = native_frame(profile, "/src/scatter.c", 28, "scatter", DW_FRAME_NATIVE);
     dw_frame_id copy = native_frame(profile, "/usr/bin/python3", 0, "memcpy", DW_FRAME_NATIVE);
     dw_frame_id gc = native_frame(profile, "", 0, "<gc>", DW_FRAME_MARK);
-    dw_place_id work_6 = place_of(profile, (struct dw_place){.frame = work, .line = 6});
-    dw_place_id work_7 =
-        place_of(profile, (struct dw_place){.frame = work, .line = 7, .column = 9});
-    dw_place_id loop_12 = place_of(
+    struct dw_place work_6 = {.frame = work, .line = 6};
+    struct dw_place work_7 = {.frame = work, .line = 7, .column = 9};
+    struct dw_place scatter_30 = {
+        .frame = scatter, .line = 30, .module = library, .address = 0x1234};
+    scatter_30.outer = place_of(
         profile,
         (struct dw_place){.frame = loop, .line = 12, .module = library, .address = 0x1234});
-    dw_place_id scatter_30 = place_of(
-        profile,
-        (struct dw_place){
-            .frame = scatter, .line = 30, .module = library, .address = 0x1234, .outer = loop_12});
-    dw_place_id copy_at =
-        place_of(profile, (struct dw_place){.frame = copy, .module = program, .address = 0x2000});
-    dw_path_id main_3 =
-        stack_of(profile, 0, place_of(profile, (struct dw_place){.frame = main, .line = 3}));
-    dw_path_id main_4 =
-        stack_of(profile, 0, place_of(profile, (struct dw_place){.frame = main, .line = 4}));
-    dw_path_id native = stack_of(profile, stack_of(profile, main_3, work_6), scatter_30);
-    dw_path_id python = stack_of(profile, main_3, work_7);
-    dw_path_id recursive =
-        stack_of(profile, stack_of(profile, stack_of(profile, main_4, work_6), work_7), copy_at);
-    dw_path_id collecting =
-        stack_of(profile, main_4, place_of(profile, (struct dw_place){.frame = gc}));
+    struct dw_place copy_at = {.frame = copy, .module = program, .address = 0x2000};
+    dw_path_id main_3 = fixture_step(profile, 0, (struct dw_place){.frame = main, .line = 3});
+    dw_path_id main_4 = fixture_step(profile, 0, (struct dw_place){.frame = main, .line = 4});
+    dw_path_id native = fixture_step(profile, fixture_step(profile, main_3, work_6), scatter_30);
+    dw_path_id python = fixture_step(profile, main_3, work_7);
+    dw_path_id again = fixture_step(profile, fixture_step(profile, main_4, work_6), work_7);
+    dw_path_id recursive = fixture_step(profile, again, copy_at);
+    dw_path_id collecting = fixture_step(profile, main_4, (struct dw_place){.frame = gc});
     take_samples(profile, first, native, DW_SAMPLE_NATIVE, 4);
     take_samples(profile, first, python, DW_SAMPLE_PYTHON | DW_SAMPLE_HOLDS_GIL, 2);
     take_samples(profile, first, main_4, DW_SAMPLE_WAITING, 1);
@@ -375,7 +476,13 @@ uint32_t fixture_random_below(uint32_t bound)
     return (uint32_t)(random_state >> 32) % bound;
 }
 
-char *fixture_show(const struct dw_profile *profile, const char *name,
+void fixture_prepare(struct dw_profile *profile)
+{
+    if (!profile->function_of)
+        require(!dw_profile_prepare(profile, true), "prepare");
+}
+
+char *fixture_show(struct dw_profile *profile, const char *name,
                    const struct dw_lens_options *options, size_t *size)
 {
     static const struct dw_lens_options none;
@@ -383,6 +490,7 @@ char *fixture_show(const struct dw_profile *profile, const char *name,
     struct dw_out out;
     require(lens != NULL, "no such lens");
     dw_out_init_memory(&out);
+    fixture_prepare(profile);
     require(!lens->write(profile, options ? options : &none, &out), "lens failed");
     dw_out_char(&out, '\0');
     require(!out.error && !out.buffer.failed, "output failed");
@@ -391,18 +499,35 @@ char *fixture_show(const struct dw_profile *profile, const char *name,
     return (char *)out.buffer.data;
 }
 
+/* Paths of frames have the ids of the profile's own: no frame is at two places in it. */
+static void write_paths(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    struct dw_path_tree frames;
+    require(!dw_path_tree_init(&frames), "paths");
+    for (dw_path_id path = 1, id; path < profile->paths.count; path++) {
+        const struct dw_path *of = &profile->paths.paths[path];
+        require(!dw_path_intern(&frames, of->parent, profile->places.places[of->step].frame, &id),
+                "path");
+        require(id == path, "a frame at two places");
+    }
+    dw_log_write_paths(writer, &frames, 0);
+    dw_path_tree_release(&frames);
+}
+
 void fixture_write_main(const struct dw_profile *profile, const struct dw_process *process,
                         uint64_t last_tick, struct dw_log_writer *writer)
 {
-    const struct dw_thread *thread = &profile->threads[0];
+    const struct dw_value_table *values = &profile->threads[0].values;
     dw_log_write_process(writer, 0, process, &profile->strings);
     dw_log_write_strings(writer, &profile->strings, 0);
     dw_log_write_frames(writer, &profile->frames, 0);
-    dw_log_write_paths(writer, &profile->paths, 0);
+    write_paths(profile, writer);
     dw_log_write_thread(writer, 0, 0, 41, (struct dw_string){"MainThread", 10});
     dw_log_values_begin(writer, 0);
-    for (uint32_t i = 0; i < thread->metric_count; i++)
-        dw_log_values_add(writer, thread->metrics[i].path, &thread->metrics[i].metric, last_tick);
+    for (uint32_t i = 0; i < values->count; i++) {
+        struct dw_metric metric = fixture_metric(profile, 0, values->rows[i].path);
+        dw_log_values_add(writer, values->rows[i].path, &metric, last_tick);
+    }
     dw_log_values_end(writer);
 }
 

@@ -6,6 +6,7 @@
 
 #include "lens/lens.h"
 #include "log/writer.h"
+#include "model/metric.h"
 
 #define FIXTURE_START_NS 1700000000000000000u
 
@@ -16,6 +17,9 @@ void fixture_property(struct dw_profile *profile, uint32_t process, const char *
                       const char *value);
 uint32_t fixture_thread(struct dw_profile *profile, uint32_t process, uint64_t tid,
                         const char *name);
+/* The path of a place under another. */
+dw_path_id fixture_step(struct dw_profile *profile, dw_path_id parent, struct dw_place place);
+/* The same of a frame without a file or lines. */
 dw_path_id fixture_child(struct dw_profile *profile, dw_path_id parent, enum dw_frame_kind kind,
                          const void *name, size_t size);
 /* The path of regions "a/b/c"; "" is the root. */
@@ -23,10 +27,21 @@ dw_path_id fixture_path(struct dw_profile *profile, const char *text);
 
 /* The root, open for `total`. */
 void fixture_root(struct dw_profile *profile, uint32_t thread, uint64_t total);
-/* A completed entry, whose time also counts as the parent's children's. */
+/* A completed entry, whose time also counts as the parent's children's. Of functions it is a call.
+ */
 void fixture_entry(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration);
-/* An entry still open after `duration`. */
+/* An entry still open after `duration`; calls count as if they ended now. */
 void fixture_open(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint64_t duration);
+/* Adds to one measure of a path. */
+void fixture_add(struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                 enum dw_measure measure, uint64_t number);
+/* What was measured on a path without labels; it must be there. */
+const struct dw_value_row *fixture_row(const struct dw_profile *profile, uint32_t thread,
+                                       dw_path_id path);
+uint64_t fixture_value(const struct dw_profile *profile, uint32_t thread, dw_path_id path,
+                       enum dw_measure measure);
+/* Its entries, with a histogram that is the profile's. */
+struct dw_metric fixture_metric(const struct dw_profile *profile, uint32_t thread, dw_path_id path);
 
 /* Adds a block of events; times are relative to FIXTURE_START_NS. */
 void fixture_events(struct dw_profile *profile, uint32_t thread, uint32_t sequence, dw_path_id top,
@@ -58,16 +73,24 @@ void fixture_timing(struct dw_profile *profile, const char *name, uint32_t runs,
  *   worker: load 1 ms; a counter "bytes" and a timeline of the first thread. */
 struct dw_profile *fixture_small(void);
 
-/* One process, sampled by CPU time at 1 kHz: 10 samples in two threads, 10 ms.
- *   app.py main (1), work (5); scatter.c scatter (28), inlined into loop (10); memcpy; <gc>
- * Not folded. */
-struct dw_profile *fixture_sampled(void);
+/* One process, sampled at 1 kHz: 10 samples in two threads, 10 ms.
+ *   app.py main (1), work (5); scatter.c scatter (28), inlined into loop (10); memcpy; <gc> */
+struct dw_profile *fixture_sampled(enum dw_sample_mode mode);
+/* Samples of a thread, which stand for that time in what the process was sampled by. */
+void fixture_sample(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint32_t state,
+                    uint64_t count, uint64_t weight_ns);
+/* The labels of samples in that state. */
+dw_labels_id fixture_state(struct dw_profile *profile, uint32_t state);
 
 /* A number below the bound; the same ones in each run. */
 uint32_t fixture_random_below(uint32_t bound);
 
-/* The lens's output, to be freed; NUL-terminated. Fails the test when the lens fails. */
-char *fixture_show(const struct dw_profile *profile, const char *lens,
+/* Makes a profile that is complete ready for lenses, unless it is; internals of the interpreter
+ * stay. */
+void fixture_prepare(struct dw_profile *profile);
+/* The lens's output, to be freed; NUL-terminated. Fails the test when the lens fails. The profile
+ * is prepared for it. */
+char *fixture_show(struct dw_profile *profile, const char *lens,
                    const struct dw_lens_options *options, size_t *size);
 /* The profile as a log in the writer's memory. */
 void fixture_save(const struct dw_profile *profile, struct dw_log_writer *writer);

@@ -8,7 +8,6 @@
 #include "lens/diff/diff.h"
 #include "lens/diff/diff_cause.h"
 #include "lens/diff/diff_order.h"
-#include "model/sample_fold.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +19,12 @@ static const struct dw_diff_options by_line = {
 static const struct dw_diff_options by_function = {
     .by = DW_DIFF_FUNCTION, .threshold = 0.01, .files = {"old", "new"}};
 
-static struct dw_diff make(const struct dw_profile *old, const struct dw_profile *new,
+static struct dw_diff make(struct dw_profile *old, struct dw_profile *new,
                            const struct dw_diff_options *options)
 {
     struct dw_diff diff;
+    fixture_prepare(old);
+    fixture_prepare(new);
     assert_int_equal(dw_diff_make(old, new, options, &diff), 0);
     return diff;
 }
@@ -158,8 +159,7 @@ static void test_time_in_callees_with_lines_is_theirs(void **state)
 static dw_path_id call(struct dw_profile *profile, uint32_t thread, dw_path_id parent,
                        dw_frame_id frame, unsigned count, uint64_t each)
 {
-    dw_path_id path;
-    assert_int_equal(dw_path_intern(&profile->paths, parent, frame, &path), 0);
+    dw_path_id path = fixture_step(profile, parent, (struct dw_place){.frame = frame});
     for (unsigned i = 0; i < count; i++)
         fixture_entry(profile, thread, path, each);
     return path;
@@ -502,22 +502,16 @@ static void check_row(const struct dw_diff_row *row, uint64_t self_ms, uint64_t 
 /* A sample of one function, of 1 ms. */
 static void add_sample(struct dw_profile *profile, dw_frame_id frame, uint32_t line)
 {
-    struct dw_place place = {.frame = frame, .line = line};
-    dw_place_id id;
-    dw_path_id stack;
-    assert_int_equal(dw_place_intern(&profile->places, &place, &id), 0);
-    assert_int_equal(dw_path_intern(&profile->stacks, DW_PATH_ROOT, id, &stack), 0);
-    struct dw_sample *sample = dw_sample_get(&profile->threads[0].samples, stack, DW_SAMPLE_PYTHON);
-    sample->count++;
-    sample->weight_ns += MS;
+    dw_path_id path =
+        fixture_step(profile, DW_PATH_ROOT, (struct dw_place){.frame = frame, .line = line});
+    fixture_sample(profile, 0, path, DW_SAMPLE_PYTHON, 1, MS);
 }
 
 /* Native code without a line, and garbage collection, are their caller's. */
 static void test_lines_of_samples(void **state)
 {
     (void)state;
-    struct dw_profile *profile = fixture_sampled();
-    assert_int_equal(dw_samples_fold(profile), 0);
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     struct dw_diff diff = make(profile, profile, &by_line);
     assert_true(diff.are_samples);
     assert_int_equal(diff.totals[DW_NEW], 10 * MS);
@@ -536,7 +530,7 @@ static void test_lines_of_samples(void **state)
 static void test_lines_of_functions_that_are_one_place(void **state)
 {
     (void)state;
-    struct dw_profile *profile = fixture_sampled();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     dw_frame_id twice[] = {fixture_function(profile, "x.py", 0, "twice"),
                            fixture_function(profile, "x.py", 40, "twice")};
     for (size_t i = 0; i < 2; i++) {
@@ -544,7 +538,6 @@ static void test_lines_of_functions_that_are_one_place(void **state)
         add_sample(profile, twice[i], 0);
     }
     add_source(profile, "x.py", "the first line\n");
-    assert_int_equal(dw_samples_fold(profile), 0);
     struct dw_diff diff = make(profile, profile, &by_line);
     assert_int_equal(diff.totals[DW_NEW], 14 * MS);
     assert_int_equal(diff.count, 8);

@@ -30,11 +30,12 @@ static void see(void *context, const struct dw_step *step)
     dw_out_printf(&seen->text, "%s@%u ", step->resumed ? "~" : "", (unsigned)step->time_ns);
 }
 
-static void check_steps(const struct dw_profile *profile, uint32_t thread, const char *expected)
+static void check_steps(struct dw_profile *profile, uint32_t thread, const char *expected)
 {
     struct dw_event_walk walk;
     struct seen seen = {.profile = profile};
     dw_out_init_memory(&seen.text);
+    fixture_prepare(profile);
     assert_int_equal(dw_event_walk_init(&walk, profile), 0);
     assert_int_equal(dw_event_walk_thread(&walk, thread, see, &seen), 0);
     assert_int_equal(seen.depth, 0);

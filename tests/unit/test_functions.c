@@ -15,10 +15,11 @@ static dw_path_id child(struct dw_profile *profile, dw_path_id parent, enum dw_f
     return fixture_child(profile, parent, kind, name, strlen(name));
 }
 
-static struct dw_functions make(const struct dw_profile *profile)
+static struct dw_functions make(struct dw_profile *profile)
 {
     struct dw_functions functions;
-    assert_int_equal(dw_functions_make(profile, false, &functions), 0);
+    fixture_prepare(profile);
+    assert_int_equal(dw_functions_make(profile, DW_FAMILY_ANY, false, &functions), 0);
     return functions;
 }
 
@@ -51,7 +52,7 @@ static void test_regions_between_functions(void **state)
     fixture_entry(profile, thread, f, 10 * MS);
     fixture_entry(profile, thread, region, 6 * MS);
     fixture_entry(profile, thread, len, MS);
-    dw_profile_metric(profile, thread, child(profile, f, DW_FRAME_COUNTER, "bytes"))->total = MS;
+    fixture_add(profile, thread, child(profile, f, DW_FRAME_COUNTER, "bytes"), DW_TOTAL, MS);
     struct dw_functions functions = make(profile);
     assert_true(dw_functions_are_in(profile));
     assert_int_equal(functions.count, 2);
@@ -79,7 +80,7 @@ static void test_open_calls(void **state)
     fixture_open(profile, first, g, 3 * MS);
     fixture_entry(profile, other, f, 4 * MS);
     fixture_entry(profile, other, g, 4 * MS);
-    dw_profile_metric(profile, first, f)->suspended = MS;
+    fixture_add(profile, first, f, DW_CALL_SUSPENDED, MS);
     struct dw_functions functions = make(profile);
     check(&functions, "f", 2, 4 * MS, 13 * MS);
     check(&functions, "g", 3, 9 * MS, 9 * MS);
@@ -118,12 +119,12 @@ static void test_files_are_as_short_as_tells_apart(void **state)
     uint32_t thread = fixture_thread(profile, fixture_process(profile, 1, 0), 1, "MainThread");
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         dw_frame_id frame = fixture_function(profile, files[i].file, 1, "<module>");
-        dw_path_id path;
-        assert_int_equal(dw_path_intern(&profile->paths, DW_PATH_ROOT, frame, &path), 0);
+        dw_path_id path = fixture_step(profile, DW_PATH_ROOT, (struct dw_place){.frame = frame});
         fixture_entry(profile, thread, path, (i + 1) * MS);
     }
     struct dw_functions functions;
-    assert_int_equal(dw_functions_make(profile, true, &functions), 0);
+    fixture_prepare(profile);
+    assert_int_equal(dw_functions_make(profile, DW_FAMILY_CALLS, true, &functions), 0);
     assert_int_equal(functions.count, COUNT_OF(files));
     for (uint32_t i = 0; i < functions.count; i++) {
         size_t which = functions.functions[i].sums.self / MS - 1;

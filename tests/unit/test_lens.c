@@ -12,7 +12,7 @@
 
 #define MS 1000000u
 
-static void check_text(const struct dw_profile *profile, const char *lens,
+static void check_text(struct dw_profile *profile, const char *lens,
                        const struct dw_lens_options *options, const char *expected)
 {
     char *text = fixture_show(profile, lens, options, NULL);

@@ -50,7 +50,7 @@ static struct dw_profile *make_holography(dw_frame_id *process)
     return profile;
 }
 
-static void check_text(const struct dw_profile *profile, const struct dw_line_options *lines,
+static void check_text(struct dw_profile *profile, const struct dw_line_options *lines,
                        const char *expected)
 {
     struct dw_lens_options options = {.lines = lines};
@@ -59,7 +59,7 @@ static void check_text(const struct dw_profile *profile, const struct dw_line_op
     free(text);
 }
 
-static void check_contains(const struct dw_profile *profile, const struct dw_line_options *lines,
+static void check_contains(struct dw_profile *profile, const struct dw_line_options *lines,
                            const char *part)
 {
     struct dw_lens_options options = {.lines = lines};

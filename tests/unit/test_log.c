@@ -78,14 +78,14 @@ static void test_ticks_become_nanoseconds(void **state)
     struct dw_profile *profile = fixture_load(writer.memory.data, writer.memory.size);
     dw_path_id load = fixture_path(profile, "load");
     dw_path_id bytes = fixture_child(profile, load, DW_FRAME_COUNTER, "bytes", 5);
-    const struct dw_metric *metric = dw_profile_metric(profile, 0, load);
-    assert_int_equal(metric->total, 3000000);
-    assert_int_equal(metric->min, 1000000);
-    assert_int_equal(metric->max, 2000000);
-    assert_int_equal(metric->count, 2);
-    assert_in_range(dw_metric_quantile(metric, 1.0), 1950000, 2000000);
-    assert_true(dw_metric_stdev(metric) > 499000 && dw_metric_stdev(metric) < 501000);
-    assert_int_equal(dw_profile_metric(profile, 0, bytes)->total, 300);
+    const struct dw_metric metric = fixture_metric(profile, 0, load);
+    assert_int_equal(metric.total, 3000000);
+    assert_int_equal(metric.min, 1000000);
+    assert_int_equal(metric.max, 2000000);
+    assert_int_equal(metric.count, 2);
+    assert_in_range(dw_metric_quantile(&metric, 1.0), 1950000, 2000000);
+    assert_true(dw_metric_stdev(&metric) > 499000 && dw_metric_stdev(&metric) < 501000);
+    assert_int_equal(fixture_value(profile, 0, bytes, DW_TOTAL), 300);
     dw_profile_free(profile);
     dw_log_writer_release(&writer);
 }
@@ -157,7 +157,7 @@ static void test_truncated_at_every_byte(void **state)
     struct dw_log_writer writer;
     write_log(&writer, true);
     size_t size = writer.memory.size;
-    uint32_t metrics = 0;
+    uint32_t rows = 0;
     for (size_t cut = 0; cut < size; cut++) {
         uint8_t *bytes = malloc(cut ? cut : 1); /* exactly sized, for the sanitizer */
         int error;
@@ -166,15 +166,15 @@ static void test_truncated_at_every_byte(void **state)
         assert_true(error == 0 || error == DW_ERR_EMPTY || error == DW_ERR_NOT_DWELL ||
                     error == DW_ERR_DAMAGED);
         assert_true((error == DW_ERR_EMPTY) == (cut == 0));
-        uint32_t held = profile->thread_count ? profile->threads[0].metric_count : 0;
-        assert_true(held >= metrics);
-        metrics = held;
+        uint32_t held = profile->thread_count ? profile->threads[0].values.count : 0;
+        assert_true(held >= rows);
+        rows = held;
         if (!error)
             assert_int_equal(profile->losses.cut_files, 1);
         dw_profile_free(profile);
         free(bytes);
     }
-    assert_int_equal(metrics, 4);
+    assert_int_equal(rows, 4);
     dw_log_writer_release(&writer);
 }
 
@@ -195,7 +195,7 @@ static void test_every_byte_flipped(void **state)
             assert_in_range(profile->losses.damaged_bytes, DW_CHUNK_HEADER_SIZE, 400);
         } else {
             assert_int_equal(error, 0);
-            assert_int_equal(profile->threads[0].metric_count, 4);
+            assert_int_equal(profile->threads[0].values.count, 4);
         }
         dw_profile_free(profile);
         bytes[i] ^= 0x40;
@@ -218,7 +218,7 @@ static void test_rubbish_between_chunks(void **state)
     assert_int_equal(error, 0);
     assert_int_equal(profile->losses.damaged_chunks, 1);
     assert_int_equal(profile->losses.damaged_bytes, 15);
-    assert_int_equal(profile->threads[0].metric_count, 4);
+    assert_int_equal(profile->threads[0].values.count, 4);
     dw_profile_free(profile);
     dw_buffer_release(&bytes);
     dw_log_writer_release(&writer);
@@ -263,7 +263,7 @@ static void test_beginning_is_lost(void **state)
     struct dw_profile *profile = read_log(writer.memory.data, writer.memory.size, &error);
     assert_int_equal(error, 0);
     assert_int_equal(profile->losses.damaged_chunks, 1);
-    assert_int_equal(profile->threads[0].metric_count, 4);
+    assert_int_equal(profile->threads[0].values.count, 4);
     dw_profile_free(profile);
     dw_log_writer_release(&writer);
 }
@@ -347,7 +347,7 @@ static void test_hostile_numbers(void **state)
 {
     (void)state;
     static const uint64_t numbers[] = {0, 1, 1u << 23, UINT32_MAX, (uint64_t)1 << 40, UINT64_MAX};
-    for (uint16_t type = 0; type <= DW_CHUNK_END + 2; type++) {
+    for (uint16_t type = 0; type <= DW_CHUNK_TIMED_ROWS + 2; type++) {
         for (size_t i = 0; i < COUNT_OF(numbers); i++) {
             struct dw_log_writer writer;
             struct dw_buffer payload = {0};

@@ -44,20 +44,17 @@ static struct dw_profile *read_log(const char *path)
     return profile;
 }
 
-static const char *name_of(const struct dw_profile *profile, dw_path_id path)
-{
-    return dw_profile_string(profile, dw_profile_path_frame(profile, path)->name).bytes;
-}
-
-/* The sum of counts over all threads, for the paths that end in `name`. */
+/* Entries of all threads, for the paths that end in `name`. */
 static uint64_t count_of(const struct dw_profile *profile, const char *name)
 {
     uint64_t count = 0;
     for (uint32_t t = 0; t < profile->thread_count; t++) {
         const struct dw_value_table *values = &profile->threads[t].values;
-        for (uint32_t i = 0; i < values->count; i++)
-            if (!strcmp(name_of(profile, values->rows[i].path), name))
+        for (uint32_t i = 0; i < values->count; i++) {
+            dw_string_id of = dw_profile_path_frame(profile, values->rows[i].path)->name;
+            if (!strcmp(dw_profile_string(profile, of).bytes, name))
                 count += dw_value_get(values, &values->rows[i], DW_COUNT);
+        }
     }
     return count;
 }

@@ -15,10 +15,11 @@
 
 #define MS 1000000u
 
-static struct dw_rows make(const struct dw_profile *profile, enum dw_by by, const char *sort)
+static struct dw_rows make(struct dw_profile *profile, enum dw_by by, const char *sort)
 {
     struct dw_rows rows;
     struct dw_lens_options options = {.by = by, .sort = sort};
+    fixture_prepare(profile);
     assert_int_equal(dw_rows_make(profile, &options, &rows), 0);
     return rows;
 }
@@ -169,7 +170,7 @@ static void test_open_children_are_not_self(void **state)
     fixture_entry(profile, first, b, 1 * MS);
     fixture_open(profile, first, b, 2 * MS);
     fixture_open(profile, other, a, 50 * MS);
-    dw_profile_metric(profile, other, a)->suspended = 20 * MS;
+    fixture_add(profile, other, a, DW_SUSPENDED, 20 * MS);
     struct dw_rows rows = make(profile, DW_BY_REGION, NULL);
     assert_int_equal(rows.rows[0].self, 2 * MS); /* the other thread's 50 ms are not in it */
     assert_int_equal(rows.rows[0].inner, 0);
@@ -218,6 +219,7 @@ static void test_a_row_for_each_process(void **state)
         fixture_entry(profile, second, fixture_path(profile, "x/y"), MS);
         struct dw_rows rows;
         const struct dw_lens_options options = {.by = DW_BY_PROCESS, .only_totals = true};
+        fixture_prepare(profile);
         assert_int_equal(dw_rows_make(profile, &options, &rows), 0);
         check_shape(&rows, names[i]);
         assert_int_equal(rows.rows[0].total, 6 * MS);
@@ -244,6 +246,7 @@ static void test_small_rows_are_left_out(void **state)
     fixture_entry(profile, thread, fixture_path(profile, "s"), 4 * MS);
     fixture_entry(profile, thread, fixture_path(profile, "s/t"), 3 * MS);
     struct dw_rows rows;
+    fixture_prepare(profile);
     assert_int_equal(dw_rows_make(profile, &(struct dw_lens_options){.threshold = 0.05}, &rows), 0);
     check_shape(&rows, "0:<main> 1:b 2:c 2:d 3:e"); /* d is entered once and e twice */
     assert_int_equal(rows.rows[1].joined, 1);

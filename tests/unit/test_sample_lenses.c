@@ -5,24 +5,17 @@
 #include "json_check.h"
 
 #include "lens/view/sample_list.h"
-#include "model/sample_fold.h"
 
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct dw_profile *folded(void)
-{
-    struct dw_profile *profile = fixture_sampled();
-    assert_int_equal(dw_samples_fold(profile), 0);
-    return profile;
-}
-
-static char *report(const struct dw_profile *profile, const struct dw_lens *lens,
+static char *report(struct dw_profile *profile, const struct dw_lens *lens,
                     const struct dw_sample_options *samples)
 {
     struct dw_out out;
     dw_out_init_memory(&out);
+    fixture_prepare(profile);
     assert_int_equal(lens->write(profile, &(struct dw_lens_options){.samples = samples}, &out), 0);
     dw_out_char(&out, '\0');
     assert_false(out.buffer.failed);
@@ -32,7 +25,7 @@ static char *report(const struct dw_profile *profile, const struct dw_lens *lens
 static void check_report(const struct dw_lens *lens, struct dw_sample_options samples,
                          const char *expected)
 {
-    struct dw_profile *profile = folded();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     char *text = report(profile, lens, &samples);
     assert_string_equal(text, expected);
     free(text);
@@ -42,7 +35,7 @@ static void check_report(const struct dw_lens *lens, struct dw_sample_options sa
 static void check_lens(const char *lens, const struct dw_lens_options *options,
                        const char *expected)
 {
-    struct dw_profile *profile = folded();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     char *text = fixture_show(profile, lens, options, NULL);
     assert_string_equal(text, expected);
     free(text);
@@ -124,7 +117,8 @@ static void test_modules_as_csv(void **state)
 static void test_own_times_add_up(void **state)
 {
     (void)state;
-    struct dw_profile *profile = folded();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
+    fixture_prepare(profile);
     for (enum dw_spot by = DW_SPOT_FUNCTION; by <= DW_SPOT_MODULE; by++) {
         struct dw_sample_list list;
         uint64_t self = 0;
@@ -157,7 +151,7 @@ static void test_match_limit_and_names(void **state)
 static void test_json(void **state)
 {
     (void)state;
-    struct dw_profile *profile = folded();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     char *text = report(profile, &dw_sample_json, &(struct dw_sample_options){.by = DW_SPOT_LINE});
     assert_true(json_is_valid(text));
     assert_non_null(strstr(text, "\"taken\": 10, \"missed\": 3, \"guessed\": 2, \"cut\": 1"));
@@ -248,12 +242,10 @@ static void test_a_row_for_each_thread(void **state)
 static void test_idle_threads_are_marked(void **state)
 {
     (void)state;
-    struct dw_profile *profile = fixture_sampled();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_WALL);
     struct dw_thread *worker = &profile->threads[1];
-    profile->processes[0].sampling.mode = DW_SAMPLE_WALL;
-    worker->samples.samples[0].state = DW_SAMPLE_WAITING;
-    worker->samples.samples[0].weight_ns = 50000000;
-    assert_int_equal(dw_samples_fold(profile), 0);
+    worker->values.rows[0].labels = fixture_state(profile, DW_SAMPLE_WAITING);
+    *dw_value_at(&worker->values, &worker->values.rows[0], DW_WALL) = 50000000;
     char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){0});
     assert_non_null(strstr(text, "idle: 1 of 2 threads only waited"));
     const char *busy = strstr(text, " scatter ("),
@@ -271,7 +263,7 @@ static void test_unnamed_code_of_an_extension_has_the_module_s_name(void **state
 {
     (void)state;
     static const char path[] = "/x/site-packages/a/_b/c.cpython-313-x86_64-linux-gnu.so";
-    struct dw_profile *profile = fixture_sampled();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     struct dw_frame *copy = NULL;
     for (dw_frame_id i = 0; i < profile->frames.count; i++)
         if (!strcmp(dw_profile_string(profile, profile->frames.frames[i].name).bytes, "memcpy"))
@@ -280,7 +272,6 @@ static void test_unnamed_code_of_an_extension_has_the_module_s_name(void **state
     assert_int_equal(dw_string_intern(&profile->strings, path, strlen(path), &copy->file), 0);
     profile->modules[1].path = copy->file;
     assert_int_equal(dw_string_intern(&profile->strings, "[c.so]", 6, &copy->name), 0);
-    assert_int_equal(dw_samples_fold(profile), 0);
     char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){0});
     assert_non_null(strstr(text, "  a._b.c\n"));
     free(text);
@@ -486,20 +477,21 @@ static void test_chrome_nests_what_stayed(void **state)
  * told 1 ms late, and one that was taken meanwhile. */
 static struct dw_profile *told_late(uint64_t first_ms, uint64_t last_ms)
 {
-    struct dw_profile *profile = fixture_sampled();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     struct dw_thread *worker = &profile->threads[1];
     struct dw_timed_sample *timed = malloc(3 * sizeof *timed);
-    dw_path_id stack = worker->timed[0].stack;
+    dw_labels_id python = fixture_state(profile, DW_SAMPLE_PYTHON);
+    dw_path_id path = worker->timed[0].path;
     uint64_t last_ns = FIXTURE_START_NS + last_ms * 1000000;
-    timed[0] = (struct dw_timed_sample){FIXTURE_START_NS + first_ms * 1000000, 1000000, stack, 0};
-    timed[1] = (struct dw_timed_sample){last_ns, 2500000, DW_PATH_ROOT, 0};
-    timed[2] = (struct dw_timed_sample){last_ns, 1000000, stack, 0};
+    timed[0] =
+        (struct dw_timed_sample){FIXTURE_START_NS + first_ms * 1000000, 1000000, path, python};
+    timed[1] = (struct dw_timed_sample){last_ns, 2500000, DW_PATH_ROOT, python};
+    timed[2] = (struct dw_timed_sample){last_ns, 1000000, path, python};
     free(worker->timed);
     worker->timed = timed;
     worker->timed_count = worker->timed_capacity = 3;
-    dw_sample_get(&worker->samples, stack, 0)->weight_ns += 1000000;
-    dw_sample_get(&worker->samples, DW_PATH_ROOT, 0)->weight_ns += 2500000;
-    assert_int_equal(dw_samples_fold(profile), 0);
+    fixture_sample(profile, 1, path, DW_SAMPLE_PYTHON, 0, 1000000);
+    fixture_sample(profile, 1, DW_PATH_ROOT, DW_SAMPLE_PYTHON, 0, 2500000);
     return profile;
 }
 
@@ -554,7 +546,7 @@ static void test_samples_without_frames_are_part_of_the_whole(void **state)
 static void test_listing(void **state)
 {
     (void)state;
-    struct dw_profile *profile = folded();
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     fixture_source(profile, "/home/me/app.py",
                    "def main():\n    # all of it\n    work(0)\n    work(1)\n"
                    "def work(n):\n    scatter()\n    return n\n");
@@ -575,13 +567,7 @@ static void test_listing(void **state)
 static void test_counts_are_no_times(void **state)
 {
     (void)state;
-    struct dw_profile *profile = fixture_sampled();
-    profile->processes[0].sampling.mode = DW_SAMPLE_COUNTS;
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].samples.count; i++)
-            profile->threads[t].samples.samples[i].weight_ns =
-                profile->threads[t].samples.samples[i].count;
-    assert_int_equal(dw_samples_fold(profile), 0);
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_COUNTS);
     static const char *const lenses[] = {"table", "tree",      "lines",     "csv",
                                          "svg",   "collapsed", "callgrind", "speedscope"};
     for (size_t i = 0; i < COUNT_OF(lenses); i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Samples: written to a log, read back, saved again, and folded into paths and lines. */
+ * Samples: written to a log, read back, saved again, and made into paths and lines to show. */
 #include "check.h"
 #include "fixture.h"
 
 #include "base/error.h"
+#include "lens/view/measured.h"
 #include "log/reader.h"
 #include "log/save.h"
-#include "model/plumbing.h"
-#include "model/sample_fold.h"
+#include "model/prepare.h"
 #include "record/samples.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ struct recording {
     uint32_t thread;
 };
 
-static dw_place_id place_of(struct dw_ledger *log, uint32_t kind, const char *name,
-                            uint32_t line, dw_place_id outer)
+static dw_place_id place_of(struct dw_ledger *log, uint32_t kind, const char *name, uint32_t line,
+                            dw_place_id outer)
 {
     struct dw_frame frame = {.kind = kind, .line = kind == DW_FRAME_FUNCTION ? 1 : 0};
     struct dw_place place = {.line = line, .column = 5, .outer = outer};
@@ -81,7 +81,7 @@ static void add(struct recording *recording, dw_path_id stack, uint32_t state, u
 {
     uint64_t now = recording->log->process.first_clock.monotonic_ns + (uint64_t)at_ms * MS;
     assert_int_equal(dw_samples_add(recording->log, recording->thread, stack, state, now,
-                                       (uint64_t)weight_ms * MS),
+                                    (uint64_t)weight_ms * MS),
                      0);
 }
 
@@ -116,13 +116,13 @@ static struct dw_profile *record(bool timeline)
 
 static uint64_t weight_of(const struct dw_profile *profile, uint32_t state, uint64_t *count)
 {
+    struct dw_sample sample;
     uint64_t weight = 0;
     *count = 0;
-    const struct dw_sample_table *table = &profile->threads[0].samples;
-    for (uint32_t i = 0; i < table->count; i++)
-        if (table->samples[i].state == state) {
-            weight += table->samples[i].weight_ns;
-            *count += table->samples[i].count;
+    for (uint32_t at = 0; dw_profile_sample(profile, 0, &at, &sample);)
+        if (sample.state == state) {
+            weight += sample.weight;
+            *count += sample.count;
         }
     return weight;
 }
@@ -133,7 +133,7 @@ static void check_samples(const struct dw_profile *profile)
     assert_int_equal(profile->thread_count, 1);
     assert_int_equal(profile->threads[0].tid, 77);
     assert_string_equal(dw_profile_string(profile, profile->threads[0].name).bytes, "worker");
-    assert_int_equal(profile->threads[0].samples.count, 3);
+    assert_int_equal(profile->threads[0].values.count, 3);
     assert_int_equal(weight_of(profile, DW_SAMPLE_NATIVE, &count), 16 * MS);
     assert_int_equal(count, 3);
     assert_int_equal(weight_of(profile, DW_SAMPLE_PYTHON | DW_SAMPLE_HOLDS_GIL, &count), 3 * MS);
@@ -183,38 +183,44 @@ static void test_single_samples_have_their_time(void **state)
     dw_profile_free(profile);
 }
 
-/* The metric of the path of these names, outermost first. */
-static const struct dw_metric *metric_of(struct dw_profile *profile, const char *const *names)
+static bool is_path(const struct dw_profile *profile, dw_path_id path, const char *const *names)
 {
-    for (uint32_t i = 0; i < profile->threads[0].metric_count; i++) {
-        dw_path_id path = profile->threads[0].metrics[i].path;
-        uint32_t depth = 0;
-        while (names[depth])
-            depth++;
-        while (depth && path &&
-               !strcmp(dw_profile_path_name(profile, path).bytes, names[depth - 1]))
-            path = profile->paths.paths[path].parent, depth--;
-        if (!depth && !path)
-            return &profile->threads[0].metrics[i].metric;
-    }
-    fail_msg("no path of that name");
-    return NULL;
+    uint32_t depth = 0;
+    while (names[depth])
+        depth++;
+    while (depth && path && !strcmp(dw_profile_path_name(profile, path).bytes, names[depth - 1]))
+        path = profile->functions.paths[path].parent, depth--;
+    return !depth && !path;
 }
 
-static void test_folding_gives_paths_with_inlined_functions(void **state)
+/* The samples of the path of functions of these names, outermost first. */
+static struct dw_metric metric_of(const struct dw_measuring *measuring, const char *const *names)
+{
+    for (uint32_t i = 0; i < measuring->count; i++)
+        if (is_path(measuring->profile, measuring->items[i].path, names))
+            return measuring->items[i].metric;
+    fail_msg("no path of that name");
+    return (struct dw_metric){0};
+}
+
+static void test_paths_of_functions_have_inlined_ones(void **state)
 {
     (void)state;
     struct dw_profile *profile = record(false);
-    assert_int_equal(dw_samples_fold(profile), 0);
-    const struct dw_metric *metric = metric_of(profile, (const char *[]){"main", NULL});
-    assert_int_equal(metric->total, 39 * MS);
-    assert_int_equal(metric->children, 19 * MS);
-    assert_int_equal(metric->count, 5);
-    metric = metric_of(profile, (const char *[]){"main", "work", NULL});
-    assert_int_equal(metric->total - metric->children, 3 * MS);
-    metric = metric_of(profile, (const char *[]){"main", "work", "outer", "crunch", NULL});
-    assert_int_equal(metric->total, 16 * MS);
-    assert_int_equal(metric->children, 0);
+    struct dw_measuring measuring;
+    assert_int_equal(dw_profile_prepare(profile, false), 0);
+    assert_int_equal(dw_measuring_init(&measuring, profile, DW_FAMILY_SAMPLES), 0);
+    assert_int_equal(dw_measuring_thread(&measuring, 0), 0);
+    struct dw_metric metric = metric_of(&measuring, (const char *[]){"main", NULL});
+    assert_int_equal(metric.total, 39 * MS);
+    assert_int_equal(metric.children, 19 * MS);
+    assert_int_equal(metric.count, 5);
+    metric = metric_of(&measuring, (const char *[]){"main", "work", NULL});
+    assert_int_equal(metric.total - metric.children, 3 * MS);
+    metric = metric_of(&measuring, (const char *[]){"main", "work", "outer", "crunch", NULL});
+    assert_int_equal(metric.total, 16 * MS);
+    assert_int_equal(metric.children, 0);
+    dw_measuring_release(&measuring);
     dw_profile_free(profile);
 }
 
@@ -231,11 +237,11 @@ static const uint64_t *line_values(const struct dw_profile *profile, const char 
     return NULL;
 }
 
-static void test_folding_splits_the_time_of_lines(void **state)
+static void test_the_time_of_lines_is_split(void **state)
 {
     (void)state;
     struct dw_profile *profile = record(false);
-    assert_int_equal(dw_samples_fold(profile), 0);
+    assert_int_equal(dw_profile_prepare(profile, false), 0);
     const uint64_t *work = line_values(profile, "work", 8);
     assert_int_equal(work[DW_LINE_TOTAL], 19 * MS);
     assert_int_equal(work[DW_LINE_NATIVE], 16 * MS);
@@ -263,7 +269,7 @@ static void test_recursion_counts_a_line_once(void **state)
     add(&recording, stack, DW_SAMPLE_PYTHON, 10, 7);
     flush_end(&recording);
     struct dw_profile *profile = read_back(&recording.log->sink.writer, 0);
-    assert_int_equal(dw_samples_fold(profile), 0);
+    assert_int_equal(dw_profile_prepare(profile, false), 0);
     assert_int_equal(line_values(profile, "fib", 2)[DW_LINE_TOTAL], 7 * MS);
     assert_int_equal(line_values(profile, "fib", 0)[DW_LINE_SAMPLES], 1);
     dw_ledger_release(recording.log);
@@ -284,37 +290,39 @@ static dw_place_id native_place(struct dw_ledger *log, const char *name, const c
     return id;
 }
 
-/* The names of the thread's only stack, outermost first, one after the other. */
-static void check_stack(const struct dw_profile *profile, const char *expected)
+/* The names of a path, outermost first, one after the other. */
+static void check_path(const struct dw_profile *profile, dw_path_id path, const char *expected)
 {
     char text[200] = "";
-    assert_int_equal(profile->threads[0].samples.count, 1);
-    dw_path_id stack = profile->threads[0].samples.samples[0].stack;
-    for (; stack; stack = profile->stacks.paths[stack].parent) {
-        const struct dw_place *place = &profile->places.places[profile->stacks.paths[stack].frame];
-        dw_string_id name = profile->frames.frames[place->frame].name;
+    for (; path; path = profile->paths.paths[path].parent) {
+        dw_string_id name = dw_profile_path_frame(profile, path)->name;
         char longer[200];
-        snprintf(longer, sizeof longer, "%s %s", dw_profile_string(profile, name).bytes, text);
+        int size =
+            snprintf(longer, sizeof longer, "%s %s", dw_profile_string(profile, name).bytes, text);
+        assert_in_range(size, 1, sizeof longer - 1);
         memcpy(text, longer, sizeof text);
     }
     assert_string_equal(text, expected);
 }
 
-static void check_hiding(const char *const (*frames)[2], uint32_t count, const char *expected)
+/* The names of frames, and the objects of those that are native. */
+static void check_shown(const char *const (*frames)[2], uint32_t count, bool internals,
+                        const char *expected)
 {
     struct recording recording;
     dw_path_id stack = 0;
     start(&recording, false);
     for (uint32_t i = 0; i < count; i++)
-        stack = stack_of(recording.log, stack,
-                         frames[i][1]
-                             ? native_place(recording.log, frames[i][0], frames[i][1])
-                             : place_of(recording.log, DW_FRAME_FUNCTION, frames[i][0], 1, 0));
+        stack =
+            stack_of(recording.log, stack,
+                     frames[i][1] ? native_place(recording.log, frames[i][0], frames[i][1])
+                                  : place_of(recording.log, DW_FRAME_FUNCTION, frames[i][0], 1, 0));
     add(&recording, stack, DW_SAMPLE_PYTHON, 10, 7);
     flush_end(&recording);
     struct dw_profile *profile = read_back(&recording.log->sink.writer, 0);
-    assert_int_equal(dw_samples_hide_plumbing(profile), 0);
-    check_stack(profile, expected);
+    assert_int_equal(dw_profile_prepare(profile, internals), 0);
+    assert_int_equal(profile->threads[0].values.count, 1);
+    check_path(profile, profile->threads[0].values.rows[0].path, expected);
     dw_ledger_release(recording.log);
     dw_profile_free(profile);
 }
@@ -329,18 +337,44 @@ static void test_the_interpreter_is_hidden_with_what_works_for_it(void **state)
                                              {"cfunction_call", "/lib/libpython3.11.so.1.0"},
                                              {"crunch", "/x/python_speedups.so"},
                                              {"malloc", "/lib/libc.so.6"}};
-    check_hiding(program, 7, "main crunch malloc ");
+    check_shown(program, 7, false, "main crunch malloc ");
+    check_shown(program, 7, true,
+                "_start __libc_start_main Py_RunMain main cfunction_call crunch malloc ");
     static const char *const allocates[][2] = {{"main", NULL},
                                                {"_PyObject_Malloc", "/usr/bin/python3.11"},
                                                {"malloc", "/lib/libc.so.6"},
                                                {"__tls_get_addr", "/lib/ld-linux-x86-64.so.2"}};
-    check_hiding(allocates, 4, "main ");
+    check_shown(allocates, 4, false, "main ");
     static const char *const thread[][2] = {{"clone3", "/lib/libc.so.6"},
                                             {"blas_thread_server", "/x/libopenblas.so"}};
-    check_hiding(thread, 2, "clone3 blas_thread_server ");
+    check_shown(thread, 2, false, "clone3 blas_thread_server ");
 }
 
-/* Every cut and many flips: whatever is read can be folded. */
+/* What was sampled outside of all functions is marked, and so is what only hidden ones were in. */
+static void test_samples_without_frames_are_marked(void **state)
+{
+    (void)state;
+    struct recording recording;
+    start(&recording, true);
+    dw_path_id hidden =
+        stack_of(recording.log, 0, native_place(recording.log, "_start", "/bin/python3.13"));
+    add(&recording, DW_PATH_ROOT, DW_SAMPLE_WAITING, 10, 7);
+    add(&recording, hidden, DW_SAMPLE_WAITING, 20, 5);
+    flush_end(&recording);
+    struct dw_profile *profile = read_back(&recording.log->sink.writer, DW_READ_EVENTS);
+    const struct dw_thread *thread = &profile->threads[0];
+    assert_int_equal(dw_profile_prepare(profile, false), 0);
+    assert_int_equal(thread->values.count, 1);
+    assert_int_equal(dw_value_get(&thread->values, &thread->values.rows[0], DW_CPU), 12 * MS);
+    check_path(profile, thread->values.rows[0].path, "[no frames] ");
+    assert_int_equal(thread->timed_count, 2);
+    check_path(profile, thread->timed[0].path, "[no frames] ");
+    check_path(profile, thread->timed[1].path, "[no frames] ");
+    dw_ledger_release(recording.log);
+    dw_profile_free(profile);
+}
+
+/* Every cut and many flips: whatever is read can be shown. */
 static void test_damage_costs_only_itself(void **state)
 {
     (void)state;
@@ -353,12 +387,12 @@ static void test_damage_costs_only_itself(void **state)
         assert_int_equal(dw_profile_new(&profile), 0);
         bytes->data[size] ^= 0x20;
         dw_log_read(bytes->data, bytes->size, DW_READ_EVENTS, profile);
-        assert_int_equal(dw_samples_fold(profile), 0);
+        assert_int_equal(dw_profile_prepare(profile, false), 0);
         bytes->data[size] ^= 0x20;
         dw_profile_free(profile);
         assert_int_equal(dw_profile_new(&profile), 0);
         dw_log_read(bytes->data, size, DW_READ_EVENTS, profile);
-        assert_int_equal(dw_samples_fold(profile), 0);
+        assert_int_equal(dw_profile_prepare(profile, false), 0);
         dw_profile_free(profile);
     }
     dw_ledger_release(recording.log);
@@ -394,7 +428,7 @@ static void test_threads_that_ended_cost_no_memory(void **state)
     assert_int_equal(dw_log_read_file(path, 0, profile), 0);
     assert_int_equal(profile->thread_count, 1001);
     for (uint32_t i = 1; i < profile->thread_count; i++)
-        assert_int_equal(profile->threads[i].samples.count, 1);
+        assert_int_equal(profile->threads[i].values.count, 1);
     dw_profile_free(profile);
     unlink(path);
 }
@@ -405,10 +439,11 @@ int main(void)
         cmocka_unit_test(test_a_log_holds_the_samples),
         cmocka_unit_test(test_a_saved_profile_is_the_same),
         cmocka_unit_test(test_single_samples_have_their_time),
-        cmocka_unit_test(test_folding_gives_paths_with_inlined_functions),
-        cmocka_unit_test(test_folding_splits_the_time_of_lines),
+        cmocka_unit_test(test_paths_of_functions_have_inlined_ones),
+        cmocka_unit_test(test_the_time_of_lines_is_split),
         cmocka_unit_test(test_recursion_counts_a_line_once),
         cmocka_unit_test(test_the_interpreter_is_hidden_with_what_works_for_it),
+        cmocka_unit_test(test_samples_without_frames_are_marked),
         cmocka_unit_test(test_damage_costs_only_itself),
         cmocka_unit_test(test_threads_that_ended_cost_no_memory),
     };

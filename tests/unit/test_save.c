@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* All lenses show the same for both profiles. */
-static void check_same(const struct dw_profile *a, const struct dw_profile *b)
+static void check_same(struct dw_profile *a, struct dw_profile *b)
 {
     static const char *const lenses[] = {"table", "csv", "json", "tree", "collapsed", "chrome"};
     for (size_t i = 0; i < COUNT_OF(lenses); i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Two probes that write to one file are one process in it, with all that either measured, and
- * damage to one costs the other nothing. */
+ * Two streams of one file, as older versions wrote them, are one process, with all that either
+ * measured, and damage to one costs the other nothing. */
 #include "check.h"
 #include "fixture.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "log/reader.h"
-#include "model/parts.h"
-#include "model/sample_fold.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +28,10 @@ static struct dw_profile *read_path(int *error)
     return profile;
 }
 
-static struct dw_process process_of(const struct dw_profile *profile, struct dw_log_writer *writer,
-                                    uint64_t first_tick, uint8_t uuid)
+static struct dw_process process_of(const struct dw_profile *profile, uint64_t first_tick)
 {
     struct dw_process process = profile->processes[0];
-    memset(process.uuid, uuid, sizeof process.uuid);
-    dw_log_writer_agree(writer, process.uuid);
+    memset(process.uuid, 1, sizeof process.uuid);
     process.first_clock = (struct dw_clock_pair){first_tick, 7 * MS, FIXTURE_START_NS};
     return process;
 }
@@ -46,7 +44,7 @@ static void write_regions(struct dw_log_writer *writer)
     uint32_t thread = fixture_thread(profile, 0, 41, "MainThread");
     dw_path_id load = fixture_path(profile, "load");
     fixture_entry(profile, thread, load, 2 * MS);
-    struct dw_process process = process_of(profile, writer, 1000, 1);
+    struct dw_process process = process_of(profile, 1000);
     struct dw_clock_pair last = {1000 + 2 * 10 * MS, 17 * MS, FIXTURE_START_NS + 10 * MS};
     fixture_write_main(profile, &process, last.tick, writer);
     uint8_t events[2 * DW_EVENT_MAX];
@@ -57,34 +55,55 @@ static void write_regions(struct dw_log_writer *writer)
     dw_profile_free(profile);
 }
 
+/* The samples of the first thread. */
+static struct dw_sample_sums sums_of(const struct dw_profile *profile)
+{
+    struct dw_sample_sums sums = {0};
+    struct dw_sample sample;
+    for (uint32_t at = 0; dw_profile_sample(profile, 0, &at, &sample);) {
+        assert_int_equal(DW_GROW(sums.samples, sums.count, sums.capacity), 0);
+        sums.samples[sums.count++] =
+            (struct dw_sample_sum){sample.path, sample.state, sample.count, sample.weight};
+    }
+    return sums;
+}
+
 /* Ticks of a nanosecond; ids that mean something else than those of the regions. */
 static void write_samples(struct dw_log_writer *writer)
 {
-    struct dw_profile *profile = fixture_sampled();
-    struct dw_process process = process_of(profile, writer, 7 * MS, 2);
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
+    struct dw_process process = process_of(profile, 7 * MS);
     struct dw_clock_pair last = {7 * MS + PROGRAM_NS, 7 * MS + PROGRAM_NS,
                                  FIXTURE_START_NS + PROGRAM_NS};
+    struct dw_sample_sums sums = sums_of(profile);
     struct dw_buffer timed = {0};
     dw_log_write_process(writer, 0, &process, &profile->strings);
     dw_log_write_strings(writer, &profile->strings, 0);
     dw_log_write_frames(writer, &profile->frames, 0);
     dw_log_write_places(writer, &profile->places, 0);
-    dw_log_write_stacks(writer, &profile->stacks, 0);
+    dw_log_write_stacks(writer, &profile->paths, 0);
     dw_log_write_thread(writer, 0, 0, 42, (struct dw_string){"helper", 6});
     dw_log_write_thread(writer, 1, 0, 41, (struct dw_string){"MainThread", 10});
-    dw_log_write_samples(writer, 1, &profile->threads[0].samples, NULL);
-    dw_timed_sample_put(&timed, 0, profile->threads[0].samples.samples[0].stack, 0, MS);
+    dw_log_write_samples(writer, 1, &sums, NULL);
+    dw_timed_sample_put(&timed, 0, sums.samples[0].stack, 0, MS);
     dw_log_write_timed_samples(writer, 1, 7 * MS + SAMPLE_NS, &timed);
     dw_log_write_sampling(writer, 0, &profile->processes[0].sampling);
     dw_log_write_clock(writer, 0, &last);
     dw_buffer_release(&timed);
+    free(sums.samples);
     dw_profile_free(profile);
 }
 
+/* The second one writes as older versions did: a stream of its own in the file of the first. */
 static void open_both(struct dw_log_writer writers[2])
 {
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(dw_log_writer_create(&writers[i], path), 0);
+    assert_int_equal(dw_log_writer_create(&writers[0], path), 0);
+    assert_int_equal(dw_log_writer_init(&writers[1], -1), 0);
+    writers[1].fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_true(writers[1].fd >= 0);
+    writers[1].device = writers[0].device;
+    writers[1].inode = writers[0].inode;
+    writers[1].stream = 1;
 }
 
 static void close_both(struct dw_log_writer writers[2])
@@ -130,11 +149,10 @@ static void check_both(struct dw_profile *profile)
     assert_int_equal(dw_process_duration_ns(process), PROGRAM_NS);
     assert_true(process->is_sampled);
     assert_string_equal(dw_profile_property(profile, 0, "python").bytes, "3.13");
-    struct dw_metric *load =
-        dw_profile_metric(profile, main_thread(profile), fixture_path(profile, "load"));
-    assert_int_equal(load->count, 1);
-    assert_int_equal(load->total, MS);
-    assert_true(thread->samples.count > 0);
+    dw_path_id load = fixture_path(profile, "load");
+    assert_int_equal(fixture_value(profile, main_thread(profile), load, DW_COUNT), 1);
+    assert_int_equal(fixture_value(profile, main_thread(profile), load, DW_TOTAL), MS);
+    assert_true(dw_thread_is_sampled(thread));
     assert_int_equal(thread->timed_count, 1);
     assert_int_equal(thread->timed[0].time_ns, FIXTURE_START_NS + SAMPLE_NS);
     assert_int_equal(thread->block_count, 1);
@@ -143,7 +161,7 @@ static void check_both(struct dw_profile *profile)
     assert_int_equal(dw_event_reader_init(&reader, profile, &profile->blocks[0]), 0);
     assert_true(dw_event_next(&reader, &event));
     assert_int_equal(event.time_ns, FIXTURE_START_NS + 2 * MS);
-    assert_int_equal(event.path, fixture_path(profile, "load"));
+    assert_int_equal(event.path, profile->function_of ? profile->function_of[load] : load);
     assert_true(dw_event_next(&reader, &event));
     assert_int_equal(event.time_ns, FIXTURE_START_NS + 3 * MS);
     dw_event_reader_release(&reader);
@@ -198,25 +216,6 @@ static void test_the_process_ended_when_both_did(void **state)
     dw_profile_free(profile);
 }
 
-/* Whoever comes when all have left begins a new file, and a new recording. */
-static void test_a_file_that_nobody_writes_begins_anew(void **state)
-{
-    (void)state;
-    struct dw_log_writer writer;
-    int error;
-    write_both(true, true);
-    assert_int_equal(dw_log_writer_create(&writer, path), 0);
-    assert_int_equal(writer.stream, 0);
-    write_regions(&writer);
-    dw_log_writer_close(&writer);
-    dw_log_writer_release(&writer);
-    struct dw_profile *profile = read_path(&error);
-    assert_int_equal(error, 0);
-    assert_false(profile->processes[0].is_sampled);
-    assert_int_equal(profile->processes[0].uuid[0], 1);
-    dw_profile_free(profile);
-}
-
 /* Cut anywhere, or with any chunk torn out, the rest reads, and as one process once both have
  * described it. */
 static void test_any_cut_leaves_the_rest(void **state)
@@ -242,45 +241,45 @@ static void test_any_cut_leaves_the_rest(void **state)
         memcpy(rest + walk.at - whole, file.data + walk.at, file.size - walk.at);
         assert_int_equal(dw_profile_new(&profile), 0);
         assert_int_equal(dw_log_read(rest, file.size - whole, DW_READ_EVENTS, profile), 0);
-        assert_true(dw_samples_are_in(profile) || chunk.type == DW_CHUNK_SAMPLES);
+        assert_true(dw_profile_measures(profile) & DW_SAMPLE_MASK ||
+                    chunk.type == DW_CHUNK_SAMPLES);
         dw_profile_free(profile);
         free(rest);
     }
     dw_file_close(&file);
 }
 
-static void test_parts_are_shown_alone(void **state)
+/* One profile shows either; unless it is told which, the samples. */
+static void test_samples_and_regions_are_shown_side_by_side(void **state)
 {
     (void)state;
     int error;
     write_both(true, true);
-    struct dw_profile *samples = read_path(&error), *regions = read_path(&error);
-    assert_true(dw_parts_are_two(samples));
-    dw_profile_keep(samples, DW_PART_SAMPLES);
-    dw_profile_keep(regions, DW_PART_ENTRIES);
-    assert_int_equal(dw_samples_fold(samples), 0);
-    assert_int_equal(dw_samples_fold(regions), 0);
-    char *of_samples = fixture_show(samples, "csv", NULL, NULL);
-    char *of_regions = fixture_show(regions, "csv", NULL, NULL);
+    struct dw_profile *profile = read_path(&error);
+    const struct dw_lens_options samples = {.family = DW_FAMILY_SAMPLES},
+                                 regions = {.family = DW_FAMILY_REGIONS};
+    char *of_samples = fixture_show(profile, "csv", &samples, NULL);
+    char *of_regions = fixture_show(profile, "csv", &regions, NULL);
+    char *of_any = fixture_show(profile, "csv", NULL, NULL);
     assert_non_null(strstr(of_samples, "work"));
     assert_null(strstr(of_samples, "load"));
     assert_non_null(strstr(of_regions, "load,0,<main>,1000"));
     assert_null(strstr(of_regions, "work"));
-    assert_true(samples->lacks_entries && regions->lacks_samples);
+    assert_string_equal(of_any, of_samples);
     free(of_samples);
     free(of_regions);
-    dw_profile_free(samples);
-    dw_profile_free(regions);
+    free(of_any);
+    dw_profile_free(profile);
 }
 
-/* Where both are folded and none was chosen, times of regions stay what they are. */
+/* What is prepared for showing keeps the times of regions as they are, and events name them. */
 static void test_samples_are_not_added_to_regions(void **state)
 {
     (void)state;
     int error;
     write_both(true, true);
     struct dw_profile *profile = read_path(&error);
-    assert_int_equal(dw_samples_fold(profile), 0);
+    fixture_prepare(profile);
     check_both(profile);
     dw_profile_free(profile);
 }
@@ -291,9 +290,8 @@ int main(void)
         cmocka_unit_test(test_either_may_begin_the_file),
         cmocka_unit_test(test_a_joined_profile_is_saved_whole),
         cmocka_unit_test(test_the_process_ended_when_both_did),
-        cmocka_unit_test(test_a_file_that_nobody_writes_begins_anew),
         cmocka_unit_test(test_any_cut_leaves_the_rest),
-        cmocka_unit_test(test_parts_are_shown_alone),
+        cmocka_unit_test(test_samples_and_regions_are_shown_side_by_side),
         cmocka_unit_test(test_samples_are_not_added_to_regions),
     };
     close(mkstemp(path));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A thread that slept all the while has a stack that is right; that of one that ran counts
- * when several readings agree and its code objects are what they should be. */
+ * The stack of a thread that slept all the while is right; that of one that ran counts when several
+ * readings agree and its code objects make sense. */
 #include "attach/dump/dump.h"
 
 #include "attach/dump/native_dump.h"
@@ -51,7 +51,7 @@ static struct dw_dump_text put_value(struct collector *collector, uint64_t objec
     return text_from(collector->dump, start);
 }
 
-/* Variables that cannot be read are left out: the frame they are in is right all the same. */
+/* Variables that cannot be read are left out: their frame is right all the same. */
 static int add_locals(struct collector *collector, const struct dw_raw_frame *frame,
                       const struct dw_py_code *code, struct dw_dump_frame *into)
 {
@@ -137,8 +137,7 @@ static void drop_frames(struct dw_dump *dump, const struct dw_dump_thread *threa
     dump->text.size = text_size;
 }
 
-/* Whether the thread has left the CPU alone since `before`; one that the kernel does not
- * show could be anywhere. */
+/* Whether the thread has not run since `before`; false when the kernel does not show it. */
 static bool has_slept(const struct collector *collector, const struct dw_task *before)
 {
     struct dw_task now;

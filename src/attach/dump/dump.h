@@ -24,7 +24,7 @@ struct dw_dump_frame {
 };
 
 struct dw_dump_thread {
-    uint64_t id, ident; /* the kernel's id here, and what threading.get_ident() gives */
+    uint64_t id, ident; /* the kernel's id as we see it, and what threading.get_ident() gives */
     int64_t interpreter_id;
     struct dw_dump_text name;      /* of threading; empty when it does not know the thread */
     struct dw_dump_text task_name; /* the kernel's */

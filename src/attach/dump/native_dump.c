@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A dump is a recording in memory of which only the names are used, so that native functions are
+ * named by the same code as in samples. */
 #include "attach/dump/native_dump.h"
 
 #include "attach/sampling/native_look.h"

@@ -25,8 +25,8 @@ void dw_native_dump_free(struct dw_native_dump *dump);
 bool dw_native_dump_look(struct dw_native_dump *dump, const struct dw_py_thread *thread, pid_t id,
                          struct dw_raw_stack *python, const struct dw_merged_frame **merged,
                          uint32_t *count);
-/* Of a native frame of the last look; valid until the dump is freed. DW_ERR_EMPTY for one that is
- * left out. */
+/* The names of a native frame of the last look, valid until the dump is freed. DW_ERR_EMPTY for a
+ * frame that is left out. */
 int dw_native_dump_name(struct dw_native_dump *dump, uint32_t index, struct dw_string *function,
                         struct dw_string *file);
 

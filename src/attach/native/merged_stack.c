@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Both stacks are walked once, from the outermost frame inwards. The native frame of the
+ * interpreter's loop is replaced by the Python frames that it ran. */
 #include "attach/native/merged_stack.h"
 
 #define NOT_FOUND UINT32_MAX
@@ -14,7 +16,7 @@ static uint32_t find_owner(const struct dw_native_stack *native, uint64_t addres
     return NOT_FOUND;
 }
 
-/* Appends native frames from `from` inwards, down to and without `to`; `from` counts one more. */
+/* Appends the native frames from `from` - 1 inwards, down to but without `to`. */
 static uint32_t put_native(struct dw_merged_frame *merged, uint32_t count, uint32_t from,
                            uint32_t to)
 {

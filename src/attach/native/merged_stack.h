@@ -13,7 +13,8 @@ struct dw_merged_frame {
     bool is_native;
 };
 
-/* Fills `merged` outermost first; how many. It needs room for all frames of both. */
+/* Fills `merged`, the outermost first, and returns how many. It needs room for all frames of
+ * both. */
 uint32_t dw_stacks_merge(const struct dw_raw_stack *python, const struct dw_native_stack *native,
                          struct dw_merged_frame *merged);
 

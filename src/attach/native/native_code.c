@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The list of mapped files is renewed now and then, and what is known of addresses is kept as long
+ * as it stays the same. Unwinding works on a copy, so a thread need not stand still for it. */
 #include "attach/native/native_code.h"
 
 #include "base/grow.h"
@@ -7,7 +9,7 @@
 #include <string.h>
 
 #define REFRESH_AFTER_NS 500000000
-#define MAIN_STACK_BYTES ((uint64_t)8 << 20) /* what it may have grown by since */
+#define MAIN_STACK_BYTES ((uint64_t)8 << 20) /* how much it may have grown since */
 
 struct dw_native_address {
     uint64_t address;
@@ -152,7 +154,7 @@ bool dw_native_stack_copy(struct dw_native_code *code, struct dw_native_stack *s
 {
     uint64_t sp = stack->registers.sp, end = find_stack_end(code, sp);
     if (!end) {
-        code->refreshed_ns = 0; /* a thread that is newer than what we know */
+        code->refreshed_ns = 0; /* the thread may be newer than the list of mappings */
         return false;
     }
     size_t size = end - sp < DW_NATIVE_COPY_BYTES ? (size_t)(end - sp) : DW_NATIVE_COPY_BYTES;
@@ -174,7 +176,7 @@ static bool read_copy(void *context, uint64_t address, void *to, size_t size)
     return true;
 }
 
-/* But for the stack. */
+/* All but its stack. */
 static struct dw_unwinder unwinder_of(const struct dw_native_code *code)
 {
     struct dw_memory memory = memory_of(code->python);
@@ -187,7 +189,8 @@ static struct dw_unwinder unwinder_of(const struct dw_native_code *code)
                                 .effort = DW_EFFORT_OUTSIDE};
 }
 
-/* Where the call or the thread stands: what a call returns to may be the next function. */
+/* The address of the call, or where the thread stands: the return address may be in the next
+ * function. */
 static uint64_t address_of(const struct dw_native_frame *frame)
 {
     return frame->how == DW_UNWIND_FIRST ? frame->pc : frame->pc - 1;
@@ -216,8 +219,8 @@ static void unwind(struct dw_native_code *code, struct dw_native_stack *stack)
         stack->is_guessed |= stack->frames[i].how >= DW_UNWIND_POINTER;
 }
 
-/* The last frame that is certain is in a function that nothing describes, if it was guessed from
- * there, or the stack is cut. */
+/* The last certain frame, when the walk had to guess from there or was cut: nothing describes its
+ * function. */
 static const struct dw_native_frame *find_trouble(const struct dw_native_stack *stack)
 {
     uint32_t last = 0;
@@ -226,7 +229,7 @@ static const struct dw_native_frame *find_trouble(const struct dw_native_stack *
     return stack->is_complete && last + 1 == stack->count ? NULL : &stack->frames[last];
 }
 
-/* Each time rules are made for one function more. */
+/* Each pass makes rules for one more function. */
 void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack *stack)
 {
     const struct dw_native_frame *trouble;

@@ -44,7 +44,7 @@ int dw_native_code_refresh(struct dw_native_code *code, uint64_t now_ns);
 /* Copies the stack above the stack pointer: this is what has to be done while the thread stands
  * still. False when it cannot be read. */
 bool dw_native_stack_copy(struct dw_native_code *code, struct dw_native_stack *stack);
-/* From the copy made last. */
+/* Unwinds the copy that was made last. */
 void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack *stack);
 /* The place of a frame of the stack; 0 for one that is left out. */
 int dw_native_code_place(struct dw_native_code *code, struct dw_ledger *log,

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Symbols of a file are opened when its first address is named, and kept when it is unmapped.
+ * Samplers inside and outside share this, so both give a function the same name. */
 #include "attach/native/native_names.h"
 
 #include "base/grow.h"
@@ -112,8 +114,7 @@ static int define_module(struct dw_ledger *log, struct dw_native_file *file)
     return error ? error : dw_ledger_module(log, &module, &file->module);
 }
 
-static int define_frame(struct dw_ledger *log, const char *file, const char *name,
-                        dw_frame_id *id)
+static int define_frame(struct dw_ledger *log, const char *file, const char *name, dw_frame_id *id)
 {
     struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
     int error = dw_ledger_string(log, name, strlen(name), &frame.name);

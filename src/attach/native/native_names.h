@@ -18,11 +18,11 @@ struct dw_native_file {
     struct dw_symbols *symbols; /* NULL: none, or not opened yet */
     bool is_opened;
     bool is_searched;     /* for a list of made code */
-    uint8_t *unwind_info; /* owned; a copy, or NULL. The user's */
-    bool is_copied;       /* or cannot be. The user's */
+    uint8_t *unwind_info; /* owned; a copy, or NULL. For the caller's use */
+    bool is_copied;       /* or cannot be copied. For the caller's use */
 };
 
-/* A file descriptor of the very file, or -1. */
+/* Opens the very file that is mapped; a descriptor, or -1. */
 typedef int (*dw_native_file_open)(void *context, const struct dw_native_file *file);
 
 struct dw_native_names {
@@ -36,7 +36,7 @@ struct dw_native_names {
 };
 
 void dw_native_names_release(struct dw_native_names *names);
-/* The file of a module, if it was asked for before; valid until the next one is. */
+/* The file of a module, if it was asked for before; valid until another one is added. */
 struct dw_native_file *dw_native_names_find_file(const struct dw_native_names *names,
                                                  const struct dw_native_module *module);
 /* The same, and makes it known; NULL when out of memory. */
@@ -46,7 +46,7 @@ struct dw_native_file *dw_native_names_file(struct dw_native_names *names,
  * tells where it begins. */
 bool dw_native_names_function(struct dw_native_names *names, const struct dw_native_module *module,
                               uint64_t address, uint64_t *start, uint64_t *size);
-/* Of an address in a module; 0 when it is left out. */
+/* The place of an address in a module; 0 when it is left out. */
 int dw_native_names_place(struct dw_native_names *names, struct dw_ledger *log,
                           const struct dw_native_module *module, uint64_t address,
                           dw_place_id *place);
@@ -55,10 +55,11 @@ int dw_native_names_place(struct dw_native_names *names, struct dw_ledger *log,
  * process whose memory it is, which has these modules. */
 int dw_native_names_look(struct dw_native_names *names, int pid, const struct dw_memory *memory,
                          const struct dw_native_modules *modules, bool *changed);
-/* Of an address that no module has; 0 when it is left out, DW_ERR_EMPTY when it has no name. */
+/* The place of an address outside of all modules; 0 when it is left out, DW_ERR_EMPTY when it has
+ * no name. */
 int dw_native_names_made(struct dw_native_names *names, struct dw_ledger *log, uint64_t address,
                          dw_place_id *place);
-/* Of such code without a name: after the file that calls it, which may be NULL. */
+/* The place of such code without a name, called after the file that calls it, which may be NULL. */
 int dw_native_names_unnamed(struct dw_ledger *log, const char *caller, dw_place_id *place);
 /* The file of the innermost native frame of a path; NULL when there is none. */
 const char *dw_native_names_caller(struct dw_ledger *log, dw_path_id path);

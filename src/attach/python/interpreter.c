@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Lists of interpreters and threads are followed link by link, with a limit. A list that changed
+ * while it was read does not hold together, and is read again. */
 #include "attach/python/interpreter.h"
 
 #include "attach/python/field.h"

@@ -11,7 +11,7 @@ struct dw_py_thread {
     uint64_t gil; /* the address of its interpreter's */
     int64_t interpreter_id;
     uint64_t ident;     /* what threading.get_ident() gives */
-    uint64_t native_id; /* the kernel's, as the process itself sees it */
+    uint64_t native_id; /* the kernel's id, as the process itself sees it */
     bool holds_gil;
 };
 

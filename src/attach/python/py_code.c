@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The head of a code object is read once, and the rest through the pointers in it. The type and the
+ * instruction are checked first: the memory may hold something else by now. */
 #include "attach/python/py_code.h"
 
 #include "attach/python/field.h"
@@ -75,7 +77,7 @@ int dw_py_code_location(const struct dw_python *python, const struct dw_py_code 
 {
     const struct dw_py_offsets *offsets = &python->offsets;
     bool cut;
-    dw_buffer_clear(table);
+    dw_buffer_restart(table);
     int error = dw_py_bytes_read(python, dw_u64_at(code->head, offsets->code_linetable),
                                  MAX_LINE_TABLE_BYTES, table, &cut);
     if (error)

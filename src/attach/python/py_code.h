@@ -15,11 +15,11 @@ struct dw_py_code {
     uint8_t head[DW_PY_MAX_CODE_BYTES];
 };
 
-/* DW_ERR_DAMAGED when the frame's code is none, or its instruction is not in it. */
+/* DW_ERR_DAMAGED when the frame's code is not a code object, or its instruction is not in it. */
 int dw_py_code_read(const struct dw_python *python, const struct dw_raw_frame *frame,
                     struct dw_py_code *code);
-/* False when the function has yet to make its cells, and for frames that call `__init__` on
- * behalf of the interpreter: Python itself does not show either. */
+/* False before the function has made its cells, and for frames that call `__init__` on behalf of
+ * the interpreter: Python itself shows neither. */
 bool dw_py_code_has_begun(const struct dw_python *python, const struct dw_raw_frame *frame,
                           const struct dw_py_code *code);
 /* Append the name and the file; a code object freed meanwhile mostly gives DW_ERR_DAMAGED. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Entries are read in their order, a block at a time; hashes are not needed, since what is looked
- * for again is mostly where it was. */
+ * Entries are read in their order, a block at a time; hashes are not needed, since a key is mostly
+ * found where it was the last time. */
 #include "attach/python/py_dict.h"
 
 #include "attach/python/field.h"
@@ -19,7 +19,7 @@
 #define MAX_KEY_LENGTH 256
 #define POINTERS_BEFORE_OBJECT 3 /* the managed dict lies before the GC header */
 
-/* The keys, and where values are that do not stand with their keys. */
+/* The keys, and where the values are when they do not stand with their keys. */
 struct table {
     uint64_t entries, count;
     uint32_t entry_words; /* hash, key, value; without the hash when all keys are strings */
@@ -28,7 +28,7 @@ struct table {
 
 struct wanted {
     const char *text;
-    uint64_t *at; /* the entry to begin with, and then the one that it is */
+    uint64_t *at; /* the entry to begin with; becomes the one that was found */
     struct dw_buffer scratch;
 };
 
@@ -47,12 +47,12 @@ static int read_keys(const struct dw_python *python, uint64_t keys, struct table
     return 0;
 }
 
-/* Nearly all other keys are told by their length. */
+/* The length alone tells nearly all other keys apart. */
 static bool is_wanted(const struct dw_python *python, uint64_t key, struct wanted *wanted)
 {
     bool cut;
     uint64_t length, wanted_length = strlen(wanted->text);
-    dw_buffer_clear(&wanted->scratch);
+    dw_buffer_restart(&wanted->scratch);
     return key && !dw_py_count_at(python, key + python->offsets.string_length, &length) &&
            length == wanted_length &&
            !dw_py_string_read(python, key, MAX_KEY_LENGTH, &wanted->scratch, &cut) && !cut &&
@@ -147,7 +147,7 @@ int dw_py_dict_find(const struct dw_python *python, uint64_t dict, const char *k
     return error;
 }
 
-/* Of an int up to its second digit, which all of them have room for. */
+/* Splits an int of up to two digits, for which every int has room. */
 static bool split_integer(const struct dw_py_offsets *offsets, const uint8_t *object, uint64_t *key)
 {
     struct dw_py_integer integer = {0};

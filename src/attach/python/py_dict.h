@@ -5,8 +5,8 @@
 
 #include "attach/python/python_runtime.h"
 
-/* The value's address. `at` is the entry where it was when it was asked for last, at first any: if
- * it is there still the others are not read. DW_ERR_EMPTY when there is no such key. */
+/* Finds the value's address. `at` is the entry where it was found last, at first any: if it is
+ * still there, the others are not read. DW_ERR_EMPTY when there is no such key. */
 int dw_py_dict_find(const struct dw_python *python, uint64_t dict, const char *key, uint64_t *at,
                     uint64_t *value);
 /* An attribute that the instance itself has, not its class; likewise. */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Sizes are bounded before anything is copied, and strings become UTF-8 that is valid, whatever the
+ * memory holds. */
 #include "attach/python/py_object.h"
 
 #include "base/error.h"
@@ -7,7 +9,7 @@
 
 #define MAX_COUNT ((uint64_t)1 << 48)
 
-/* A name ends in 0 somewhere, perhaps near the end of what is mapped. */
+/* A name may end right before memory that is not mapped. */
 static void read_name(const struct dw_python *python, uint64_t address, struct dw_py_type *type)
 {
     size_t size = dw_target_read_most(python->target, address, type->name, sizeof type->name - 1);
@@ -79,7 +81,8 @@ static void put_characters(struct dw_buffer *utf8, const uint8_t *at, uint64_t c
     }
 }
 
-/* `kind` is the width of a character; what is not stored with the object has no kind we read. */
+/* `kind` is the width of a character; strings that are not stored with their object are not
+ * read. */
 static int read_shape(const struct dw_python *python, uint64_t object, uint64_t *data,
                       uint64_t *length, unsigned *kind)
 {

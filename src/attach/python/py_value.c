@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Types are known by the flags of their base type, or by name. A value of a derived type is shown
+ * as one of its base type: its own repr() would have to run. */
 #include "attach/python/py_value.h"
 
 #include "attach/python/py_object.h"

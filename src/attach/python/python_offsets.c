@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of each version is complete but for what its processes say themselves. */
+ * The table of each version has all offsets but those that its processes state themselves. */
 #include "attach/python/python_offsets.h"
 
 #include "attach/python/field.h"
@@ -106,9 +106,9 @@ static const struct dw_py_offsets tables[] = {
 
 static const size_t debug_sizes[] = {[13] = 584, [14] = 760, [15] = 888};
 
-/* A field of our structure and where the tables of 3.13, 3.14 and 3.15 have it: not at the
- * same place, since fields were put in the middle. What it is an offset into is no larger
- * than `limit`, which is what a wrong table runs against first. */
+/* A field of our structure and where the tables of 3.13, 3.14 and 3.15 have it: not at the same
+ * place, since fields were put in the middle. The structure that it is an offset into is not larger
+ * than `limit`, so most wrong tables are refused. */
 struct debug_field {
     uint16_t to;
     uint16_t at[3];

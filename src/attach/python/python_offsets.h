@@ -49,12 +49,12 @@ struct dw_py_offsets {
 #define DW_PY_DEBUG_HEAD_BYTES 24 /* cookie, version, free_threaded */
 #define DW_PY_DEBUG_MAX_BYTES 888 /* the largest table of the supported versions */
 
-/* The version that the head of a table states, as Py_Version has it; 0 when it is none. */
+/* The version that the head of a table states, as Py_Version has it; 0 when it is not a table. */
 uint32_t dw_py_debug_version(const uint8_t head[DW_PY_DEBUG_HEAD_BYTES], bool *free_threaded);
 /* How many bytes the table has in a minor version; 0 when there is none. */
 size_t dw_py_debug_size(unsigned minor);
-/* The offsets of 3.minor; `table` is what dw_py_debug_size says, from the process. Offsets
- * that cannot be are DW_ERR_DAMAGED, versions that nobody measured DW_ERR_PYTHON_VERSION. */
+/* The offsets of 3.minor; `table` is what dw_py_debug_size says, from the process. Impossible
+ * offsets are DW_ERR_DAMAGED, versions that were not measured DW_ERR_PYTHON_VERSION. */
 int dw_py_offsets_init(unsigned minor, const uint8_t *table, struct dw_py_offsets *offsets);
 
 #endif

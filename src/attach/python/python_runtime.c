@@ -73,7 +73,7 @@ static bool has_cookie(const struct dw_target *target, uint64_t address)
            dw_py_debug_size(dw_py_debug_version(head, &free_threaded) >> 16 & 0xff);
 }
 
-/* Looks for the cookie in what can be written of the mapping; 0 when it is not there. */
+/* Looks for the cookie in the writable part of the mapping; 0 when it is not there. */
 static uint64_t scan_mapping(const struct dw_target *target, const struct dw_mapping *mapping,
                              uint8_t *block)
 {
@@ -138,7 +138,8 @@ static int read_offsets(struct dw_python *python)
     return error ? error : dw_py_offsets_init(minor, table, &python->offsets);
 }
 
-/* One read tells whether memory can be had at all, before its lack looks like no Python. */
+/* One read tells whether memory may be read at all; otherwise the process would seem not to be a
+ * Python. */
 static int check_permission(const struct dw_target *target)
 {
     char byte;

@@ -58,7 +58,7 @@ static bool move_window(struct dw_stack_reader *reader, uint64_t address, size_t
     reader->window_start = reader->window_end = 0;
     if (got < near)
         return false;
-    /* A part of what is below would end in a hole, so only all of it counts. */
+    /* A part of what is below would leave a hole, so it counts only as a whole. */
     reader->window_start = got == near + below ? page - below : page;
     reader->window_end = page + near;
     if (reader->window_start == page)

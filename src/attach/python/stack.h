@@ -12,9 +12,9 @@
 struct dw_raw_frame {
     uint64_t address, code, instruction;
     uint8_t owner;
-    bool runs;      /* it executes itself: it waits for no Python function that it called */
+    bool runs;      /* it executes now: it does not wait for a Python function that it called */
     bool is_entry;  /* C code called it, not the Python code of the frame outside of it */
-    uint64_t entry; /* then, from 3.12 on: the interpreter's frame for that, on the C stack */
+    uint64_t entry; /* from 3.12 on, if so: the interpreter's frame for that, on the C stack */
 };
 
 enum dw_stack_state {
@@ -44,11 +44,11 @@ int dw_stack_reader_init(struct dw_stack_reader *reader, const struct dw_python 
                          uint32_t capacity);
 void dw_stack_reader_release(struct dw_stack_reader *reader);
 
-/* The frame in a copy of its bytes, and the address of the one that called it. False when it
- * cannot be one. A frame without code is one that only the interpreter knows. */
+/* Parses a frame from a copy of its bytes, and the address of its caller. False when it cannot be a
+ * frame. A frame without code is one that only the interpreter knows. */
 bool dw_raw_frame_parse(const struct dw_py_offsets *offsets, uint64_t address, const uint8_t *bytes,
                         struct dw_raw_frame *frame, uint64_t *previous);
-/* Whether it executes itself. */
+/* Whether it executes now. */
 static inline bool dw_raw_frame_runs(const struct dw_py_offsets *offsets, const uint8_t *bytes)
 {
     return offsets->saved_is_pointer ? !dw_u64_at(bytes, offsets->frame_saved)
@@ -58,7 +58,7 @@ static inline bool dw_raw_frame_runs(const struct dw_py_offsets *offsets, const 
 void dw_raw_stack_add(struct dw_raw_stack *stack, const struct dw_raw_frame *frame);
 
 void dw_raw_stack_swap(struct dw_raw_stack *a, struct dw_raw_stack *b);
-/* Whether it ends where C code called first, as all do. A chain that was cut off does not. */
+/* Whether it ends with a frame that C code called, as every whole stack does. */
 bool dw_raw_stack_has_end(const struct dw_py_offsets *offsets, const struct dw_raw_stack *stack);
 
 /* One reading: right when the thread did not run meanwhile, likely right when it did. */

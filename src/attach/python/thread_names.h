@@ -6,7 +6,7 @@
 #include "attach/python/py_dict.h"
 #include "base/buffer.h"
 
-/* What `threading` calls the main thread, before it is imported too. */
+/* What `threading` calls the main thread; used before it is imported, too. */
 #define DW_MAIN_THREAD_NAME "MainThread"
 
 /* The threads of one interpreter, read once for all that are named at about one moment, and where
@@ -17,7 +17,7 @@ struct dw_thread_names {
     uint64_t module_at, active_at, name_at;
 };
 
-/* Threads may have come or ended: the next name is looked up in what there is then. */
+/* Threads may have come or ended: the next name is looked up in a fresh list. */
 void dw_thread_names_renew(struct dw_thread_names *names);
 void dw_thread_names_release(struct dw_thread_names *names);
 

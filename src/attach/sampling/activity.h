@@ -16,7 +16,7 @@ enum dw_activity {
 
 #define DW_TURNS_BYTES 80
 
-/* A thread, as files that stay open. */
+/* The open files of a thread under /proc. */
 struct dw_activity_files {
     int syscall_fd, turns_fd;   /* -1: none */
     char turns[DW_TURNS_BYTES]; /* how often and how long it ran when it was looked at */
@@ -26,7 +26,7 @@ void dw_activity_open(pid_t pid, pid_t id, struct dw_activity_files *files);
 void dw_activity_close(struct dw_activity_files *files);
 /* `gil` is where the GIL of the thread's interpreter is. */
 enum dw_activity dw_activity_read(const struct dw_activity_files *files, uint64_t gil);
-/* The same, and for one that waits where it does so: its stack pointer and instruction. */
+/* The same, and the stack pointer and instruction of a thread that waits. */
 enum dw_activity dw_activity_find(const struct dw_activity_files *files, uint64_t gil, uint64_t *sp,
                                   uint64_t *pc);
 /* Whether the thread has run since this was asked last, for one that did not run then. */

@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A call is a pair of place and code in one hash table. Each counts the readings that had it while
+ * it was doubtful, which decides how often a sure reading is tried. */
 #include "attach/sampling/call_table.h"
 
 #include "base/grow.h"
 
 #define ALWAYS_PROVE 4 /* the first few times that a call is seen */
-#define PROVE_EVERY 16 /* after that, in case that it is real and short */
+#define PROVE_EVERY 16 /* after that, in case it is real but short */
 
 struct dw_seen_call {
     uint64_t key;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Which place calls which code. A thread that ran while it was read may seem to be in a function
- * under one that does not call it. So a call counts once it was seen in a reading that is sure. */
+ * under one that does not call it. So a call counts only after it was seen in a sure reading. */
 #ifndef DW_ATTACH_SAMPLING_CALL_TABLE_H
 #define DW_ATTACH_SAMPLING_CALL_TABLE_H
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Two tables: code objects by address, and places by code and instruction. A fingerprint tells when
+ * other code has come to an address, which then gets a new identity. */
 #include "attach/sampling/code_cache.h"
 
 #include "attach/python/field.h"
@@ -7,7 +9,7 @@
 
 #include <string.h>
 
-#define CHECK_AFTER_NS 1000000 /* how long an address is believed to hold what it held */
+#define CHECK_AFTER_NS 1000000 /* how long an address is believed to hold the same object */
 #define OWNED_BY_GENERATOR 1
 #define SIZE_AT 16 /* ob_size: how many code units */
 #define UNIT_BYTES 2
@@ -117,11 +119,11 @@ static int define_frame(struct dw_code_cache *cache, const struct dw_python *pyt
 {
     struct dw_frame frame = {.kind = DW_FRAME_FUNCTION,
                              .line = dw_u32_at(code->head, python->offsets.code_first_line)};
-    dw_buffer_clear(&cache->text);
+    dw_buffer_restart(&cache->text);
     int error = dw_py_code_name(python, code, &cache->text);
     if (!error)
         error = intern_text(cache, log, &frame.name);
-    dw_buffer_clear(&cache->text);
+    dw_buffer_restart(&cache->text);
     if (!error)
         error = dw_py_code_file(python, code, &cache->text);
     if (!error)
@@ -196,7 +198,7 @@ static int define_place(struct dw_code_cache *cache, const struct dw_python *pyt
         dw_target_read(python->target, frame->code, code.head, python->offsets.code_bytecode);
     struct fingerprint now = error ? *known : fingerprint_of(python, code.head);
     if (!error && memcmp(&now, known, sizeof now))
-        error = DW_ERR_DAMAGED; /* another one since it was found */
+        error = DW_ERR_DAMAGED; /* it was replaced since it was found */
     if (!error)
         error = dw_py_code_location(python, &code, frame->instruction, &cache->text, &location);
     struct dw_place place = {.frame = frame_id,
@@ -229,11 +231,11 @@ static int find_place(struct dw_code_cache *cache, const struct dw_python *pytho
     return 0;
 }
 
-/* The interpreter calls `__init__` by a code object of its own, all of which is before what can
- * be traced. */
+/* The interpreter calls `__init__` by a code object of its own, which ends before its first
+ * traceable instruction. */
 int dw_code_cache_place(struct dw_code_cache *cache, const struct dw_python *python,
-                        struct dw_ledger *log, const struct dw_raw_frame *frame,
-                        uint64_t now_ns, struct dw_code_place *found)
+                        struct dw_ledger *log, const struct dw_raw_frame *frame, uint64_t now_ns,
+                        struct dw_code_place *found)
 {
     const struct dw_cached_code *code;
     int error = find_code(cache, python, log, frame, now_ns, &code);

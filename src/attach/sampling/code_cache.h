@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Code objects of another process as places of a recording. Names and line tables are read
- * once; memory that was freed and holds another code object since is noticed. */
+ * Code objects of another process as places of a recording. Names and line tables are read once;
+ * when freed memory holds another code object, that is noticed. */
 #ifndef DW_ATTACH_SAMPLING_CODE_CACHE_H
 #define DW_ATTACH_SAMPLING_CODE_CACHE_H
 
@@ -20,8 +20,8 @@ struct dw_code_cache {
 };
 
 void dw_code_cache_release(struct dw_code_cache *cache);
-/* Whether the address holds what it held, which is otherwise believed for a while. `head` has the
- * first bytes of the object as they were read with the frame; NULL: they are read now. */
+/* Whether the address still holds the same object, which is otherwise believed for a while. `head`
+ * has the first bytes of the object as they were read with the frame; NULL: they are read now. */
 bool dw_code_cache_check(struct dw_code_cache *cache, const struct dw_python *python,
                          uint64_t address, const uint8_t *head, uint64_t now_ns);
 
@@ -33,7 +33,7 @@ struct dw_code_place {
 /* DW_ERR_DAMAGED or DW_ERR_UNREADABLE when the frame cannot be right: it changed while it was
  * read. */
 int dw_code_cache_place(struct dw_code_cache *cache, const struct dw_python *python,
-                        struct dw_ledger *log, const struct dw_raw_frame *frame,
-                        uint64_t now_ns, struct dw_code_place *found);
+                        struct dw_ledger *log, const struct dw_raw_frame *frame, uint64_t now_ns,
+                        struct dw_code_place *found);
 
 #endif

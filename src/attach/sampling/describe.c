@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Most of it comes from /proc, so it is read at the beginning of a recording, while the process
+ * lives. */
 #define _GNU_SOURCE
 #include "attach/sampling/describe.h"
 
@@ -158,9 +160,9 @@ int dw_target_describe(const struct dw_python *python, struct dw_ledger *log)
         dw_out_init_memory(&text);
         properties[i].put(python, &text);
         dw_out_char(&text, 0);
-        error = text.error ? text.error
-                           : dw_ledger_describe(log, properties[i].key,
-                                                    (const char *)text.buffer.data);
+        error = text.error
+                    ? text.error
+                    : dw_ledger_describe(log, properties[i].key, (const char *)text.buffer.data);
         dw_out_close(&text);
     }
     return error;

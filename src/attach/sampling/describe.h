@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Who another process is: the properties that a recording has of it. */
+ * The properties of a process that a recording keeps. */
 #ifndef DW_ATTACH_SAMPLING_DESCRIBE_H
 #define DW_ATTACH_SAMPLING_DESCRIBE_H
 
@@ -13,7 +13,7 @@ void dw_python_put_version(uint32_t version, struct dw_out *out);
 void dw_target_put_program(const struct dw_target *target, struct dw_out *out);
 /* Its command line, as a shell would need it. */
 void dw_target_put_command(const struct dw_target *target, struct dw_out *out);
-/* Tells the log which process it is of. */
+/* Writes them to the log. */
 int dw_target_describe(const struct dw_python *python, struct dw_ledger *log);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * An area is a range that is copied as a whole; near ones of a kind are joined. Copies must stay
+ * small, since a copy that takes longer than a call is not one moment any more. */
 #include "attach/sampling/live_areas.h"
 
 #include <string.h>
@@ -12,7 +14,7 @@
 #define MAX_FRAME_BYTES 512u /* dw_py_offsets_init allows no larger ones */
 #define FORGET_AFTER 512     /* looks in which an area was not needed */
 
-/* Between areas of one kind, the memory that is there in any case. */
+/* How far apart areas of one kind may be to be joined. */
 static uint64_t max_gap(enum dw_live_kind kind)
 {
     return kind == DW_LIVE_HEAP ? 0 : kind == DW_LIVE_CALLS ? MAX_GAP_BYTES : MAX_STACK_GAP_BYTES;
@@ -23,7 +25,7 @@ static uint64_t round_up(uint64_t address, uint64_t unit)
     return (address + unit - 1) & ~(unit - 1);
 }
 
-/* The page that is in use is there to its end. */
+/* A page that is in use is mapped to its end. */
 static uint64_t with_slack(uint64_t end)
 {
     uint64_t page_end = round_up(end, PAGE_BYTES);
@@ -64,7 +66,7 @@ static bool evict(struct dw_live_thread *thread)
     return true;
 }
 
-/* Whether it is in an area already, which is needed then. */
+/* Whether it is in an area already; that area is noted as needed. */
 static bool touch(struct dw_live_thread *thread, uint64_t start, uint64_t end)
 {
     for (uint32_t i = 0; i < thread->area_count; i++) {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A chain is followed from a frame to its caller within the copy. Before 3.14 frames tell whether
+ * they run, by which calls and returns between two reads are noticed. */
 #include "attach/sampling/live_chain.h"
 
 #include "attach/python/field.h"
@@ -7,8 +9,8 @@
 
 #define GENERATOR_OWNER 1
 
-/* The frame that 3.15 keeps in the thread's state: nothing of Python runs. A chain that ends
- * elsewhere without a function was read from C's stack after its frames had gone. */
+/* The frame that 3.15 keeps in the thread's state, for when no Python code runs. A chain without a
+ * function that ends elsewhere was read from the C stack after its frames had gone. */
 static bool is_base(const struct dw_live_thread *thread, uint64_t address)
 {
     return !address || (address >= thread->state && address - thread->state < DW_LIVE_THREAD_BYTES);
@@ -25,7 +27,7 @@ enum dw_live_chain dw_live_chain_walk(const struct dw_live_reader *reader,
     for (uint32_t steps = 0; address; steps++) {
         struct dw_raw_frame frame;
         if (address % 8 || address == marked)
-            return DW_CHAIN_BROKEN; /* it leads back to where it was, or nowhere */
+            return DW_CHAIN_BROKEN; /* it leads back to where it was, or to nothing */
         if (!(steps & (steps - 1)))
             marked = address;
         const uint8_t *bytes =
@@ -59,8 +61,8 @@ static uint64_t outermost_of(const struct dw_raw_stack *stack)
     return stack->count ? stack->frames[stack->count - 1].address : 0;
 }
 
-/* Whether the chain from that frame is whole and live. A thread may have other chains that look so,
- * which begin elsewhere: greenlets that wait. */
+/* Whether the chain from that frame is whole and live. Waiting greenlets have chains that look so
+ * too, but begin elsewhere. */
 static bool try_chain(struct dw_live_reader *reader, struct dw_live_thread *thread,
                       uint64_t address, uint64_t outermost)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Which frames of a copy were live at its moment, and whether they are all. A stack is whole when
- * the chain from the innermost frame, as the thread's state has it, lies in the copy to its end.
- * That a frame runs and has all its callers does not make it the innermost: it may be in C code
+ * Which frames of a copy were live at its moment, and whether none is missing. A stack is whole
+ * when the chain from the innermost frame, as the thread's state has it, lies in the copy to its
+ * end. A frame that runs and has all its callers need not be the innermost: it may be in C code
  * that called others, which lie elsewhere. */
 #ifndef DW_ATTACH_SAMPLING_LIVE_CHAIN_H
 #define DW_ATTACH_SAMPLING_LIVE_CHAIN_H
@@ -11,7 +11,7 @@
 enum dw_live_chain {
     DW_CHAIN_WHOLE,
     DW_CHAIN_LEAVES, /* to where nothing was copied */
-    DW_CHAIN_BROKEN, /* the frames in the copy are no chain: some of them are not live any more */
+    DW_CHAIN_BROKEN, /* the frames do not form a chain: some are not live any more */
 };
 
 /* The chain from that frame outwards, within a copy. */

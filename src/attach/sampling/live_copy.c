@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * One process_vm_readv with many parts, put together anew for each look. The kernel copies them in
+ * order, so what must be read before or after the frames is asked for before or after them. */
 #define _GNU_SOURCE
 #include "attach/sampling/live_copy.h"
 
@@ -39,7 +41,7 @@ static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
     }
 }
 
-/* Something is not there any more, and is not asked for again. */
+/* Forgets the part that could not be read, so that it is not asked for again. */
 static void forget_missing(const struct request *request, size_t got, struct dw_live_thread *thread)
 {
     unsigned long part = 0;
@@ -53,8 +55,8 @@ static void forget_missing(const struct request *request, size_t got, struct dw_
         thread->known = false;
 }
 
-/* The code comes last, since it may be gone, and the rest is good without; or, to be sure that it
- * is that of the stack, between copies of the stack. */
+/* The code object comes last, since it may be gone and the rest is good without it. For a sure
+ * reading it comes between copies of the stack, which proves that it belongs to them. */
 bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_thread *thread,
                        uint32_t rounds, struct dw_live_copy *copy, struct dw_live_look *found)
 {

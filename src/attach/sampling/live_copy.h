@@ -24,7 +24,7 @@ static inline uint32_t dw_live_gil_start(const struct dw_py_offsets *offsets)
     return offsets->gil_locked < offsets->gil_holder ? offsets->gil_locked : offsets->gil_holder;
 }
 
-/* False when something was not there, and is forgotten. */
+/* False when some part could not be read; that part is forgotten. */
 bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_thread *thread,
                        uint32_t rounds, struct dw_live_copy *copy, struct dw_live_look *found);
 /* The bytes of that memory; NULL when they were not copied. */

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #define LOOKS 3
-#define AGE_EVERY 256 /* looks */
-#define STRAY 16      /* what a look weighs that lacked frames: its square, if all lack some */
-#define ASTRAY 64     /* a quarter of them do */
+#define AGE_EVERY 256          /* looks */
+#define STRAY 16               /* the weight of a look that lacked frames; 16 * 16 if all do */
+#define ASTRAY 64              /* a quarter of them do */
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -153,7 +153,7 @@ static enum dw_live_chain follow(struct dw_live_reader *reader, struct dw_live_t
 {
     enum dw_live_chain chain = dw_live_chain_walk(reader, thread, 0, frame, stack);
     if (chain == DW_CHAIN_LEAVES && dw_live_areas_adapt(reader, thread, frame) != DW_LEARNT_NEW)
-        return DW_CHAIN_BROKEN; /* it was not live any more, and led nowhere */
+        return DW_CHAIN_BROKEN; /* it was not live any more */
     return chain;
 }
 
@@ -203,7 +203,7 @@ static enum dw_live_chain find_stack(struct dw_live_reader *reader, struct dw_li
                : DW_CHAIN_BROKEN;
 }
 
-/* Every now and then what is not needed any more is forgotten. */
+/* Now and then forgets what is not needed any more. */
 static void begin_look(struct dw_live_thread *thread)
 {
     if (++thread->looks % AGE_EVERY == 0)

@@ -34,7 +34,7 @@ struct dw_live_thread {
     struct dw_live_area areas[DW_LIVE_AREAS];
     uint32_t area_count;
     uint64_t looks;
-    uint32_t strays; /* grows with looks that lacked frames, which lay elsewhere */
+    uint32_t strays; /* grows with looks that lacked frames */
     bool is_stray;   /* the last look was such */
     bool known;      /* where its frames lie has been learnt */
     bool is_deep;    /* in more areas than are read at once */
@@ -75,8 +75,8 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
 /* Notes where the frames of that stack lie, which was read while the thread stood still. */
 void dw_live_learn(struct dw_live_reader *reader, struct dw_live_thread *thread,
                    const struct dw_raw_stack *stack);
-/* Whether the frames of the thread lie somewhere else so often that what is read while it runs is
- * mostly what lies where it was. To be asked once a sample. */
+/* Whether frames are so often outside of the copies that readings of the running thread would
+ * mostly show those that happen to be inside. Ask once for each sample. */
 bool dw_live_is_astray(struct dw_live_thread *thread);
 /* Where on the C stack the interpreter was entered, for each frame that C code called. Later
  * versions have it in the frames; in 3.11 it has to be looked up while the thread stands still. */

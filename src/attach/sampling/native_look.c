@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Both stacks are copied while the thread does not run: it waits before and after the copy, or it
+ * is stopped. */
 #include "attach/sampling/native_look.h"
 
 #include "attach/target/stop.h"
@@ -21,7 +23,7 @@ static bool waits(enum dw_activity activity)
     return activity == DW_ACTIVITY_WAITS || activity == DW_ACTIVITY_WAITS_FOR_GIL;
 }
 
-/* It must not have run meanwhile. */
+/* The copy counts only if the thread did not run meanwhile. */
 static bool look_at_waiting(struct dw_native_look *look)
 {
     struct dw_registers *registers = &look->native->registers;
@@ -45,7 +47,7 @@ static bool look_at_running(struct dw_native_look *look)
     return good;
 }
 
-/* To stop a thread that waits would end its system call. When its stack cannot be read it may be
+/* Stopping a thread that waits would end its system call. When its stack cannot be read it may be
  * newer than what we know of the memory, or it ran meanwhile. */
 bool dw_native_look(struct dw_native_look *look)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * One loop does what is due: samples, the search for children, the flush of files. A process that
+ * ends, or cannot be read, never ends the recording of the others. */
 #define _GNU_SOURCE
 #include "attach/sampling/recording.h"
 
@@ -16,9 +18,9 @@
 
 #define CHILDREN_EVERY_NS 50000000
 #define GOLDEN_SECTION 0.6180339887
-#define SPIN_BELOW_NS 50000 /* shorter sleeps than this are mostly longer */
+#define SPIN_BELOW_NS 50000 /* shorter sleeps than this mostly last longer */
 #define MAX_PROCESSES 1024
-#define TRY_AT_LEAST_NS 1000000000 /* how rarely a child that is no Python is looked at */
+#define TRY_AT_LEAST_NS 1000000000 /* how rarely a child that does not run Python is looked at */
 #define PAUSE_NS 5000000           /* between tries: a Python takes some of these to start */
 
 /* A place in the array: that of a child that ended, or a new one. */
@@ -60,7 +62,7 @@ static int try_to_begin(struct dw_recording *recording, const struct dw_recordin
     return error;
 }
 
-/* A process that was started a moment ago may be the shell still, or a Python without much. */
+/* A process that was started a moment ago may still be the shell, or a Python that is starting. */
 static bool may_settle(int error)
 {
     return error == DW_ERR_NOT_PYTHON || error == DW_ERR_NO_RUNTIME || error == DW_ERR_UNREADABLE ||
@@ -110,7 +112,8 @@ static bool is_recorded(const struct dw_recording *recording, pid_t pid)
     return false;
 }
 
-/* After a call that failed. What it was for is tried again, since others may end meanwhile. */
+/* Asked after a call that failed: it is tried again later, since other processes may end
+ * meanwhile. */
 static bool lacks_files(struct dw_recording *recording)
 {
     bool is_so = errno == EMFILE || errno == ENFILE;
@@ -156,8 +159,8 @@ static bool is_final(int error)
            error == DW_ERR_PYTHON_VERSION;
 }
 
-/* A child that is no Python is looked at again, more and more rarely: it may become one, and its
- * children may be. */
+/* A child that does not run Python is looked at again, more and more rarely: it may come to, and so
+ * may its children. */
 static int try_child(struct dw_recording *recording, struct dw_recorded *process, uint64_t now_ns)
 {
     int error = dw_recorded_open_child(process, &recording->options);
@@ -205,7 +208,8 @@ static void add_numbers(struct dw_recording_numbers *numbers, const struct dw_re
     numbers->stopped_ns += process->sampler->stopped_ns;
 }
 
-/* A child that ended leaves its numbers. The process that was asked for can be looked at. */
+/* A child that ended leaves only its numbers. The process that was asked for stays, for its numbers
+ * and names. */
 static void forget_child(struct dw_recording *recording, struct dw_recorded *process)
 {
     recording->ended_files += dw_recorded_has_file(process);
@@ -353,8 +357,8 @@ static int name_and_end(struct dw_recording *recording, struct dw_recorded *proc
     return error ? error : trouble;
 }
 
-/* Samples that were missed after the last one have none that stands for their time yet: without it
- * a recording with a single round would seem to have all that were asked for. */
+/* No later sample stands for the time of those missed at the end, so they are counted here:
+ * otherwise a recording with a single round would seem to have all that were asked for. */
 static int take_missed(struct dw_recording *recording)
 {
     uint64_t period_ns = recording->options.period_ns;

@@ -13,7 +13,7 @@ struct dw_recording_options {
     bool timeline, native;
     bool subprocesses;   /* children that run Python, now or later, have files of their own */
     const char *path;    /* NULL: in memory only */
-    bool is_path_ours;   /* the name was not given by anybody */
+    bool is_path_ours;   /* we made the name up */
     dw_sample_seen seen; /* NULL: nobody is told of single samples; of the first process only */
     void *seen_context;
 };
@@ -31,7 +31,7 @@ struct dw_recording {
     struct dw_recording_options options;
     struct dw_recorded *processes; /* owned; the first is the one asked for */
     uint32_t count, capacity;
-    struct dw_recording_numbers ended; /* of children that did; their places are free again */
+    struct dw_recording_numbers ended; /* of children that ended; their places are free again */
     uint32_t ended_files;
     uint64_t begun_ns, ended_ns;
     uint64_t period_start_ns;                /* of the period that the next sample stands for */
@@ -52,13 +52,13 @@ int dw_recording_run(struct dw_recording *recording, uint64_t until_ns, const vo
 /* Completes the files. */
 int dw_recording_end(struct dw_recording *recording);
 
-/* Of the first process; also after an error, for what is known of it. */
+/* The sampler of the first process; valid after an error too, for what is known by then. */
 const struct dw_sampler *dw_recording_sampler(const struct dw_recording *recording);
 /* How many processes have a file. */
 uint32_t dw_recording_file_count(const struct dw_recording *recording);
 struct dw_ledger *dw_recording_log(struct dw_recording *recording, uint32_t process);
 
-/* Also while it goes on. */
+/* The numbers so far; it may be going on. */
 struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording);
 
 #endif

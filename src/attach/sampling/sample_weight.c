@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A sample's wall time is the time since the last one; in CPU mode, the time that the kernel
+ * counted is shared among the samples in which the thread ran. No time is given twice. */
 #include "attach/sampling/watched.h"
 
 #include "base/grow.h"
@@ -6,7 +8,7 @@
 
 #define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
 #define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
-#define MAX_PENDING 65536      /* samples that wait to be told */
+#define MAX_PENDING 65536      /* samples that wait for their weight */
 #define UNCOUNTED_NS 4000000   /* how much of a turn the kernel may not have counted yet */
 
 static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
@@ -19,7 +21,7 @@ static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample
         sampler->seen(sampler->seen_context, sample->log_thread, sample->path, sample->state,
                       weight_ns);
     return dw_samples_add(sampler->log, sample->log_thread, sample->path, sample->state,
-                             sample->until_ns, weight_ns);
+                          sample->until_ns, weight_ns);
 }
 
 static uint64_t seen_ns(const struct dw_cpu_account *account)
@@ -30,7 +32,7 @@ static uint64_t seen_ns(const struct dw_cpu_account *account)
     return elapsed_ns;
 }
 
-/* Shares the time out among the samples that wait for it. */
+/* Shares the time among the samples that wait for it. */
 static int spend(struct dw_sampler *sampler, struct dw_cpu_account *account, uint64_t cpu_ns)
 {
     uint64_t elapsed_ns = seen_ns(account);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Finds the Python in a process, lists its threads and looks at each, and starts over when the
+ * process becomes another program. */
 #include "attach/sampling/sampler.h"
 
 #include "attach/sampling/watched.h"
@@ -103,7 +105,7 @@ static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
     return error == DW_ERR_NO_PROCESS || error == DW_ERR_ENDED ? see_end(&sampler->target) : 0;
 }
 
-/* What reading a process says that is not the program any more that it was. */
+/* Errors of reading a process that may have become another program. */
 static bool may_be_another(int error)
 {
     return error == DW_ERR_NO_RUNTIME || error == DW_ERR_PERMISSION || error == DW_ERR_ENDED ||

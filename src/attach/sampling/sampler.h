@@ -26,7 +26,7 @@ typedef void (*dw_sample_seen)(void *context, uint32_t thread, dw_path_id stack,
 
 struct dw_sampler {
     struct dw_ledger *log; /* borrowed */
-    dw_sample_seen seen;       /* NULL: nobody is told */
+    dw_sample_seen seen;   /* NULL: nobody is told */
     void *seen_context;
     struct dw_target_sources sources;
     struct dw_target target;
@@ -38,7 +38,7 @@ struct dw_sampler {
     struct dw_call_table calls;
     bool is_to_prove; /* the stack that was found last has a call that a sure reading may prove */
     struct dw_py_threads listed;
-    struct dw_tasks tasks; /* when their ids are others than those that the process knows */
+    struct dw_tasks tasks; /* used when the process sees other ids than we do */
     struct dw_thread_names names;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;
@@ -52,8 +52,9 @@ struct dw_sampler {
     uint64_t stops, stopped_ns;     /* readings that needed a thread to stand still */
 };
 
-/* The log comes later; its `sampling` says how. Errors are those of dw_target_open and dw_python_locate; a
- * Python that is still starting is DW_ERR_NO_RUNTIME. Release it in any case. */
+/* The log comes later; its `sampling` says how. Errors are those of dw_target_open and
+ * dw_python_locate; a Python that is still starting is DW_ERR_NO_RUNTIME. Release it in any case.
+ */
 int dw_sampler_init(struct dw_sampler *sampler, pid_t pid);
 void dw_sampler_release(struct dw_sampler *sampler);
 /* Takes a sample of each thread, which stands for the time from the last one's `until_ns` to this
@@ -63,7 +64,7 @@ int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns);
 /* Looks up the names of threads that have none, and again those of some that have one, since they
  * may be given late. */
 int dw_sampler_name_threads(struct dw_sampler *sampler);
-/* Of all threads, which may take long. */
+/* The same for all threads, which may take long. */
 int dw_sampler_name_all_threads(struct dw_sampler *sampler);
 
 #endif

@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Python's list of thread states is brought together with the kernel's threads. A thread of the
+ * system keeps its row in the log however often its state changes. */
 #include "attach/sampling/watched.h"
 
 #include "base/grow.h"
 
-#define RESTED_IS_NAMED ((uint64_t)1 << 32) /* beside the number of the log's thread */
+#define RESTED_IS_NAMED ((uint64_t)1 << 32) /* a flag beside the number of the log's thread */
 
 static void leave_account(struct dw_cpu_account *account)
 {
@@ -26,8 +28,8 @@ static bool is_of(const struct dw_watched *watched, const struct dw_py_thread *t
            watched->live.native_id == thread->native_id;
 }
 
-/* Threads are listed in the order in which they are watched, mostly: each is looked for after the
- * one before, which `*next` is the successor of. */
+/* Threads are listed in the order in which they are watched, mostly: each is looked for first at
+ * `*next`, behind the one before. */
 static struct dw_watched *find_watched(const struct dw_sampler *sampler,
                                        const struct dw_py_thread *thread, uint32_t *next)
 {
@@ -42,8 +44,8 @@ static struct dw_watched *find_watched(const struct dw_sampler *sampler,
     return NULL;
 }
 
-/* Another state, or one that has just ended, of a thread of the system that lives: its id alone may
- * be a later one's. */
+/* Another state of the same living thread of the system, or one that has just ended. The id alone
+ * does not tell: a later thread may have it. */
 static struct dw_watched *find_same_task(const struct dw_sampler *sampler, pid_t id)
 {
     for (uint32_t i = 0; id && i < sampler->thread_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A thread that a sampler watches. What the files of the sampler share; nobody else's. */
+ * A thread that a sampler watches. Private to the files of the sampler. */
 #ifndef DW_ATTACH_SAMPLING_WATCHED_H
 #define DW_ATTACH_SAMPLING_WATCHED_H
 
@@ -27,7 +27,7 @@ struct dw_known_frame {
  * Several interpreters may have a state for the same thread: they share the account. */
 struct dw_cpu_account {
     uint32_t users;
-    struct dw_watched *runner; /* of its users, the one that the thread ran for in this round */
+    struct dw_watched *runner; /* the user that the thread ran for in this round */
     uint64_t counted_ns, looked_ns;
     struct dw_pending_sample *pending; /* owned */
     uint32_t pending_count, pending_capacity;
@@ -37,7 +37,7 @@ struct dw_watched {
     struct dw_live_thread live;
     uint64_t ident;
     pid_t id;          /* the kernel's, here; 0: unknown */
-    const void *birth; /* no other thread of the system has that, ever; NULL: unknown */
+    const void *birth; /* unique among all threads of the system, ever; NULL: unknown */
     struct dw_activity_files activity;
     uint64_t ran_ns; /* when the kernel said that it runs */
     uint32_t log_thread;
@@ -90,7 +90,7 @@ void dw_watched_choose_runners(struct dw_sampler *sampler);
 
 /* sample_weight.c: what the looks at all threads stand for. */
 int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns);
-/* Of a thread that has ended or is no longer Python's. */
+/* For a thread that has ended or is no longer Python's. */
 int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread);
 
 #endif

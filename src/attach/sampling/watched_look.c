@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Decides how a thread is read: not at all while it waits where it was, once when that will do,
+ * again or stopped when the stack is doubtful. The share of its time that a thread is stopped is
+ * limited. */
 #include "attach/sampling/watched.h"
 
 #include "attach/sampling/native_look.h"
@@ -13,7 +16,8 @@
 #define TRIES 30
 #define STOPPED_SHARE 50 /* a thread runs this much longer than it is stopped for looks */
 
-/* One that waits is not: its stack can be read without, and its system call would be ended. */
+/* A thread that waits is not stopped: its stack can be read without that, and its system call would
+ * end. */
 static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *signal)
 {
     enum dw_activity activity = dw_activity_read(&thread->activity, thread->live.gil);
@@ -26,7 +30,7 @@ static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *sig
     return true;
 }
 
-/* The time that a thread stood still for us is no time of the program. */
+/* The time that a thread stood still for us does not count as the program's. */
 static void let_go(struct dw_watched *thread, int signal)
 {
     dw_thread_let_go(thread->id, signal);
@@ -93,8 +97,8 @@ static enum dw_live_result read_again(struct dw_sampler *sampler, struct dw_watc
     return result;
 }
 
-/* One reading is enough for nearly all stacks. Calls that were doubted often are readings gone
- * wrong: the next one is as good as one that is sure, and stops nobody. */
+/* One reading is enough for nearly all stacks. A call that was doubted often is a reading gone
+ * wrong: reading once more is as good as a sure reading, and stops nobody. */
 static enum dw_live_result read_likely(struct dw_sampler *sampler, struct dw_watched *thread,
                                        uint64_t now_ns, struct dw_live_look *look, int *error)
 {
@@ -106,8 +110,8 @@ static enum dw_live_result read_likely(struct dw_sampler *sampler, struct dw_wat
     return result;
 }
 
-/* When frames are hardly ever where they are looked for, those that are found by chance are not as
- * likely as others. So it is not their being found that decides whether the thread is stopped. */
+/* When frames are hardly ever where they are looked for, the few stacks that are found are not a
+ * fair choice. So finding one does not decide whether the thread is stopped. */
 static enum dw_live_result read_stack(struct dw_sampler *sampler, struct dw_watched *thread,
                                       uint64_t now_ns, struct dw_live_look *look, int *error)
 {
@@ -163,7 +167,7 @@ static bool holds_gil(const struct dw_watched *thread)
 }
 
 /* An interpreter that entered another one waits for it, though their thread runs. That the thread
- * has not had another turn says nothing of it: it is looked at again. */
+ * has not had another turn says nothing about this state: it is looked at again. */
 static void let_wait(struct dw_watched *thread)
 {
     thread->state = DW_SAMPLE_WAITING;
@@ -177,7 +181,7 @@ static bool is_shared(const struct dw_watched *thread)
            (thread->state & DW_SAMPLE_STATE_MASK) != DW_SAMPLE_WAITING;
 }
 
-/* It is the one that has the GIL, else the youngest, which the others have entered. */
+/* The runner is the state that has the GIL, else the youngest, which the others have entered. */
 void dw_watched_choose_runners(struct dw_sampler *sampler)
 {
     struct dw_watched *threads = sampler->threads, *end = threads + sampler->thread_count;
@@ -243,7 +247,7 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
     return 0;
 }
 
-/* Frames that cannot be had natively are had without, and the sample is none to rely on. */
+/* When native frames cannot be read the sample has Python frames only, and counts as guessed. */
 static int look_without_native(struct dw_sampler *sampler, struct dw_watched *thread,
                                uint64_t now_ns)
 {

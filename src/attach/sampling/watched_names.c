@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A thread is named when it is met, by the kernel until `threading` knows it. That a name has
- * changed is noticed later: to look at all of many threads each time would keep us from sampling.
- */
+ * changed is noticed later: looking at all of many threads each time would keep us from
+ * sampling. */
 #include "attach/sampling/watched.h"
 
 #include "base/clock.h"
@@ -43,12 +43,12 @@ static int name_thread(struct dw_sampler *sampler, struct dw_watched *watched,
 {
     struct dw_buffer *text = &sampler->cache.text;
     uint64_t active = find_active(sampler, watched, source);
-    dw_buffer_clear(text);
+    dw_buffer_restart(text);
     if (active &&
         !dw_py_thread_name(&sampler->python, &sampler->names, active, watched->ident, text)) {
         watched->is_met = watched->is_named = true;
-        return dw_ledger_name_thread(sampler->log, watched->log_thread,
-                                         (const char *)text->data, text->size);
+        return dw_ledger_name_thread(sampler->log, watched->log_thread, (const char *)text->data,
+                                     text->size);
     }
     return watched->is_named || (watched->is_met && !again) ? 0 : name_by_kernel(sampler, watched);
 }
@@ -64,7 +64,7 @@ int dw_watched_name_new(struct dw_sampler *sampler)
     return error;
 }
 
-/* All threads at most once, beginning where the time was over when this was done last. */
+/* All threads at most once, beginning where the time ran out the last time. */
 static int name_again(struct dw_sampler *sampler, uint64_t until_ns)
 {
     struct name_source source = {0};

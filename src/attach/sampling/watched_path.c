@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Turns frames into places and places into a path, from the outermost on. Frames that did not
+ * change since the last sample keep their part of the path, so a deep stack costs little. */
 #include "attach/sampling/watched.h"
 
 #include "base/grow.h"
@@ -15,7 +17,7 @@ static bool is_known(const struct dw_watched *thread, uint32_t index,
            known->instruction == frame->instruction && known->owner == frame->owner;
 }
 
-/* DW_ERR_DAMAGED for a call that has to be seen in a reading that is sure first. */
+/* DW_ERR_DAMAGED for a call that a sure reading has to show first. */
 static int check_call(struct dw_sampler *sampler, dw_place_id caller, uint32_t callee,
                       enum dw_reading reading)
 {
@@ -54,8 +56,8 @@ static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
     return error;
 }
 
-/* Functions that are made for one call have the addresses of those before them. What is known of
- * the innermost one must be what was there when the stack was read. DW_ERR_DAMAGED when nobody can
+/* Functions that are made anew for each call lie at the same addresses. What is known of the
+ * innermost one must be what was there when the stack was read. DW_ERR_DAMAGED when nobody can
  * tell, since the thread went on; the next reading can. */
 static int check_innermost(struct dw_sampler *sampler, enum dw_reading reading,
                            const struct dw_live_look *look, uint64_t now_ns, bool *is_same)
@@ -75,8 +77,8 @@ static int check_innermost(struct dw_sampler *sampler, enum dw_reading reading,
                : DW_ERR_DAMAGED;
 }
 
-/* Code of callers that is new may have come to its address later. DW_ERR_DAMAGED, and it is not
- * new to the next reading. */
+/* A caller's code that is new may have come to its address after the stack was read:
+ * DW_ERR_DAMAGED. The next reading knows it. */
 static int find_codes(struct dw_sampler *sampler, uint64_t now_ns)
 {
     uint32_t last_identity = sampler->cache.last_identity;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
-/* With none of these a process has no other rights to files than its user. */
+/* Without these capabilities a process has no more rights to files than its user. */
 #define POWERS                                                                                     \
     (CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_DAC_OVERRIDE) |              \
      CAPABILITY(CAP_DAC_READ_SEARCH))
@@ -37,7 +37,7 @@ static bool read_ids(const char *at, uint32_t ids[4])
     return sscanf(at, "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) == 4;
 }
 
-/* How many of the lines that all are needed it was; or an error. */
+/* Returns 1 for one of the lines that are needed, 0 for another, or an error. */
 static int read_line(const char *line, struct dw_credentials *credentials)
 {
     unsigned long long capabilities;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a process may do with files, and doing the same for a moment: who runs as root must not open
- * for another process what that one could not open itself. */
+ * The rights of a process to files, and taking them on for a moment: as root we must not open for
+ * another process what it could not open itself. */
 #ifndef DW_ATTACH_TARGET_CREDENTIALS_H
 #define DW_ATTACH_TARGET_CREDENTIALS_H
 
@@ -16,16 +16,17 @@ struct dw_credentials {
     uint64_t capabilities; /* effective ones, as far as they count in our user namespace */
 };
 
-/* Of the process, as /proc has them. 0, DW_ERR_ENDED or DW_ERR_MEMORY; release them in any case. */
+/* Reads those of the process from /proc. 0, DW_ERR_ENDED or DW_ERR_MEMORY; release them in any
+ * case. */
 int dw_credentials_read(pid_t pid, struct dw_credentials *credentials);
 void dw_credentials_release(struct dw_credentials *credentials);
 bool dw_credentials_equal(const struct dw_credentials *a, const struct dw_credentials *b);
-/* Whether its user is one and the same, and its group. That of a program which runs with the rights
- * of its owner is not. */
+/* Whether all its user ids are the same, and all its group ids. For a set-user-id program they are
+ * not. */
 bool dw_credentials_are_simple(const struct dw_credentials *credentials);
 
 /* From here to dw_credentials_give_back this thread has no more rights to files than the process.
- * False, and nothing has changed, when that cannot be had. */
+ * False, with nothing changed, when that is not possible. */
 bool dw_credentials_take(const struct dw_credentials *credentials, struct dw_credentials *own);
 void dw_credentials_give_back(const struct dw_credentials *own);
 

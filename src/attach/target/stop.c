@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * PTRACE_SEIZE sends no signal, so the program does not notice, but for the time. */
+ * PTRACE_SEIZE sends no signal, so the program notices nothing but the time. */
 #define _GNU_SOURCE
 #include "attach/target/stop.h"
 
@@ -20,15 +20,15 @@
 #define DETACH_TRIES 10000
 #define PAUSE_US 100
 
-/* Its end is waited for elsewhere. */
+/* Somebody else waits for its end. */
 static bool is_own_child(pid_t id)
 {
     struct dw_task task;
     return dw_task_read(id, id, &task) && task.group == id && task.parent == getpid();
 }
 
-/* The end of a thread that we trace, even of a whole process, is told to nobody else before we
- * have seen it. It is there to be seen. */
+/* Nobody else learns of the end of a thread that we trace, or of its process, before we have waited
+ * for it. So we wait. */
 static void see_end(pid_t id)
 {
     if (!is_own_child(id))
@@ -40,7 +40,7 @@ static bool is_stop(const siginfo_t *found)
     return found->si_code == CLD_TRAPPED || found->si_code == CLD_STOPPED;
 }
 
-/* That it would get if it went on: those of ptrace's own stops are none. */
+/* The signal that it would get if it went on; ptrace's own stops do not count. */
 static int signal_of(const siginfo_t *found)
 {
     return EVENT_OF(found->si_status) ? 0 : found->si_status;
@@ -66,9 +66,9 @@ static bool wait_for_stop(pid_t id, int *signal)
     return is_stop(&found);
 }
 
-/* Why a thread could not be detached from. False when it is gone; else that may be done now, or a
- * little later: the kernel lets nobody detach from a new program who has not taken notice that it
- * is one, nor from a thread that runs, which it does until the kill that is on its way arrives. */
+/* Called when a thread could not be detached from. False when it is gone; else detaching may work
+ * now, or a little later: the kernel refuses until we have seen that it became a new program, and
+ * while it runs, until a kill that is on its way arrives. */
 static bool may_detach_yet(pid_t id, int *signal)
 {
     siginfo_t found = {0};
@@ -96,8 +96,8 @@ static void detach(pid_t id, int signal)
             return;
 }
 
-/* A thread that becomes another program has the id of its process from then on: while it does so
- * PTRACE_SEIZE waits, and then has that one, and PTRACE_INTERRUPT may be lost. */
+/* A thread that becomes another program takes over the id of its process. Meanwhile PTRACE_SEIZE
+ * waits, then attaches to that id, and PTRACE_INTERRUPT may be lost. */
 static void let_go_of_new_program(pid_t pid)
 {
     struct dw_task task;

@@ -8,10 +8,10 @@
 
 #include "native/unwind/unwind.h"
 
-/* Of the process `pid`. False when it cannot be had: it ended, became another program, or somebody
- * else traces it. */
+/* Stops thread `id` of the process `pid`. False when that is not possible: it ended, became another
+ * program, or somebody else traces it. */
 bool dw_thread_stop(pid_t pid, pid_t id, int *signal);
-/* Of a thread that is stopped. */
+/* The registers of a stopped thread. */
 bool dw_thread_registers(pid_t id, struct dw_registers *registers);
 /* Lets it go on, with the signal that dw_thread_stop kept it from getting. */
 void dw_thread_let_go(pid_t id, int signal);

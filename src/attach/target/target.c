@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A process is named by its id and the time of its start, since ids are used again. A failed read
+ * tells whether the process has ended, may not be read, or has no such memory. */
 #define _GNU_SOURCE
 #include "attach/target/target.h"
 
@@ -152,7 +154,7 @@ int dw_target_read_u64(const struct dw_target *target, uint64_t address, uint64_
     return error;
 }
 
-/* Without a file to read, by its memory, which is gone with it. */
+/* Without /proc/PID/stat to read, its memory tells, which is gone when it ends. */
 bool dw_target_is_alive(const struct dw_target *target)
 {
     bool has_ended;

@@ -13,7 +13,7 @@
 struct dw_mapping {
     uint64_t start, end, file_offset;
     bool writable;
-    char *path; /* owned; "" when nothing is mapped */
+    char *path; /* owned; "" when no file is mapped */
 };
 
 struct dw_target {
@@ -33,12 +33,12 @@ bool dw_target_is_alive(const struct dw_target *target);
 /* All of it, or DW_ERR_UNREADABLE, DW_ERR_PERMISSION, DW_ERR_ENDED. Allocates nothing. */
 int dw_target_read(const struct dw_target *target, uint64_t address, void *to, size_t size);
 int dw_target_read_u64(const struct dw_target *target, uint64_t address, uint64_t *value);
-/* The two ranges in one system call, as much of them as is there; how many bytes. The second
- * is read only when the first is whole. */
+/* Reads the two ranges in one system call, as much of them as is there; returns how many bytes. The
+ * second is read only when the first is whole. */
 size_t dw_target_read_two(const struct dw_target *target, const uint64_t addresses[2],
                           void *const to[2], const size_t sizes[2]);
-/* `size` bytes from each of the addresses, one after the other, in one system call; of how many,
- * up to the first that cannot be read. */
+/* Reads `size` bytes from each of the addresses in one system call; returns from how many, up to
+ * the first that cannot be read. */
 uint32_t dw_target_read_each(const struct dw_target *target, const uint64_t *addresses,
                              uint32_t count, size_t size, void *to);
 #define DW_TARGET_READ_EACH 64 /* addresses at most */

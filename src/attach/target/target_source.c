@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A path is opened from the process's own root, with its rights, and only if it is a regular file.
+ * Names of functions must be found at their lines, or it is not the file that runs. */
 #define _GNU_SOURCE
 #include "attach/target/target_source.h"
 
@@ -19,7 +21,7 @@
 
 #define HEADER_LINES 100 /* decorators at most, before the name of a function */
 
-/* Files of the kernel about processes would tell of us. */
+/* The kernel's files about processes would tell about us. */
 static bool is_plain_file(int fd)
 {
     struct stat status;
@@ -28,7 +30,7 @@ static bool is_plain_file(int fd)
            system.f_type != PROC_SUPER_MAGIC;
 }
 
-/* Found first and opened only then: to open a device can do something. */
+/* The file is found first and opened only then, since opening a device can have effects. */
 static int open_found(int found)
 {
     char path[64];
@@ -36,7 +38,7 @@ static int open_found(int found)
     return is_plain_file(found) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 }
 
-/* Links lead where they lead for the process. */
+/* Links lead where they lead in the process's root. */
 static int open_below(int directory, const char *name)
 {
     struct open_how how = {
@@ -75,8 +77,8 @@ static int open_source(const struct dw_target_sources *sources, const char *name
 }
 
 /* Whether the process has the rights that it had. A user who has no special ones cannot lose any.
- * Others may have given theirs up before the file was named, and run a program that has them again:
- * who was seen with others, or has ended, is not believed any more. */
+ * Others may have had fewer when the file was named, and have regained them by running a program:
+ * once seen with other rights, or ended, a process is not believed any more. */
 static bool has_kept_rights(struct dw_target_sources *sources)
 {
     struct dw_credentials now;
@@ -124,8 +126,7 @@ static bool has_name(const char *at, const char *end, struct dw_string name)
 /* Whether functions of that file begin where their names are. Code that a program has made, of
  * templates for instance, can have other lines than the file that it names, and some of a file's
  * functions can be made. */
-static bool fits(const struct dw_ledger *log, dw_string_id file, struct dw_string text,
-                 bool is_cut)
+static bool fits(const struct dw_ledger *log, dw_string_id file, struct dw_string text, bool is_cut)
 {
     uint32_t asked = 0, found = 0;
     const char *end = text.bytes + text.size;

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * /proc/PID/task/TID/status has nearly everything; the time of the start comes from stat. */
 #include "attach/target/task.h"
 
 #include "base/grow.h"

@@ -19,7 +19,7 @@ struct dw_task {
     char name[DW_TASK_NAME_BYTES];
 };
 
-/* Of /proc/PID/stat, and the same of a thread. */
+/* Fields of /proc/PID/stat, or of the same file of a thread. */
 struct dw_task_stat {
     char state;
     long threads;         /* of its process */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The child has its signals as we were given them, and we pass on what we get. If `dwell` is killed
+ * outright the kernel kills the program too. */
 #define _GNU_SOURCE
 #include "cli/run/child.h"
 
@@ -54,8 +56,7 @@ static void run_child(const char *program, char *const *arguments, pid_t parent,
         argv[0] = (char *)program;
         for (size_t i = 0; i < count; i++)
             argv[i + 1] = arguments[i];
-        signal(SIGXFSZ,
-               SIG_DFL); /* which is as we found it, unless somebody ignored it on purpose */
+        signal(SIGXFSZ, SIG_DFL);         /* as we found it, unless it was ignored on purpose */
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* killing us outright kills the program, as it should */
         if (getppid() == parent)
             execvp(program, argv);
@@ -74,7 +75,7 @@ static int wait_for_child(struct rusage *usage)
     return status;
 }
 
-/* Until it is waited for, the kernel keeps what a child was that has ended. */
+/* The kernel keeps facts about a child that has ended until somebody waits for it. */
 static FILE *open_facts(const char *name)
 {
     char path[32];

@@ -9,14 +9,14 @@
 struct dw_child_times {
     uint64_t elapsed_ns;
     uint64_t cpu_ns;          /* of all its threads */
-    uint64_t delay_ns;        /* its first thread was ready to run, and others had the CPU */
+    uint64_t delay_ns;        /* its first thread was ready to run, but had no CPU */
     uint64_t children_cpu_ns; /* of the processes that it started and waited for */
 };
 
 /* Runs `program` with the arguments and waits. Its wait status, or -1 with errno. */
 int dw_child_run(const char *program, char *const *arguments, struct dw_child_times *times);
-/* Starts it and leaves signals alone; what it writes goes to `output` when that is no -1. Its
- * id, or -1 with errno. */
+/* Starts it and leaves signals alone; what it writes goes to `output` unless that is -1. Its id, or
+ * -1 with errno. */
 pid_t dw_child_start(const char *program, char *const *arguments, int output);
 /* An exit status for us; a child killed by a signal kills us with the same one. */
 int dw_child_exit(int status);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Parses Python's options just as far as is needed to find where the program begins; Python itself
+ * parses them again and reports mistakes in their values. */
 #define _GNU_SOURCE
 #include "cli/run/python.h"
 
@@ -11,7 +13,7 @@
 
 #define LETTERS "bBdEiIOPqRsSuvx" /* options without a value that go on to run a program */
 
-/* A virtual environment has `python` for itself; elsewhere that may be another version. */
+/* In a virtual environment `python` is its own; elsewhere it may be another version. */
 const char *dw_python_find(char *path, size_t size)
 {
     static const char *const names[] = {"../pyvenv.cfg", "python", "python3"};

@@ -9,8 +9,8 @@
 /* The interpreter that dwell is installed beside, in `path`, else the first on PATH. */
 const char *dw_python_find(char *path, size_t size);
 
-/* How many words an option of Python takes; 0: it is none, the program begins with this word; -1:
- * it is none that there is, or one with which no program runs. */
+/* How many words an option of Python takes; 0: the program begins with this word; -1: Python has no
+ * such option, or runs no program with it. */
 int dw_python_option(const char *word);
 /* Whether the word has this letter among its options, as -uIm has I. */
 bool dw_python_has_letter(const char *word, char letter);

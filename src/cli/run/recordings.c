@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Children's files are found by their names beside the parent's. Those older than the run are
+ * somebody else's: they are counted, not read. */
 #include "cli/run/recordings.h"
 
 #include "log/log_name.h"

@@ -11,7 +11,7 @@ struct dw_recordings {
     const char *out_file;
     unsigned flags;     /* of reading: log/reader.h */
     time_t since;       /* files of children that are older are of another run */
-    uint32_t children;  /* that have a file */
+    uint32_t children;  /* children that have a file */
     uint32_t strangers; /* files of children of earlier runs beside it */
 };
 

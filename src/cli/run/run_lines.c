@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Writes the usual report to memory first, and counts its lines to see whether the screen has
+ * room. */
 #include "cli/run/run_lines.h"
 
 #include "cli/cli.h"
@@ -41,7 +43,7 @@ static uint64_t time_of(const struct dw_line *line)
     return line->values[DW_LINE_TIME] ? line->values[DW_LINE_TIME] : line->values[DW_LINE_TOTAL];
 }
 
-/* Room for all entries is the caller's. */
+/* The caller provides room for all entries. */
 static size_t collect(const struct dw_line_list *list, struct hot_line *lines)
 {
     size_t count = 0;

@@ -55,66 +55,123 @@ static void put_regions(struct dw_out *out, const struct dw_profile *profile, si
     dw_lens_find("table")->write(profile, &options, out);
 }
 
-static enum dw_run_kind kind_of(const struct dw_profile *profile, const struct dw_run_end *end)
+/* Whether a probe has something to show. Samples show too little when there are few of them. */
+static bool has(const struct reporting *reporting, const struct dw_profile *profile,
+                enum dw_run_kind kind)
 {
-    if (end->lines)
-        return dw_lines_are_in(profile) ? DW_RUN_LINES : DW_RUN_NOTHING;
-    if (end->samples)
-        return DW_RUN_SAMPLES;
-    return dw_family_is_in(profile, DW_FAMILY_CALLS)     ? DW_RUN_CALLS
-           : dw_family_is_in(profile, DW_FAMILY_REGIONS) ? DW_RUN_REGIONS
-                                                         : DW_RUN_NOTHING;
+    const struct dw_run_end *end = reporting->end;
+    switch (kind) {
+    case DW_RUN_SAMPLES: return end->samples && !dw_run_is_short(end, &reporting->samples);
+    case DW_RUN_CALLS: return dw_family_is_in(profile, DW_FAMILY_CALLS);
+    case DW_RUN_REGIONS: return dw_family_is_in(profile, DW_FAMILY_REGIONS);
+    case DW_RUN_LINES: return end->lines && dw_lines_are_watched(profile);
+    case DW_RUN_KINDS: break;
+    }
+    return false;
 }
 
-static void put_table(const struct reporting *reporting, const struct dw_profile *profile,
-                      enum dw_run_kind kind, struct dw_out *out)
+static void put_section(const struct reporting *reporting, const struct dw_profile *profile,
+                        enum dw_run_kind kind, size_t rows, struct dw_out *out)
 {
     switch (kind) {
-    case DW_RUN_SAMPLES:
-        if (!dw_run_is_short(reporting->end, &reporting->samples))
-            put_samples(out, profile, reporting->rows);
-        break;
-    case DW_RUN_LINES:
-        dw_run_put_lines(out, profile, reporting->end->callees, reporting->rows);
-        break;
-    case DW_RUN_CALLS: put_calls(out, profile, reporting->rows); break;
-    case DW_RUN_REGIONS:
-        if (!reporting->is_reported)
-            put_regions(out, profile, reporting->rows);
-        break;
-    case DW_RUN_NOTHING: dw_run_put_missing(out, reporting->end);
+    case DW_RUN_SAMPLES: put_samples(out, profile, rows); break;
+    case DW_RUN_CALLS: put_calls(out, profile, rows); break;
+    case DW_RUN_REGIONS: put_regions(out, profile, rows); break;
+    case DW_RUN_LINES: dw_run_put_lines(out, profile, reporting->end->callees, rows); break;
+    case DW_RUN_KINDS: break;
     }
+}
+
+static const char *heading(enum dw_run_kind kind)
+{
+    switch (kind) {
+    case DW_RUN_SAMPLES: return dw_cli_heading(DW_FAMILY_SAMPLES);
+    case DW_RUN_CALLS: return dw_cli_heading(DW_FAMILY_CALLS);
+    case DW_RUN_REGIONS: return dw_cli_heading(DW_FAMILY_REGIONS);
+    case DW_RUN_LINES:
+    case DW_RUN_KINDS: break;
+    }
+    return DW_LINES_HEADING;
+}
+
+/* What was recorded, in the order of the report. */
+struct sections {
+    enum dw_run_kind kinds[DW_RUN_KINDS];
+    size_t count;
+};
+
+static struct sections sections_of(const struct reporting *reporting,
+                                   const struct dw_profile *profile)
+{
+    struct sections sections = {.count = 0};
+    for (enum dw_run_kind kind = 0; kind < DW_RUN_KINDS; kind++) {
+        bool is_told = kind == DW_RUN_REGIONS && reporting->is_reported;
+        if (!is_told && has(reporting, profile, kind))
+            sections.kinds[sections.count++] = kind;
+    }
+    return sections;
+}
+
+/* What to go on with: what comes first. A few samples do if nothing exact is there. */
+static enum dw_run_kind first_kind(const struct reporting *reporting,
+                                   const struct sections *sections)
+{
+    const struct dw_run_end *end = reporting->end;
+    bool is_exact = sections->count && (end->calls || end->lines);
+    if (end->samples && !(dw_run_is_short(end, &reporting->samples) && is_exact))
+        return DW_RUN_SAMPLES;
+    return sections->count ? sections->kinds[0] : DW_RUN_REGIONS;
+}
+
+/* The first section has what room the others leave. */
+static void put_sections(const struct reporting *reporting, const struct dw_profile *profile,
+                         const struct sections *sections, struct dw_out *out)
+{
+    size_t others = sections->count ? sections->count - 1 : 0, rows = reporting->rows;
+    size_t of_others = rows / (sections->count + 1);
+    size_t taken = others * (of_others + HEADING_LINES);
+    size_t least = of_others > ROWS_MIN ? of_others : ROWS_MIN;
+    size_t of_first = rows > taken + ROWS_MIN ? rows - taken : least;
+    for (size_t i = 0; i < sections->count; i++) {
+        enum dw_run_kind kind = sections->kinds[i];
+        if (i && sections->kinds[i - 1] != DW_RUN_CALLS) /* which end with empty lines */
+            dw_out_char(out, '\n');
+        if (others || (reporting->end->samples && kind != DW_RUN_SAMPLES))
+            dw_out_text(out, heading(kind));
+        put_section(reporting, profile, kind, !others ? rows : i ? of_others : of_first, out);
+    }
+}
+
+/* Says what was asked for by name and is not there. Returns whether there is nothing at all. */
+static bool put_missing(const struct reporting *reporting, const struct dw_profile *profile,
+                        struct dw_out *out)
+{
+    const struct dw_run_end *end = reporting->end;
+    bool no_lines = end->lines && !has(reporting, profile, DW_RUN_LINES);
+    bool no_regions = end->regions && !has(reporting, profile, DW_RUN_REGIONS);
+    if (no_regions)
+        dw_run_put_no_regions(out);
+    if (no_lines)
+        dw_run_put_no_lines(out, end);
+    return no_lines + no_regions == end->lines + end->regions + end->calls + end->samples;
 }
 
 static void put_report(struct reporting *reporting, const struct dw_profile *profile)
 {
     struct dw_out out;
-    enum dw_run_kind kind = kind_of(profile, reporting->end);
-    bool has_regions = kind == DW_RUN_SAMPLES && !reporting->is_reported &&
-                       dw_family_is_in(profile, DW_FAMILY_REGIONS);
-    bool is_short = dw_run_is_short(reporting->end, &reporting->samples);
-    size_t of_regions = is_short ? reporting->rows : reporting->rows / 3;
-    size_t taken = of_regions + HEADING_LINES;
-    if (has_regions)
-        reporting->rows = reporting->rows > taken + ROWS_MIN ? reporting->rows - taken : ROWS_MIN;
+    struct sections sections = sections_of(reporting, profile);
     dw_out_init_fd(&out, STDERR_FILENO);
     dw_run_put_ending(&out, reporting->end, &reporting->samples, reporting->recordings.children);
-    if (has_regions && !is_short)
-        dw_out_text(&out, dw_cli_heading(DW_FAMILY_SAMPLES));
-    put_table(reporting, profile, kind, &out);
-    if (has_regions) {
-        dw_out_char(&out, '\n');
-        dw_out_text(&out, dw_cli_heading(DW_FAMILY_REGIONS));
-        put_regions(&out, profile, of_regions);
-    }
-    if (kind != DW_RUN_NOTHING)
-        dw_run_put_next(&out, reporting->end, kind, &reporting->samples, &reporting->recordings);
+    put_sections(reporting, profile, &sections, &out);
+    if (!put_missing(reporting, profile, &out))
+        dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections), &reporting->samples,
+                        &reporting->recordings);
     else if (reporting->end->is_name_ours && !reporting->recordings.children)
         unlink(reporting->end->out_file);
     dw_out_close(&out);
 }
 
-/* Its own table tells of the process alone, not of its children. */
+/* The program's own table shows the process alone, without its children. */
 static bool has_reported(const struct dw_profile *profile, const struct dw_recordings *recordings)
 {
     return profile->process_count && profile->processes[0].is_reported && !recordings->children;

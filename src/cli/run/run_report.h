@@ -11,18 +11,17 @@
 struct dw_run_end {
     const char *out_file; /* absolute */
     const char *name;     /* the same as the user would type it */
-    bool is_name_ours;    /* nobody asked for the file: without contents it is removed */
+    bool is_name_ours;    /* we made the name up: an empty file is removed */
     char *const *words;   /* of the command line, behind "dwell run" */
     int status;           /* of wait(2) */
     struct dw_child_times times;
-    time_t since;      /* files of children that are older are of another run */
-    bool samples;      /* were asked for */
-    bool wall;         /* of elapsed time, not of CPU time */
-    bool lines;        /* these were asked for */
-    bool callees;      /* what they call, too */
-    bool named;        /* functions were named with -f */
-    bool may_be_calls; /* no option was given that excludes --calls */
-    bool subprocesses; /* programs that it starts are recorded too */
+    time_t since;                        /* files of children that are older are of another run */
+    bool samples, calls, regions, lines; /* were asked for; regions: by name */
+    bool wall;                           /* samples are of elapsed time, not of CPU time */
+    bool callees;                        /* what lines call, too */
+    bool named;                          /* functions were named with -f */
+    bool may_be_calls;                   /* no option was given that excludes --calls */
+    bool subprocesses;                   /* programs that it starts are recorded too */
 };
 
 /* How the program ended, where its time went, and what to type next. */

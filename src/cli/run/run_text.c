@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Chooses what to say from what was measured. A share is named only when there are enough samples
+ * for it, and a command is suggested only when it would show more. */
 #define _GNU_SOURCE
 #include "cli/run/run_text.h"
 
@@ -32,7 +34,7 @@ struct dw_run_samples dw_run_samples_of(const struct dw_profile *profile)
 
 bool dw_run_is_short(const struct dw_run_end *end, const struct dw_run_samples *samples)
 {
-    return end->samples && !end->lines && samples->count < FEW_SAMPLES;
+    return end->samples && samples->count < FEW_SAMPLES;
 }
 
 /* Whether samples by CPU time miss most of the time. */
@@ -65,12 +67,12 @@ void dw_run_put_times(struct dw_out *out, const struct dw_run_end *end)
     dw_out_duration(out, end->times.cpu_ns);
 }
 
-/* The largest of the shares that are still to be told, or DW_SAMPLE_STATES. */
+/* The largest of the shares that are not named yet, or DW_SAMPLE_STATES. */
 static unsigned next_state(const struct dw_run_samples *samples,
                            const bool is_told[DW_SAMPLE_STATES])
 {
     unsigned next = DW_SAMPLE_STATES;
-    uint64_t least_ns = samples->weight_ns / 200; /* what would be told as 0 % */
+    uint64_t least_ns = samples->weight_ns / 200; /* less would read 0 % */
     for (unsigned state = 0; state < DW_SAMPLE_STATES; state++)
         if (!is_told[state] && samples->state_ns[state] > least_ns &&
             (next == DW_SAMPLE_STATES || samples->state_ns[state] > samples->state_ns[next]))
@@ -123,7 +125,7 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
     dw_out_text(out, "; --subprocesses records those that run Python\n");
 }
 
-/* As a shell needs it, and without anything that a terminal would obey. */
+/* Quoted for a shell, and without anything that would steer a terminal. */
 static void put_word(struct dw_out *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -193,7 +195,7 @@ static void add_again(struct commands *commands, const struct dw_run_end *end, c
     }
 }
 
-/* The recording and those of its children, as far as these can be told from others. */
+/* The recording and those of its children, unless files of other runs lie among them. */
 static void put_files(struct dw_out *out, const struct dw_run_end *end,
                       const struct dw_recordings *recordings)
 {
@@ -261,7 +263,8 @@ void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_r
         dw_out_printf(out, " and the files of %u child%s", recordings->children,
                       recordings->children == 1 ? "" : "ren");
     dw_out_text(out, "; next:\n");
-    add_commands(&commands, end, kind, dw_run_is_short(end, samples), recordings);
+    bool is_short = kind == DW_RUN_SAMPLES && dw_run_is_short(end, samples);
+    add_commands(&commands, end, kind, is_short, recordings);
     put_commands(out, &commands);
     if (recordings->strangers)
         dw_out_printf(out,
@@ -270,12 +273,15 @@ void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_r
                       recordings->strangers, recordings->strangers == 1 ? "" : "s");
 }
 
-void dw_run_put_missing(struct dw_out *out, const struct dw_run_end *end)
+void dw_run_put_no_regions(struct dw_out *out)
+{
+    dw_out_text(out, "dwell: no regions were entered; mark some with dwell.region()\n");
+}
+
+void dw_run_put_no_lines(struct dw_out *out, const struct dw_run_end *end)
 {
     struct commands commands = {.count = 0};
-    if (!end->lines) {
-        dw_out_text(out, "dwell: no regions were entered; mark some with dwell.region()\n");
-    } else if (end->named) {
+    if (end->named) {
         dw_out_text(out, "dwell: no lines were recorded: no function that -f names has run\n");
     } else {
         dw_out_text(out, "dwell: no lines were recorded: no function that is marked with @profile "

@@ -15,13 +15,13 @@ struct dw_run_samples {
     uint64_t state_ns[DW_SAMPLE_STATES];
 };
 
-/* What there is to see, which says what to look at next. */
+/* What the recording may hold, in the order of the report; the first decides what to suggest. */
 enum dw_run_kind {
     DW_RUN_SAMPLES,
-    DW_RUN_LINES,
     DW_RUN_CALLS,
     DW_RUN_REGIONS,
-    DW_RUN_NOTHING,
+    DW_RUN_LINES,
+    DW_RUN_KINDS,
 };
 
 struct dw_run_samples dw_run_samples_of(const struct dw_profile *profile);
@@ -37,6 +37,7 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
 void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_run_kind kind,
                      const struct dw_run_samples *samples, const struct dw_recordings *recordings);
 /* Why there is nothing of what was asked for, and what helps. */
-void dw_run_put_missing(struct dw_out *out, const struct dw_run_end *end);
+void dw_run_put_no_regions(struct dw_out *out);
+void dw_run_put_no_lines(struct dw_out *out, const struct dw_run_end *end);
 
 #endif

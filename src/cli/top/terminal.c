@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * However the program ends or is suspended, the terminal gets back its state first; so this is done
+ * in the signal handlers. */
 #include "cli/top/terminal.h"
 
 #include <errno.h>
@@ -40,7 +42,7 @@ static void give_back(void)
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
-/* Signals that end the program: the terminal first, then what the signal does anyway. */
+/* For signals that end the program: restores the terminal, then lets the signal do its work. */
 static void on_fatal(int number)
 {
     give_back();

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The numbers have fixed columns and names take what is left; each line is cut to the screen after
+ * it is made. */
 #include "cli/top/top_screen.h"
 
 #include "attach/sampling/describe.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Times are kept for each thread, stack and state, and rows are summed from them at each update, so
+ * that another view needs no new samples. Recent time is a sum that fades. */
 #define _GNU_SOURCE
 #include "cli/top/top_table.h"
 
@@ -197,7 +199,7 @@ static void add_stack(struct dw_top_table *table, const struct dw_top_view *view
     }
 }
 
-/* All threads are shown: how long they run, or hold the GIL, of all their time. */
+/* All threads are shown, with the share of their time that they run, or hold the GIL. */
 static void add_thread(struct dw_top_table *table, const struct dw_top_view *view,
                        const struct dw_top_cell *cell)
 {

@@ -25,7 +25,7 @@ struct dw_top_row {
     dw_place_id place; /* of functions and lines; of functions, any of their places */
     uint32_t thread;   /* of threads */
     struct dw_top_time own, total;
-    uint32_t last_cell; /* 1 + the last one that its total has, so that recursion counts once */
+    uint32_t last_cell; /* 1 + the last cell in its total, so that recursion counts once */
 };
 
 struct dw_top_table {

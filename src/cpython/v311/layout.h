@@ -20,6 +20,10 @@
 #define PyUnstable_Code_GetExtra _PyCode_GetExtra
 #define PyUnstable_Code_SetExtra _PyCode_SetExtra
 
+/* Later versions have builds without a GIL. */
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+
 /* What a sampler needs. A call of the interpreter's loop has a cframe on the C stack; here its
  * outermost frame says so itself. */
 #define DW_PY_HAS_CFRAMES 1

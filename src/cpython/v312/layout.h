@@ -15,6 +15,10 @@
 #define DW_PY_CODE_VERSION(code) ((code)->co_version)
 #define DW_PY_FRAME_LOCAL(frame, index) ((frame)->localsplus[index])
 
+/* Later versions have builds without a GIL. */
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+
 /* What a sampler needs. A call of the interpreter's loop has a cframe on the C stack, and a
  * frame there below its first one. */
 #define DW_PY_HAS_CFRAMES 1

@@ -13,7 +13,8 @@
 #include <internal/pycore_stackref.h>
 
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
-/* CPython looks whether it is one; of a frame that may change while it is read it may not be. */
+/* CPython asserts that it is a code object; in a frame that changes while it is read it may not
+ * be. */
 #define DW_PY_FRAME_CODE(frame) ((PyCodeObject *)BITS_TO_PTR_MASKED((frame)->f_executable))
 #define DW_PY_FRAME_GENERATOR(frame) _PyGen_GetGeneratorFromFrame(frame)
 #define DW_PY_CODE_VERSION(code) ((code)->co_version)

@@ -125,8 +125,7 @@ static void put_quoted(struct dw_out *out, const char *key, put_words *put,
     dw_out_printf(out, "\"%s\": ", key);
     dw_out_json_string(out, words.buffer.data ? words.buffer.data : (uint8_t *)"",
                        words.buffer.size);
-    if (dw_out_close(&words) && !out->error)
-        out->error = DW_ERR_MEMORY;
+    dw_out_close_into(&words, out);
 }
 
 static void put_sentence(struct dw_out *out, const struct dw_diff *diff,

@@ -52,8 +52,7 @@ void dw_diff_put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t 
         &label,
         &(struct dw_function){.file = place->shown, .line = place->line, .name = place->name});
     dw_out_printable(out, label.buffer.data, label.buffer.size);
-    if (dw_out_close(&label) && !out->error)
-        out->error = DW_ERR_MEMORY;
+    dw_out_close_into(&label, out);
 }
 
 uint32_t dw_diff_spell(const struct dw_diff *diff, uint32_t node, uint32_t max, uint32_t *nodes)

@@ -42,7 +42,7 @@ static void chrome_release(struct chrome *chrome)
     dw_event_walk_release(&chrome->walk);
     dw_slice_walk_release(&chrome->samples);
     dw_name_cache_release(&chrome->names);
-    dw_out_close(&chrome->place);
+    dw_out_close_into(&chrome->place, chrome->out);
     dw_track_numbers_release(&chrome->numbers);
     free(chrome->order);
 }
@@ -86,7 +86,7 @@ static void put_names(struct chrome *chrome)
                          &label);
         }
     }
-    dw_out_close(&label);
+    dw_out_close_into(&label, chrome->out);
 }
 
 static void put_place(struct chrome *chrome, uint64_t time_ns)

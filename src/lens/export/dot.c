@@ -92,8 +92,7 @@ static void put_text(struct drawing *drawing, const void *bytes, size_t size)
     dw_out_init_memory(&printable);
     dw_out_printable(&printable, bytes, size);
     put_escaped(drawing->out, printable.buffer.data, printable.buffer.size);
-    if (dw_out_close(&printable) && !drawing->out->error)
-        drawing->out->error = DW_ERR_MEMORY;
+    dw_out_close_into(&printable, drawing->out);
 }
 
 static void put_node(struct drawing *drawing, uint32_t index)

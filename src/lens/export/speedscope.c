@@ -99,7 +99,7 @@ static int put_evented(struct speedscope *scope, uint32_t thread)
         dw_roster_put_process(&name, profile, profile->threads[thread].process);
     }
     begin_profile(scope, "evented", name.buffer.data, name.buffer.size);
-    dw_out_close(&name);
+    dw_out_close_into(&name, scope->out);
     dw_out_text(scope->out, ",\"events\":[");
     int error = dw_event_walk_thread(&scope->walk, thread, put_step, scope);
     end_profile(scope);

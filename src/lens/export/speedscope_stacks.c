@@ -98,7 +98,7 @@ static void put_thread(struct scope *scope, uint32_t index)
     dw_out_printf(scope->out, "{\"type\":\"sampled\",\"unit\":\"%s\",\"name\":",
                   dw_samples_are_counts(profile) ? "none" : "nanoseconds");
     dw_out_json_string(scope->out, name.buffer.data, name.buffer.size);
-    dw_out_close(&name);
+    dw_out_close_into(&name, scope->out);
     dw_out_text(scope->out, ",\"samples\":[");
     if (thread->timed_count)
         put_timed(scope, thread, &sum);

@@ -174,7 +174,7 @@ static void put_label(struct layout *layout, uint32_t box)
 static void put_lines(struct dw_out *out, const char *text, size_t size)
 {
     const char *end = text + size, *newline;
-    for (; (newline = memchr(text, '\n', (size_t)(end - text))); text = newline + 1) {
+    for (; text < end && (newline = memchr(text, '\n', (size_t)(end - text))); text = newline + 1) {
         dw_out_xml(out, text, (size_t)(newline - text));
         dw_out_char(out, '\n');
     }

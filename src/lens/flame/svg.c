@@ -135,8 +135,9 @@ static void put_lines(struct dw_out *out, const struct drawing *drawing)
 {
     dw_rows_put_time(out, &drawing->rows, dw_whole_ns(drawing->whole));
     dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
-    if (drawing->profile->thread_count > 1)
-        dw_out_printf(out, " in %" PRIu32 " threads", drawing->profile->thread_count);
+    uint32_t threads = dw_family_thread_count(drawing->profile, drawing->rows.family);
+    if (threads > 1)
+        dw_out_printf(out, " in %" PRIu32 " threads", threads);
     dw_out_text(out, drawing->rows.are_counts ? "; widths are samples with what is inside"
                                               : "; widths are times with what is inside");
     dw_out_text(out, drawing->rows.family != DW_FAMILY_REGIONS

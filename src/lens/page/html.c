@@ -40,6 +40,7 @@ struct page {
     uint32_t *string_of;   /* of the profile's strings: the page's number, or UINT32_MAX */
     uint32_t string_count;
     enum dw_family family;
+    uint32_t thread_count; /* of the family */
     bool are_samples, first_view;
 };
 
@@ -117,7 +118,7 @@ static void put_lines(struct page *page, const char *key, put_notes *put)
         at = line_end + 1;
     }
     dw_out_text(page->out, "]");
-    dw_out_close(&lines);
+    dw_out_close_into(&lines, page->out);
 }
 
 /* Samples have no entries, whose number and times could be told. */
@@ -298,7 +299,7 @@ static int put_all_views(struct page *page)
     int error = put_views(page, DW_BY_REGION, "all");
     if (!error && page->profile->process_count > 1)
         error = put_views(page, DW_BY_PROCESS, "process");
-    if (!error && page->profile->thread_count > 1)
+    if (!error && page->thread_count > 1)
         error = put_views(page, DW_BY_THREAD, "thread");
     dw_out_text(page->out, "]");
     return error;
@@ -316,7 +317,7 @@ static void put_sampling(struct dw_out *out, const struct dw_profile *profile, c
 static int put_data(struct page *page)
 {
     dw_out_text(page->out, "{\"dwell\":\"" DW_VERSION "\"");
-    put_number(page, "threads", page->profile->thread_count, false);
+    put_number(page, "threads", page->thread_count, false);
     int error = put_processes(page);
     if (error)
         return error;
@@ -334,10 +335,12 @@ static int put_data(struct page *page)
 static int write_html(const struct dw_profile *profile, const struct dw_lens_options *options,
                       struct dw_out *out)
 {
+    enum dw_family family = dw_family_choose(profile, options->family);
     struct page page = {.out = out,
                         .profile = profile,
-                        .family = options->family,
-                        .are_samples = dw_shows_samples(profile, options->family),
+                        .family = family,
+                        .thread_count = dw_family_thread_count(profile, family),
+                        .are_samples = family == DW_FAMILY_SAMPLES,
                         .first_view = true};
     size_t size = (profile->strings.count + 1u) * sizeof *page.string_of;
     page.string_of = malloc(size);

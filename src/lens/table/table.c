@@ -35,7 +35,8 @@ struct table {
 static size_t cell_width(struct table *table, size_t column, const struct dw_row *row)
 {
     dw_buffer_clear(&table->cell.buffer);
-    table->cell.error = 0;
+    if (table->cell.error == DW_ERR_OUTPUT)
+        table->cell.error = 0;
     dw_column_put(table->columns[column], &table->cell, &table->rows, row);
     return dw_text_width(table->cell.buffer.data, table->cell.buffer.size);
 }
@@ -151,7 +152,7 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
     }
     if (!error)
         put_table(&table, options.width);
-    bool has_failed = table.cell.buffer.failed;
+    bool has_failed = table.cell.error == DW_ERR_MEMORY;
     dw_out_close(&table.cell);
     dw_rows_release(&table.rows);
     free(table.widths);

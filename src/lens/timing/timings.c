@@ -159,7 +159,7 @@ static void put_rows(struct dw_out *out, const struct dw_profile *profile, const
         put_row(out, &cell, profile, &views[i], width);
     dw_out_printf(out, "from, to: the confidence interval of the median, of at least %.3g %%\n",
                   least_confidence(profile, views) * 100);
-    dw_out_close(&cell);
+    dw_out_close_into(&cell, out);
 }
 
 static int put_comparisons(struct dw_out *out, const struct dw_profile *profile,
@@ -188,7 +188,7 @@ static void put_warnings(struct dw_out *out, const struct view *view)
         dw_out_printf(out, "%s: %.*s\n", view->letters, (int)(line_end - at), at);
         at = line_end + 1;
     }
-    dw_out_close(&lines);
+    dw_out_close_into(&lines, out);
 }
 
 static int write_table(const struct dw_profile *profile, const struct dw_lens_options *options,

@@ -44,6 +44,14 @@ bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family famil
            !(dw_profile_measures(profile) & DW_SAMPLE_MASK);
 }
 
+uint32_t dw_family_thread_count(const struct dw_profile *profile, enum dw_family family)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        count += dw_family_has_thread(profile, family, i);
+    return count;
+}
+
 bool dw_samples_are_counts(const struct dw_profile *profile)
 {
     dw_measure_mask mask = dw_profile_measures(profile);

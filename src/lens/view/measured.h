@@ -22,6 +22,8 @@ bool dw_samples_are_counts(const struct dw_profile *profile);
 /* Whether a thread is shown with the family. Beside samples, those are not that have none of it. */
 bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family family, uint32_t thread);
 
+uint32_t dw_family_thread_count(const struct dw_profile *profile, enum dw_family family);
+
 struct dw_measured {
     dw_path_id path;         /* of functions */
     struct dw_metric metric; /* the histogram is borrowed from the profile */

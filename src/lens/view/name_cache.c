@@ -19,7 +19,7 @@ int dw_name_cache_init(struct dw_name_cache *cache, const struct dw_profile *pro
         dw_out_json_string(&cache->text, name.bytes, name.size);
     }
     cache->starts[count] = cache->text.buffer.size;
-    return cache->text.buffer.failed ? DW_ERR_MEMORY : 0;
+    return cache->text.error;
 }
 
 void dw_name_cache_release(struct dw_name_cache *cache)

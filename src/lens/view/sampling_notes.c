@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The rate obtained is that of the time that was recorded: samples divided by what they
  * stand for. It is the asked one unless samples were late or were missed. */
+#define _GNU_SOURCE
 #include "lens/view/notes.h"
 
 #include "lens/view/column.h"
@@ -185,6 +186,37 @@ static void put_gil(struct dw_out *out, const struct dw_profile *profile, const 
         dw_out_printf(out, " sampled, waited for in %.1f %%\n", 100 * awaited);
 }
 
+/* Probes that see every call or line: what they do takes time in the place of what they see. */
+static const char *const exact_probes[] = {"calls", "lines"};
+#define EXACT_PROBES (sizeof exact_probes / sizeof *exact_probes)
+
+/* Whether a probe ran in the process too. */
+static bool has_probe(const struct dw_profile *profile, uint32_t process, const char *probe)
+{
+    struct dw_string probes = dw_profile_property(profile, process, "probes");
+    return profile->processes[process].is_sampled &&
+           memmem(probes.bytes, probes.size, probe, strlen(probe));
+}
+
+static void put_exact_probes(struct dw_out *out, const struct dw_profile *profile,
+                             const char *prefix)
+{
+    const char *before = "of these times, a part is the work of recording ";
+    bool is_any = false;
+    for (size_t i = 0; i < EXACT_PROBES; i++) {
+        bool is_there = false;
+        for (uint32_t p = 0; p < profile->process_count && !is_there; p++)
+            is_there = has_probe(profile, p, exact_probes[i]);
+        if (!is_there)
+            continue;
+        dw_out_printf(out, "%s%s%s", is_any ? "" : prefix, before, exact_probes[i]);
+        before = " and ";
+        is_any = true;
+    }
+    if (is_any)
+        dw_out_char(out, '\n');
+}
+
 void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
 {
     for (enum dw_sample_mode mode = DW_SAMPLE_CPU; mode < DW_SAMPLE_MODES; mode++) {
@@ -196,6 +228,7 @@ void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
         if (mode != DW_SAMPLE_COUNTS) /* which say nothing of it */
             explain_trouble(out, &summary.sums, prefix);
     }
+    put_exact_probes(out, profile, prefix);
     put_gil(out, profile, prefix);
 }
 
@@ -240,7 +273,20 @@ void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile
     dw_notes_put_sampling(&text, profile, "");
     size_t size = text.buffer.size;
     dw_out_json_string(out, text.buffer.data, size ? size - 1 : 0);
-    dw_out_close(&text);
+    dw_out_close_into(&text, out);
+}
+
+static void put_json_exact(struct dw_out *out, const struct dw_profile *profile, uint32_t process)
+{
+    const char *before = ", \"with_work_of\": [", *end = "";
+    for (size_t i = 0; i < EXACT_PROBES; i++) {
+        if (!has_probe(profile, process, exact_probes[i]))
+            continue;
+        dw_out_printf(out, "%s\"%s\"", before, exact_probes[i]);
+        before = ", ";
+        end = "]";
+    }
+    dw_out_text(out, end);
 }
 
 static void put_json_process(struct dw_out *out, const struct dw_process *process)
@@ -250,7 +296,7 @@ static void put_json_process(struct dw_out *out, const struct dw_process *proces
     dw_out_printf(out,
                   "{\"pid\": %" PRIu64 ", \"mode\": \"%s\", \"native\": %s, \"period_ns\": %" PRIu64
                   ", \"taken\": %" PRIu64 ", \"missed\": %" PRIu64 ", \"guessed\": %" PRIu64
-                  ", \"cut\": %" PRIu64 ", \"retried\": %" PRIu64 "}",
+                  ", \"cut\": %" PRIu64 ", \"retried\": %" PRIu64,
                   process->pid, words[sampling->mode], sampling->native ? "true" : "false",
                   sampling->period_ns, sampling->taken, sampling->missed, sampling->guessed,
                   sampling->cut, sampling->retried);
@@ -266,6 +312,8 @@ void dw_notes_put_json_sampling(struct dw_out *out, const struct dw_profile *pro
         dw_out_text(out, first ? "\n    " : ",\n    ");
         first = false;
         put_json_process(out, &profile->processes[i]);
+        put_json_exact(out, profile, i);
+        dw_out_char(out, '}');
     }
     dw_out_char(out, ']');
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Places are taken file by file, so that only one has its debug information in memory. */
+ * Places are taken file by file, so that the debug information of only one file is in memory. */
 #include "native/debug/annotate.h"
 
 #include "base/file.h"
@@ -26,7 +26,8 @@ struct annotation {
     struct dw_profile *profile;
     const struct dw_annotate_options *options;
     const char *debug_directories;
-    dw_frame_id *readable; /* by frame: the one with its name for people; UNKNOWN: not yet */
+    dw_frame_id
+        *readable; /* for each frame, the one with its readable name; UNKNOWN: not made yet */
     uint32_t readable_count;
 };
 
@@ -83,13 +84,13 @@ static int make_readable(struct annotation *annotation, dw_frame_id id, dw_frame
     return error;
 }
 
-/* Symbols are right about the function that was called; without one, debug information is. */
+/* A symbol names the function that was called; only without one is debug information asked. */
 static bool has_symbol(const struct dw_profile *profile, dw_frame_id frame)
 {
     return dw_profile_string(profile, profile->frames.frames[frame].name).bytes[0] != '[';
 }
 
-/* The frame of a line; `recorded` is the one of the place, which was inlined into nothing. */
+/* The frame of a line; `recorded` is that of the place, for the function that was not inlined. */
 static int make_frame(struct annotation *annotation, const struct dw_source_line *line,
                       const dw_frame_id *recorded, dw_frame_id *id)
 {
@@ -107,7 +108,7 @@ static int make_frame(struct annotation *annotation, const struct dw_source_line
     return error ? error : dw_frame_intern(&profile->frames, &frame, id);
 }
 
-/* Replaces the place by the innermost function there, which the others are outside of. */
+/* Replaces the place by the innermost function there; the others go around it. */
 static int set_lines(struct annotation *annotation, dw_place_id id,
                      const struct dw_source_line *lines, uint32_t count)
 {
@@ -234,7 +235,7 @@ static uint32_t list_entries(const struct dw_profile *profile, struct entry *ent
     uint32_t count = 0;
     for (dw_place_id id = 1; id < profile->places.count; id++) {
         const struct dw_place *place = &profile->places.places[id];
-        bool is_known = place->line || place->outer; /* by the tool that wrote the profile */
+        bool is_known = place->line || place->outer; /* the tool that wrote the profile knew */
         if (!is_known && place->module && place->module <= profile->module_count &&
             is_native(profile, place))
             entries[count++] =

@@ -13,7 +13,8 @@ enum dw_demangle {
     DW_DEMANGLE_NONE,
 };
 
-/* Told once for each module whose lines cannot be had or are doubtful: why, and what follows. */
+/* Called once for each module whose lines are missing or doubtful, with the reason and what
+ * follows. */
 typedef void (*dw_annotate_complain)(void *context, const char *module, const char *reason);
 
 struct dw_annotate_options {

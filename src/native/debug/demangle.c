@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The C++ library demangles C++. */
+ * Rust's names are tried first, since its first mangling looks like C++'s; the C++ library does
+ * C++. */
 #include "native/debug/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the C++ library. */
+/* A function of the C++ library, which has no C header. */
 extern char *__cxa_demangle(const char *name, char *buffer, size_t *size, int *status);
 
-/* The end of what the source has, before a compiler's ".cold", ".constprop.0" or ".llvm.123". */
+/* The length of the name without a compiler's ".cold", ".constprop.0" or ".llvm.123". */
 static size_t length_without_clones(const char *name)
 {
     static const char *const clones[] = {".cold",      ".part.", ".isra.",      ".constprop.",
@@ -39,7 +40,7 @@ static char *shorten(const char *name)
                    : plain && !strncmp(plain, "_Z", 2) ? demangle_cpp(plain)
                    : plain                             ? dw_demangle_cython(plain)
                                                        : NULL;
-    if (plain && !result && strpbrk(plain, "<({")) /* by debug information, as in the source */
+    if (plain && !result && strpbrk(plain, "<({")) /* as in the source */
         result = strdup(plain);
     if (rust)
         dw_shorten_rust(rust);

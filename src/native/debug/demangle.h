@@ -10,10 +10,11 @@
  * what compilers append to parts of functions (.cold, .part.0 and the like). */
 char *dw_demangle(const char *name, enum dw_demangle how);
 
-/* Of Rust's mangling (_R..., or _ZN...17h...E), whole; NULL when it is another one. */
+/* The whole name in Rust, of _R... or _ZN...17h...E; NULL when it is not Rust's mangling. */
 char *dw_demangle_rust(const char *name);
 
-/* The Python function that Cython made it of; NULL when it is none, or may be one of two. */
+/* The Python function that Cython made it from; NULL when Cython did not, or when two could be
+ * meant. */
 char *dw_demangle_cython(const char *name);
 
 /* What SHORT makes of names that are demangled. In place. */

@@ -41,8 +41,8 @@ static bool has_number(const char *name)
     return isdigit((unsigned char)*name);
 }
 
-/* A "_" may be where it would be if the number were a length: "2ab_cd" is the method cd of ab, or
- * the function ab_cd, which has an even number. */
+/* Whether a "_" stands where it would if the number were a length: "2ab_cd" is the method cd of ab,
+ * or the function ab_cd with the number 2. */
 static bool is_doubtful(const struct prefix *prefix, const struct part *part)
 {
     return prefix->may_have_number && !prefix->must_have_number && !has_number(part->behind) &&
@@ -72,7 +72,7 @@ static char *parse(const struct prefix *prefix, const char *at)
     return NULL;
 }
 
-/* One for each type that a fused argument has. */
+/* Cython makes one function for each type of a fused argument. */
 static const char *without_types(const char *name)
 {
     static const char fused[] = "__pyx_fuse_";

@@ -52,7 +52,7 @@ static void append_utf8(struct dw_buffer *out, unsigned long code)
     dw_buffer_append(out, bytes, size);
 }
 
-/* $LT$ and the like at `text`; how long it is, 0 when it is none. */
+/* $LT$ and the like at `text`; returns how long it is, 0 when it is not an escape. */
 static size_t append_escape(struct dw_buffer *out, const char *text, size_t size)
 {
     static const struct {

@@ -116,7 +116,7 @@ static uint64_t read_base62(struct reader *r)
     return value + 1;
 }
 
-/* A number after a letter that may be missing: 0 then, else 1 more than it says. */
+/* An optional letter and number: 0 when it is missing, else the number + 1. */
 static uint64_t read_optional(struct reader *r, char letter)
 {
     return accept(r, letter) ? read_base62(r) + 1 : 0;
@@ -205,7 +205,7 @@ static void read_generic_argument(struct reader *r)
         read_type(r);
 }
 
-/* Up to the E. How many there are. */
+/* Reads items up to the E; returns how many there are. */
 static uint32_t read_list(struct reader *r, void (*read)(struct reader *))
 {
     uint32_t count = 0;
@@ -216,7 +216,8 @@ static uint32_t read_list(struct reader *r, void (*read)(struct reader *))
     return count;
 }
 
-/* {closure#0}, {shim:name#0}: lower-case letters are the compiler's own business. */
+/* {closure#0}, {shim:name#0}: namespaces in lower case are implementation details of the
+ * compiler. */
 static void read_nested(struct reader *r, bool is_value)
 {
     char kind = take(r);
@@ -525,7 +526,7 @@ char *dw_demangle_rust_v0(const char *name)
     struct reader r = {.name = start, .at = start, .end = start + strcspn(start, ".")};
     read_path(&r, true);
     r.is_silent = true;
-    if (!r.failed && r.at < r.end) /* the crate that wanted it */
+    if (!r.failed && r.at < r.end) /* a suffix: the crate that instantiated it */
         read_path(&r, false);
     dw_buffer_append(&r.out, "", 1);
     if (r.failed || r.at < r.end || r.out.failed) {

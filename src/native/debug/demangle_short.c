@@ -14,8 +14,8 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 128;
 }
 
-/* After the bracket that closes the one at `at`; NULL when there is none, or too many are inside
- * of each other. Of angle brackets only those outside of other brackets count: there they may be
+/* Points behind the bracket that closes the one at `at`; NULL when nothing closes it, or the
+ * nesting is too deep. Inside of other brackets angle brackets are skipped: they may be
  * operators. */
 static const char *skip_nested(const char *at, int depth)
 {
@@ -72,7 +72,8 @@ static bool is_operator(const struct shortening *s)
            !is_word(*s->at);
 }
 
-/* Longer ones first. Template parameters may follow, set off by a space from operator<. */
+/* Longer operators are tried first. Template parameters may follow; a space separates them from
+ * operator<. */
 static void take_operator(struct shortening *s)
 {
     static const char *const operators[] = {

@@ -11,7 +11,7 @@
 #include <elfutils/libdw.h>
 #include <unistd.h>
 
-/* Spans that may lie inside another one that is found all the same. */
+/* How many spans may lie inside another before that one is no longer found. */
 #define MAX_NESTED 64
 #define MAX_DEPTH 64
 
@@ -230,7 +230,7 @@ static const char *file_of(struct unit *unit, uint64_t index)
     return dwarf_filesrc(files, index, NULL, NULL);
 }
 
-/* Where the function was called that was inlined. */
+/* Where the inlined function was called. */
 static void read_call(struct unit *unit, Dwarf_Die *inlined, struct dw_source_line *line)
 {
     uint64_t file, number;
@@ -241,7 +241,7 @@ static void read_call(struct unit *unit, Dwarf_Die *inlined, struct dw_source_li
         line->file = file_of(unit, file);
 }
 
-/* libdw takes file 0 for none. Others may be of another unit, which it knows. */
+/* libdw takes file 0 for no file. A declaration may be in another unit, which libdw follows. */
 static const char *declared_in(struct unit *unit, Dwarf_Die *function)
 {
     uint64_t file;
@@ -259,7 +259,7 @@ static void read_line(struct unit *unit, uint64_t address, struct dw_source_line
     line->file = dwarf_linesrc(found, NULL, NULL);
 }
 
-/* After its line: the file may be another one, when code was included. */
+/* Called after its line was read: the file may differ when code was included. */
 static void read_function_of(struct unit *unit, Dwarf_Die *die, struct dw_source_line *line)
 {
     int number;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A scope has its parent's id and libdw's name; whole names are put together only when they are
+ * asked for. A function is found by where it was declared, since definitions and inlined copies
+ * refer to that. */
 #include "native/debug/dwarf_scopes.h"
 
 #include "base/buffer.h"
@@ -30,7 +33,7 @@ static const char *linkage_name(Dwarf_Die *die)
                : NULL;
 }
 
-/* The name of a function for the linker tells more than that in the source. */
+/* A function's name for the linker tells more than its name in the source. */
 static const char *scope_name(Dwarf_Die *die)
 {
     const char *linkage = dwarf_tag(die) == DW_TAG_subprogram ? linkage_name(die) : NULL;
@@ -50,7 +53,7 @@ static uint64_t hash_of(const void *entries, uint32_t id)
     return dw_hash_mix(((const struct dw_scoped *)entries)[id].offset);
 }
 
-/* From an inlined or defined function to where it was declared first. */
+/* Goes from an inlined or defined function to its first declaration. */
 static void find_declaration(Dwarf_Die *die)
 {
     static const unsigned links[] = {DW_AT_abstract_origin, DW_AT_specification};
@@ -104,7 +107,7 @@ int dw_dwarf_scopes_put(struct dw_dwarf_scopes *scopes, dw_scope_id scope, Dwarf
     return error;
 }
 
-/* A class without a name whose function is called as if it were one itself is a lambda. */
+/* An unnamed class with an operator() is a lambda. */
 static void append_scope(struct dw_buffer *name, const char *scope, const char *last)
 {
     char *readable = dw_demangle(scope, DW_DEMANGLE_FULL);
@@ -123,7 +126,7 @@ static char *make_name(const struct dw_dwarf_scopes *scopes, dw_scope_id scope, 
     while (scope && count < MAX_DEPTH) {
         const struct dw_scope *at = &scopes->scopes[scope - 1];
         chain[count++] = at->name;
-        scope = strncmp(at->name, "_Z", 2) ? at->parent : 0; /* that is a whole name */
+        scope = strncmp(at->name, "_Z", 2) ? at->parent : 0; /* a mangled name is whole by itself */
     }
     while (count)
         append_scope(&name, chain[--count], last);

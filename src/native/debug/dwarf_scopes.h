@@ -29,7 +29,7 @@ void dw_dwarf_scopes_release(struct dw_dwarf_scopes *scopes);
 /* A namespace, class or function inside another one. */
 int dw_dwarf_scope_add(struct dw_dwarf_scopes *scopes, dw_scope_id parent, Dwarf_Die *die,
                        dw_scope_id *id);
-/* A function, of which the name may be asked for later. */
+/* A function whose name may be asked for later. */
 int dw_dwarf_scopes_put(struct dw_dwarf_scopes *scopes, dw_scope_id scope, Dwarf_Die *function);
 /* The name for the linker, or the whole name in the source; NULL when it has none. */
 const char *dw_dwarf_scopes_name(struct dw_dwarf_scopes *scopes, Dwarf_Die *function);

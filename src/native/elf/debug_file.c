@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Looks where gdb looks, the directories of the user first. A candidate counts only if its build
+ * id, or the checksum in .gnu_debuglink, fits. */
 #define _GNU_SOURCE
 #include "native/elf/debug_file.h"
 
@@ -12,7 +14,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* What is looked for: the file at a path says so of its debug file. */
+/* What is looked for, as the file itself describes its debug file. */
 struct wanted {
     const struct dw_elf *elf;
     const char *directory; /* of the file */
@@ -47,7 +49,7 @@ static void read_link(struct wanted *wanted)
     }
 }
 
-/* A build id proves it. The checksum of a large file takes long: only without one. */
+/* A build id proves it. The checksum of a large file takes long, so it is used only without one. */
 static bool belongs(const struct wanted *wanted, int fd)
 {
     struct dw_elf debug;

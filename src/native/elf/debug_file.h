@@ -8,9 +8,9 @@
 
 #define DW_DEBUG_DIRECTORY "/usr/lib/debug"
 
-/* An fd of the debug file that belongs to the file at `path`, proven by build id or checksum;
- * -1 when there is none. `directories` are looked into before the system's, with colons
- * between them; NULL: none. */
+/* An fd of the debug file that belongs to the file at `path`, proven by build id or checksum; -1
+ * when there is none. `directories`, with colons between them, are searched before the system's;
+ * NULL: none. */
 int dw_debug_file_open(const struct dw_elf *elf, const char *path, const char *directories);
 
 #endif

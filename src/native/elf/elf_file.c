@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Tables are copied to the heap, with their sizes checked against the file's and against limits. A
+ * terminating 0 is put behind each, so that names in them always end. */
 #include "native/elf/elf_file.h"
 
 #include "base/error.h"
@@ -71,7 +73,7 @@ static int find_base(struct dw_elf *elf, const Elf64_Phdr *segments, uint32_t co
     return 0;
 }
 
-/* Whether the build id is among the notes: the file's if so. */
+/* Takes the build id if it is among the notes. */
 static bool take_build_id(struct dw_elf *elf, const char *notes, uint64_t size)
 {
     Elf64_Nhdr note;
@@ -174,7 +176,7 @@ void dw_elf_release(struct dw_elf *elf)
     *elf = (struct dw_elf){.fd = -1};
 }
 
-/* Only the names may lie: the tables are as large as they say, and end in 0. */
+/* Only the offset can be wrong: the tables are as large as they say, and end in 0. */
 static bool has_name(const char *names, uint64_t size, uint64_t offset, const char *name)
 {
     return offset < size && !strcmp(names + offset, name);
@@ -229,7 +231,7 @@ static int find_in_section(const struct dw_elf *elf, const Elf64_Shdr *table, co
     return error;
 }
 
-/* The symbols for dynamic linking first: they are few, and no strip removes them. */
+/* The symbols for dynamic linking first: they are few, and strip leaves them in. */
 int dw_elf_find_symbol(const struct dw_elf *elf, const char *name, uint64_t *address)
 {
     static const uint32_t kinds[] = {SHT_DYNSYM, SHT_SYMTAB};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What a 64-bit ELF file says of itself. Files come from elsewhere: every offset and count
- * in them is checked, and a file that lies is DW_ERR_DAMAGED. Files are read, not mapped:
- * one that is cut short meanwhile must not stop the program that is profiled. */
+ * What a 64-bit ELF file tells about itself. Files come from elsewhere: every offset and count in
+ * them is checked, and a file that lies is DW_ERR_DAMAGED. Files are read, not mapped: one that is
+ * cut short meanwhile must not stop the program that is profiled. */
 #ifndef DW_NATIVE_ELF_ELF_FILE_H
 #define DW_NATIVE_ELF_ELF_FILE_H
 
@@ -32,8 +32,8 @@ const Elf64_Shdr *dw_elf_section(const struct dw_elf *elf, const char *name);
 /* Its content through a pointer to a pointer, on the heap, with one more byte that is 0. */
 int dw_elf_read_section(const struct dw_elf *elf, const Elf64_Shdr *section, void *result);
 
-/* Addresses are those of the file; add where it is loaded and take off base_address. Both
- * give DW_ERR_EMPTY when there is no such thing. */
+/* Addresses are those of the file; add where it is loaded and subtract base_address. Both give
+ * DW_ERR_EMPTY when it is not there. */
 int dw_elf_find_symbol(const struct dw_elf *elf, const char *name, uint64_t *address);
 int dw_elf_find_section(const struct dw_elf *elf, const char *name, uint64_t *address);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Nothing in the headers is believed: what is read lies in a loaded segment, and the number of
+ * notes is bounded, since the memory may be that of another process. */
 #include "native/elf/elf_image.h"
 
 #include <string.h>

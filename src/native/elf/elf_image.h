@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the program headers of an ELF object that is loaded tell, read from memory: files may
- * be gone, replaced, or under another root. */
+ * What the program headers of a loaded ELF object tell, read from memory: files may be gone,
+ * replaced, or under another root. */
 #ifndef DW_NATIVE_ELF_ELF_IMAGE_H
 #define DW_NATIVE_ELF_ELF_IMAGE_H
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Plain reads where memory is known to be there, and reads by the kernel where it may not be. errno
+ * stays as it was, since handlers read too. */
 #define _GNU_SOURCE
 #include "native/elf/memory.h"
 
@@ -15,8 +17,8 @@ struct any_word {
     uint64_t value;
 } __attribute__((packed, may_alias));
 
-/* Stacks are read across the red zones of sanitizers. Volatile keeps the compiler from making
- * a memcpy of the loops, which sanitizers would check. */
+/* Stacks are read across the red zones of sanitizers. Volatile keeps the compiler from turning the
+ * loops into a memcpy, which sanitizers would check. */
 NOT_SANITIZED
 static bool read_own(void *context, uint64_t address, void *to, size_t size)
 {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Lists are made anew and sorted, never changed in place. Our own come from the dynamic linker,
+ * another process's from /proc/PID/maps; both have the paths that the kernel knows, so recordings
+ * from inside and outside agree. */
 #define _GNU_SOURCE
 #include "native/elf/modules.h"
 
@@ -147,8 +150,8 @@ static int replace_path(struct dw_native_module *module, const char *path)
     return 0;
 }
 
-/* The linker's list has no name for the program, and others as they were asked for. The kernel
- * has one name for each, and so have we, however a process is looked at. */
+/* The linker's list has no name for the program, and names libraries as they were asked for. The
+ * kernel has one name for each file, which is used here too. */
 static int complete_path(struct dw_native_module *module)
 {
     char path[PATH_MAX];
@@ -198,7 +201,7 @@ int dw_native_modules_own(const struct dw_native_modules *before, struct dw_nati
     return hand_over(&made, list.error, modules);
 }
 
-/* The object whose beginning was mapped last: what is executable of it comes after. */
+/* The object whose beginning was mapped last: its executable mappings come after that. */
 struct head {
     char path[PATH_MAX];
     uint64_t address;

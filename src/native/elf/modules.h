@@ -13,7 +13,7 @@ struct dw_native_module {
     uint64_t hdr, hdr_size;        /* .eh_frame_hdr in memory; 0: none */
     uint64_t info_start, info_end; /* the mapped memory around it */
     char *path;                    /* owned; "[vdso]" for the kernel's */
-    bool has_real_path;            /* and not only what the linker calls it */
+    bool has_real_path;            /* it was looked up; before that, the path is the linker's */
     uint8_t build_id[DW_BUILD_ID_MAX];
     uint32_t build_id_size;
 };
@@ -21,12 +21,12 @@ struct dw_native_module {
 struct dw_native_modules {
     struct dw_native_module *modules; /* owned, by start */
     uint32_t count, capacity;
-    uint64_t unloads; /* of this process: how many objects were unloaded before */
+    uint64_t unloads; /* how many objects this process had unloaded */
 };
 
-/* Of this process (by the dynamic linker's list: takes its lock, so never in a handler), or of
- * another one by /proc/PID/maps and its memory. The first is given the list from before, which may
- * be empty; when nothing was unloaded since then, it reads only what is new. */
+/* The modules of this process (by the dynamic linker's list, whose lock it takes, so never in a
+ * handler), or of another one (by /proc/PID/maps and its memory). The first is given the list from
+ * before, which may be empty; when nothing was unloaded since then, it reads only what is new. */
 int dw_native_modules_own(const struct dw_native_modules *before,
                           struct dw_native_modules *modules);
 int dw_native_modules_of(int pid, const struct dw_memory *memory,
@@ -35,7 +35,7 @@ void dw_native_modules_release(struct dw_native_modules *modules);
 /* The module that holds the address, or NULL. */
 const struct dw_native_module *dw_native_modules_find(const struct dw_native_modules *modules,
                                                       uint64_t address);
-/* What an unwinder needs of them, on the heap. */
+/* What an unwinder needs of a module, and of all of them, on the heap. */
 struct dw_unwind_module dw_unwind_module_of(const struct dw_native_module *module);
 int dw_unwind_modules_make(const struct dw_native_modules *modules,
                            struct dw_unwind_modules *result);

@@ -9,10 +9,10 @@
 struct dw_map_line {
     uint64_t start, end, file_offset;
     bool is_executable;
-    const char *path; /* "" when nothing is mapped; valid during the call */
+    const char *path; /* "" when no file is mapped; valid during the call */
 };
 
-/* What it returns but for 0 ends the list. */
+/* Any result but 0 ends the list. */
 typedef int (*dw_map_line_use)(void *context, const struct dw_map_line *line);
 
 /* Gives all mappings, by address. DW_ERR_PERMISSION, DW_ERR_ENDED, or what `use` returned. */

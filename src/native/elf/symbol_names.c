@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A table that stays in its file is read by a descriptor of our own. The program may close that, or
+ * the file may be written anew, so both are checked before each read. */
 #define _GNU_SOURCE
 #include "native/elf/symbol_names.h"
 
@@ -12,7 +14,7 @@
 #define MAX_BYTES_IN_MEMORY (4u << 20)
 #define MAX_NAME_BYTES 65536u /* templates have made names of 20 kB */
 
-/* A number that programs hardly use for files of their own. */
+/* Programs hardly use such numbers for their own files. */
 #define LOWEST_FD 100
 
 static int keep_in_file(const struct dw_elf *elf, struct dw_symbol_names *names)
@@ -78,7 +80,7 @@ static char *join(const char *name, size_t size, const char *suffix)
     return text;
 }
 
-/* Twice at most: few names are longer than the first attempt. */
+/* Reads twice at most: few names are longer than the first attempt. */
 static char *read_name(const struct dw_symbol_names *names, uint32_t at, const char *suffix)
 {
     uint64_t left = names->size - at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names out of the string tables of ELF files. Those of the largest libraries have more than
- * a hundred megabytes, of which a few names are wanted: such a table stays in its file. */
+ * Names out of the string tables of ELF files. The largest libraries have more than a hundred
+ * megabytes of them, of which a few names are wanted: such a table stays in its file. */
 #ifndef DW_NATIVE_ELF_SYMBOL_NAMES_H
 #define DW_NATIVE_ELF_SYMBOL_NAMES_H
 
@@ -12,7 +12,7 @@ struct dw_symbol_names {
     int fd; /* owned; -1: none */
     uint64_t offset;
     uint64_t device, inode;
-    int64_t changed_s, changed_ns; /* as the file was: another one has other names there */
+    int64_t changed_s, changed_ns; /* of the file then: a changed file has other names */
 };
 
 int dw_symbol_names_open(const struct dw_elf *elf, const Elf64_Shdr *strings,

@@ -13,11 +13,11 @@
 #define ADDRESS_BITS 48
 #define READ_AT_ONCE 2048 /* symbols */
 #define PLT_STUB_BYTES 16
-/* How many functions may lie inside another one that is found all the same. */
+/* How many functions may lie inside another before that one is no longer found. */
 #define MAX_NESTED 64
 
 enum table { TABLE_DYNAMIC, TABLE_FULL, TABLE_DEBUG, TABLE_COUNT };
-#define IS_PLT 4u /* beside the table that has the name of what the stub calls */
+#define IS_PLT 4u /* with the table that names what the stub calls */
 
 /* Sorted by `key`: the address in its upper 48 bits, so that among equal ones the lower rank
  * is first; then the table. */
@@ -85,7 +85,7 @@ static uint32_t rank_of(const struct dw_symbol_names *names, const Elf64_Sym *sy
            (binding == STB_WEAK ? 1u : 0u);
 }
 
-/* Labels in assembler code have no type; local ones are mere places in a function. */
+/* Labels in assembler code have no type; local ones are only places in a function. */
 static bool may_be_function(const Elf64_Sym *symbol)
 {
     uint32_t type = ELF64_ST_TYPE(symbol->st_info);
@@ -93,7 +93,7 @@ static bool may_be_function(const Elf64_Sym *symbol)
            (type == STT_NOTYPE && ELF64_ST_BIND(symbol->st_info) != STB_LOCAL);
 }
 
-/* The code section that the symbol says it is in, when it is. */
+/* The code section that the symbol names, if the symbol lies in it. */
 static const Elf64_Shdr *section_of(const struct dw_elf *elf, const Elf64_Sym *symbol)
 {
     if (symbol->st_shndx >= elf->section_count)
@@ -143,7 +143,7 @@ static const Elf64_Shdr *find_type(const struct dw_elf *elf, uint32_t type)
     return NULL;
 }
 
-/* No such table is no error. */
+/* A missing table is not an error. */
 static int load_table(struct dw_symbols *symbols, const struct dw_elf *elf, enum table table)
 {
     const Elf64_Shdr *section = find_type(elf, table == TABLE_DYNAMIC ? SHT_DYNSYM : SHT_SYMTAB);
@@ -219,7 +219,7 @@ static int load_stubs(struct dw_symbols *symbols, const struct dw_elf *elf)
     return error;
 }
 
-/* What a debug file holds is welcome, what it lacks is no error. */
+/* A debug file adds what it has; what it lacks is not an error. */
 static int load_debug_file(struct dw_symbols *symbols, const struct dw_elf *elf, const char *path)
 {
     struct dw_elf debug;
@@ -259,9 +259,8 @@ static bool is_sized(const struct entry *entry)
     return !(entry->key >> 8 & 64u);
 }
 
-/* Drops all but the best name of an address, and labels inside functions that have a size. So
- * too labels of which nobody can tell where they end, because the next function may have no name
- * left. */
+/* Drops all but the best name of an address, and labels inside functions that have a size. It also
+ * drops labels without a known end, because the function after them may have lost its name. */
 static void drop_worse(struct dw_symbols *symbols)
 {
     bool is_stripped = !symbols->names[TABLE_FULL].size && !symbols->names[TABLE_DEBUG].size;
@@ -357,7 +356,7 @@ static uint64_t made_hash(const void *entries, uint32_t id)
     return dw_hash_mix(((const struct made_name *)entries)[id].entry);
 }
 
-/* Of entry `index`, kept so that it stays valid. */
+/* The name of entry `index`, kept so that it stays valid. */
 static const char *make_name(struct dw_symbols *symbols, uint32_t index)
 {
     const struct entry *entry = &symbols->entries[index];

@@ -18,7 +18,7 @@ struct dw_symbol {
     uint64_t address, size;
 };
 
-/* Takes the fd's content, not the fd. DW_ERR_DAMAGED when it is no ELF file; an ELF file
+/* Takes the fd's content, not the fd. DW_ERR_DAMAGED when it is not an ELF file; an ELF file
  * without symbols opens and finds nothing. A build id of size 0 is not compared; a file with
  * another one is DW_ERR_STALE. `path` is where separate debug files are looked for. */
 int dw_symbols_open(int fd, const char *path, const uint8_t *build_id, size_t build_id_size,

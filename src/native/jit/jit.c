@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Puts together what the lists, the files and the mappings tell of made code. Looking costs CPU
+ * time of the program's machine, so after each look it rests for a multiple of what that took. */
 #include "native/jit/jit.h"
 
 #include "base/clock.h"
@@ -315,7 +317,7 @@ static int add_gaps(const struct dw_jit *jit, const struct dw_unwind_module *mod
                     uint32_t count, struct pieces *list)
 {
     uint32_t described = list->count, at = 0;
-    uint64_t covered = 0; /* by pieces so far, which need not end with their mapping */
+    uint64_t covered = 0; /* covered by pieces so far; a piece may end beyond its mapping */
     int error = 0;
     for (uint32_t i = 0; i < jit->mapping_count && !error; i++) {
         const struct dw_jit_range *range = &jit->mappings[i];

@@ -19,7 +19,7 @@ struct dw_jit {
     struct dw_jit_area *areas; /* owned; the same with the trampolines in them */
     uint32_t area_count;
     uint64_t mapped_ns; /* when it was looked at last */
-    uint64_t rests_ns;  /* until then: looking must not take the CPU from the program */
+    uint64_t rests_ns;  /* no look before that: it must not take the CPU from the program */
 };
 
 /* Looks at nothing yet. */
@@ -29,7 +29,7 @@ void dw_jit_release(struct dw_jit *jit);
 bool dw_jit_has_news(const struct dw_jit *jit);
 /* Whether a look may tell more of an address that has no name. */
 bool dw_jit_may_tell(const struct dw_jit *jit, uint64_t address);
-/* Looks at everything; `changed` tells whether names or memory are others now. */
+/* Looks at everything; `changed` tells whether names or memory have changed. */
 int dw_jit_look(struct dw_jit *jit, bool *changed);
 /* Valid until the next look; NULL when nobody has named the code there. */
 const char *dw_jit_find(struct dw_jit *jit, uint64_t address);
@@ -38,11 +38,11 @@ const char *dw_jit_find(struct dw_jit *jit, uint64_t address);
 bool dw_jit_range(struct dw_jit *jit, uint64_t address, struct dw_jit_range *range);
 /* Whether the memory there is full of CPython's trampolines. */
 bool dw_jit_is_trampoline(const struct dw_jit *jit, uint64_t address);
-/* Puts made code among the modules, which are sorted, on the heap, and come first where both are.
- */
+/* Puts made code among the modules, which are sorted and on the heap; where both are, the modules
+ * win. */
 int dw_jit_merge_modules(const struct dw_jit *jit, struct dw_unwind_module **modules,
                          uint32_t *count);
-/* No walk goes on that knows of unwind information from before the last look. */
+/* The caller says that no walk still uses unwind information from before the last look. */
 void dw_jit_reap(struct dw_jit *jit);
 
 #endif

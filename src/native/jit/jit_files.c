@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A file is read from where the last reading ended, until it is replaced or gets shorter: then it
+ * is read from its beginning. Anybody may write to /tmp, so links are not followed and owners are
+ * checked. */
 #define _GNU_SOURCE
 #include "native/jit/jit_files.h"
 
@@ -18,7 +21,7 @@
 #define READ_BYTES (1u << 20)
 #define MAX_FILE_BYTES ((uint64_t)4 << 30) /* a jitdump has all code in it */
 #define MAX_READS 64                       /* at once */
-#define EARLIER_NS 2000000000              /* clocks of files are coarse, that of processes too */
+#define EARLIER_NS 2000000000              /* the clocks of files and of processes are coarse */
 #define PATH_BYTES (PATH_MAX + 32)
 
 static int64_t in_ns(struct timespec time)
@@ -26,7 +29,7 @@ static int64_t in_ns(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* The number that the process has in its own namespace is the last one. */
+/* The last number is the one that the process has in its own namespace. */
 static int inner_pid(int pid)
 {
     char path[64], line[256];
@@ -168,7 +171,7 @@ static int parse(const struct dw_jit_file *file, const uint8_t *bytes, size_t si
                          : dw_perf_map_parse(bytes, size, names, used);
 }
 
-/* A file in which nothing can be used of so many bytes is none of these. */
+/* A file of which READ_BYTES hold nothing that can be used is not read again. */
 static int read_new(struct dw_jit_file *file, int fd, uint8_t *bytes, struct dw_jit_names *names)
 {
     int error = 0;

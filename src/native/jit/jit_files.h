@@ -26,13 +26,13 @@ struct dw_jit_files {
     char root[32];    /* before their paths */
     int pid;          /* as the process calls itself */
     uid_t owner;      /* of the process */
-    int64_t begun_ns; /* the process, by the wall clock; roughly */
+    int64_t begun_ns; /* when the process began, by the wall clock; roughly */
     struct dw_jit_file files[DW_JIT_FILES_MAX];
     uint32_t count;
     struct dw_jit_names names;
 };
 
-/* Of this process, or of another one. */
+/* The files of this process, or of another one. */
 int dw_jit_files_init(struct dw_jit_files *files, int pid);
 /* One that the process has mapped. */
 int dw_jit_files_add_dump(struct dw_jit_files *files, const char *path);

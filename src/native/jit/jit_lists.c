@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * An object is known by its address, size and a digest, and is read once. Unwind information of
+ * objects that are gone is retired and not freed: a handler may be reading it. */
 #include "native/jit/jit_lists.h"
 
 #include "base/grow.h"
@@ -122,7 +124,7 @@ static bool is_object(const struct link *link)
     return link->address && link->size >= sizeof(Elf64_Ehdr) && link->size <= DW_JIT_OBJECT_MAX;
 }
 
-/* Of an object, which may be another one by now in the same place. */
+/* The digest tells an object from another one that is in the same place later. */
 static bool digest_of(const struct dw_memory *memory, const struct link *link, uint64_t *digest)
 {
     *digest = link->size;
@@ -132,7 +134,7 @@ static bool digest_of(const struct dw_memory *memory, const struct link *link, u
            digest_part(memory, link->address + link->size - DIGEST_BYTES, DIGEST_BYTES, digest);
 }
 
-/* Memory of one that was withdrawn may be that of the next: the object tells them apart. */
+/* The next entry may use the memory of one that was withdrawn: their objects differ. */
 static uint64_t digest_first(const struct dw_memory *memory, const struct dw_jit_head *head)
 {
     struct link link;
@@ -198,7 +200,7 @@ static int see_link(struct dw_jit_lists *lists, const struct dw_memory *memory,
     return add_object(lists, memory, link, digest);
 }
 
-/* A list that runs in a circle ends at the most that there may be. */
+/* DW_JIT_OBJECTS_MAX ends a list that runs in a circle. */
 static int read_list(struct dw_jit_lists *lists, const struct dw_memory *memory,
                      struct dw_jit_list *list, bool *changed)
 {
@@ -246,7 +248,7 @@ int dw_jit_lists_read(struct dw_jit_lists *lists, const struct dw_memory *memory
     return error ? error : drop_unlisted(lists, changed);
 }
 
-/* What was announced since the first reading is at the end. */
+/* Searches from the end, where the newest objects are. */
 const struct dw_jit_name *dw_jit_lists_find(struct dw_jit_lists *lists, uint64_t address,
                                             const struct dw_jit_names **of)
 {

@@ -41,7 +41,7 @@ bool dw_jit_list_search(const struct dw_elf *elf, uint64_t *address);
 void dw_jit_lists_add(struct dw_jit_lists *lists, uint64_t address);
 /* Whether a list has changed since it was read, by its ends. */
 bool dw_jit_lists_have_news(const struct dw_jit_lists *lists, const struct dw_memory *memory);
-/* Reads them again; tells whether other objects are there now. */
+/* Reads them again; `changed` becomes true when other objects are there now. */
 int dw_jit_lists_read(struct dw_jit_lists *lists, const struct dw_memory *memory, bool *changed);
 /* The name of an address, and where its text is; or NULL. */
 const struct dw_jit_name *dw_jit_lists_find(struct dw_jit_lists *lists, uint64_t address,
@@ -50,7 +50,7 @@ const struct dw_jit_name *dw_jit_lists_find(struct dw_jit_lists *lists, uint64_t
 const struct dw_jit_object *dw_jit_lists_object(const struct dw_jit_lists *lists, uint32_t index);
 /* Keeps unwind information, from the heap, until it is reaped. */
 int dw_jit_lists_retire(struct dw_jit_lists *lists, uint8_t *bytes);
-/* Nobody reads what objects that are gone had. */
+/* Frees that; the caller says that nobody reads it any more. */
 void dw_jit_lists_reap(struct dw_jit_lists *lists);
 void dw_jit_lists_release(struct dw_jit_lists *lists);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Names are added in any order and sorted when the first is looked up. A number that counts up
+ * tells which of two that overlap is the later one. */
 #include "native/jit/jit_names.h"
 
 #include "base/grow.h"

@@ -26,13 +26,13 @@ struct dw_jit_names {
 #define DW_JIT_NAMES_MAX (1u << 20)
 #define DW_JIT_TEXTS_MAX (128u << 20)
 
-/* The name is cut at its first 0. What is no range, or one too many, is left out. */
+/* The name is cut at its first 0. An empty or overflowing range, or one too many, is left out. */
 int dw_jit_names_add(struct dw_jit_names *names, uint64_t start, uint64_t size, const char *text,
                      size_t text_size);
 /* Valid until the next is added; NULL when the address has none. */
 const struct dw_jit_name *dw_jit_names_find(struct dw_jit_names *names, uint64_t address);
 const char *dw_jit_name_text(const struct dw_jit_names *names, const struct dw_jit_name *name);
-/* By start, and apart. */
+/* Sorts the names and cuts those that overlap. */
 void dw_jit_names_settle(struct dw_jit_names *names);
 void dw_jit_names_release(struct dw_jit_names *names);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A parser of ELF in memory that trusts no offset or size in it. Only what has an address in the
+ * process counts: code sections, function symbols and .eh_frame. */
 #include "native/jit/jit_object.h"
 
 #include "base/error.h"
@@ -106,7 +108,7 @@ static bool is_named(const struct image *image, const Elf64_Shdr *section, const
     return text && size > strlen(name) && !strcmp(text, name);
 }
 
-/* In an object that is not linked, addresses are missing: they were put in where the section is. */
+/* An object that is not linked lacks addresses: the JIT put them into the section in memory. */
 static int read_unwinding(const struct image *image, const Elf64_Shdr *section,
                           const struct dw_memory *memory, struct dw_eh_index *index)
 {

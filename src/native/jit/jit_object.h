@@ -23,7 +23,7 @@ struct dw_jit_object {
 };
 
 /* `bytes` may be anything. Sections that are not finished in the object are read from where they
- * are, by `memory`. DW_ERR_DAMAGED when it is no object. */
+ * are, by `memory`. DW_ERR_DAMAGED when it is not an ELF object. */
 int dw_jit_object_read(const uint8_t *bytes, size_t size, const struct dw_memory *memory,
                        struct dw_jit_object *object);
 void dw_jit_object_release(struct dw_jit_object *object);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Parsers of bytes that a JIT is still writing: an incomplete line or record at the end is left for
+ * the next call. What makes no sense in a map is skipped; in a jitdump it ends the reading. */
 #include "native/jit/perf_map.h"
 
 #include "base/error.h"
@@ -125,7 +127,7 @@ static int take_header(const uint8_t *bytes, size_t size, uint64_t *used)
     return 0;
 }
 
-/* What of a record has to be there before it is taken: its name, which its code follows. */
+/* How much of a record must be there before it is taken: its name, but not the code behind it. */
 static size_t needed(const struct dump_record *record)
 {
     size_t size = sizeof *record + sizeof(struct dump_load) + MAX_NAME_BYTES;

@@ -10,8 +10,8 @@
 int dw_perf_map_parse(const uint8_t *bytes, size_t size, struct dw_jit_names *names,
                       uint64_t *used);
 
-/* The same for jitdump's records, from the start of the file when `is_first`. More bytes may be
- * used than are there: those are of code, and to be skipped. DW_ERR_DAMAGED when it is none. */
+/* The same for jitdump's records, from the start of the file when `is_first`. `used` may be more
+ * than `size`: the rest is code, to be skipped. DW_ERR_DAMAGED when it is not a jitdump. */
 int dw_jit_dump_parse(const uint8_t *bytes, size_t size, bool is_first, struct dw_jit_names *names,
                       uint64_t *used);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A machine with one row of rules, which instructions change up to the address that is asked for.
+ * Only the columns that unwinding follows are kept. */
 #include "native/unwind/cfi.h"
 
 #include "native/unwind/cfi_expression.h"
@@ -38,7 +40,7 @@ enum {
     CFA_PRIMARY = 0xc0,
 };
 
-/* Told apart from DW_CFI_LOST: an undefined return address is the end of the stack. */
+/* Differs from DW_CFI_LOST: an undefined return address is the end of the stack. */
 #define UNDEFINED (DW_CFI_LOST + 1)
 
 enum slot_index { SLOT_FP, SLOT_RBX, SLOT_PC, SLOT_OTHER, SLOT_COUNT };
@@ -140,7 +142,7 @@ static void advance(struct machine *machine, uint64_t units)
     machine->location += units * machine->record->code_unit;
 }
 
-/* Of an offset as the table has it, in units of the CIE. */
+/* Scales an offset of the table, which is in units of the CIE. */
 static uint64_t scaled(const struct machine *machine, uint64_t units)
 {
     return units * (uint64_t)machine->record->data_unit;
@@ -151,7 +153,7 @@ static uint64_t signed_operand(struct machine *machine)
     return (uint64_t)dw_cfi_sleb(machine->cursor);
 }
 
-/* Instructions that define the CFA; false when it is another. */
+/* Executes an instruction that defines the CFA; false when it is another one. */
 static bool execute_for_cfa(struct machine *machine, uint8_t op)
 {
     struct dw_cfi_cursor *cursor = machine->cursor;
@@ -250,7 +252,7 @@ static void execute(struct machine *machine)
     }
 }
 
-/* The row in force at the target is what stands when the next one would begin beyond it. */
+/* The row in force at the target is complete when the next row would begin beyond it. */
 static bool run(struct machine *machine, struct dw_cfi_cursor *cursor)
 {
     machine->cursor = cursor;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The window saves system calls when the memory is that of another process. A read beyond the
+ * record's end fails rather than wraps, whatever the sizes in it say. */
 #include "native/unwind/cfi_cursor.h"
 
 #define LEB_MAX_BYTES 10
@@ -50,7 +52,7 @@ uint64_t dw_cfi_fixed(struct dw_cfi_cursor *cursor, uint32_t size)
     return value;
 }
 
-/* Seven bits a byte; how many bits there were goes to *bits. */
+/* Reads seven bits a byte; *bits becomes how many bits there were. */
 static uint64_t read_leb(struct dw_cfi_cursor *cursor, uint32_t *bits, bool *is_negative)
 {
     uint64_t value = 0;

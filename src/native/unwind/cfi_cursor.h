@@ -6,7 +6,7 @@
 
 #include "native/unwind/unwind.h"
 
-/* Where unwind information is read: as `known` from start to end, as `doubt` elsewhere. */
+/* Where unwind information is read: by `known` from start to end, by `doubt` elsewhere. */
 struct dw_cfi_source {
     const struct dw_memory *known, *doubt;
     uint64_t start, end;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A stack machine on symbolic values: each is a base, an offset and at most one dereference. What
+ * does not come to that form is refused, and the walk guesses. */
 #include "native/unwind/cfi_expression.h"
 
 #include "native/unwind/cfi_x86_64.h"

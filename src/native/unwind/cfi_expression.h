@@ -18,8 +18,8 @@ struct dw_cfi_value {
     uint64_t beyond; /* added to what is in memory there */
 };
 
-/* The expression at the cursor, with its size before it; the cursor is behind it afterwards, also
- * when it cannot be followed. With `on_cfa` it starts from the CFA. */
+/* The expression at the cursor, with its size before it; the cursor moves behind it, even when it
+ * cannot be followed. With `on_cfa` it starts from the CFA. */
 bool dw_cfi_evaluate(struct dw_cfi_cursor *cursor, uint64_t pc, bool on_cfa,
                      struct dw_cfi_value *value);
 

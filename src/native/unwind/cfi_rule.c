@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Nearly all rules fit a word, so that the cache can hold them without locks. Those that do not are
+ * looked up each time. */
 #include "native/unwind/cfi_rule.h"
 
 /* How a rule lies in a word: from which bit on, and how many of them. Offsets are in words. */

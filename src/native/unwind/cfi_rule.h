@@ -32,7 +32,7 @@ struct dw_cfi_rule {
     struct dw_cfi_slot fp, rbx, pc;
 };
 
-/* A rule in a word, never 0; 0 when it does not fit, which hardly happens. */
+/* Packs a rule into a word that is not 0; returns 0 when it does not fit, which hardly happens. */
 uint64_t dw_cfi_pack(const struct dw_cfi_rule *rule);
 void dw_cfi_unpack(uint64_t word, struct dw_cfi_rule *rule);
 

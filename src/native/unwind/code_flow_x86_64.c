@@ -15,11 +15,11 @@
 struct function {
     const uint8_t *code;
     uint32_t size;
-    uint16_t *head_at;           /* for each byte, 1 more than the index of its head; 0: none */
+    uint16_t *head_at;           /* for each byte, the index of its head + 1; 0: none */
     struct dw_code_state *heads; /* what is known where ways meet: at what is jumped to */
     uint32_t head_count, head_capacity;
     bool has_changed, is_refused;
-    bool is_left; /* somewhere, as it was entered */
+    bool is_left; /* some way out leaves all as it was at the entry */
     dw_code_visit visit;
     void *context;
 };
@@ -48,7 +48,7 @@ static bool meet_one(int32_t *into, int32_t other)
     return true;
 }
 
-/* Whether anything is less known than before. */
+/* Returns whether less is known than before. */
 static bool meet(struct dw_code_state *into, const struct dw_code_state *other)
 {
     bool has_changed = false;
@@ -195,7 +195,7 @@ static void lead(struct function *function, uint32_t at, const struct dw_instruc
         function->is_left |= is_as_entered(state);
 }
 
-/* Whether the way goes on behind the instruction. */
+/* Returns whether the way goes on behind the instruction. */
 static bool goes_on(struct function *function, uint32_t at, const struct dw_instruction *did,
                     const struct dw_code_state *state)
 {
@@ -221,7 +221,7 @@ static bool has_head_inside(const struct function *function, uint32_t at, uint32
     return false;
 }
 
-/* Of the instruction at `at`, which *state is before; its size, 0 when it is not understood. */
+/* Applies the instruction at `at` to *state; returns its size, 0 when it is not understood. */
 static uint32_t step(struct function *function, uint32_t at, struct dw_code_state *state,
                      bool *is_reached)
 {

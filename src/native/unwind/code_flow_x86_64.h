@@ -13,7 +13,7 @@
 
 struct dw_code_state {
     int32_t values[DW_REGISTERS];
-    int32_t saved[DW_REGISTERS]; /* where on the stack what they held at the entry is; or unknown */
+    int32_t saved[DW_REGISTERS]; /* where their values at the entry are saved; or unknown */
     int32_t kept, kept_at;       /* a place that was put on the stack, and where */
 };
 
@@ -23,7 +23,8 @@ static inline bool dw_value_is_place(int32_t value)
 }
 
 /* Called for each instruction in order, with what is known before it. NULL: no way that could be
- * followed leads there, from `offset` to the next call. Not 0 ends it. */
+ * followed leads there, from `offset` to the offset of the next call. A result other than 0 ends
+ * it. */
 typedef int (*dw_code_visit)(void *context, uint32_t offset, const struct dw_code_state *state);
 
 /* The function is one of which the first byte and the size are known. *is_understood is false, and

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Turns what is known at each instruction into rules. A rule is made only where some register holds
+ * a place on the stack, from which the CFA can be counted. */
 #include "base/grow.h"
 #include "native/unwind/cfi_x86_64.h"
 #include "native/unwind/code_flow_x86_64.h"
@@ -14,7 +16,7 @@ static struct dw_cfi_slot slot_of(const struct dw_code_state *state, uint32_t re
     int32_t sp = state->values[DW_RSP], saved = state->saved[reg];
     if (state->values[reg] == DW_VALUE_AT_ENTRY(reg))
         return (struct dw_cfi_slot){DW_CFI_SAME, 0};
-    /* Below the stack pointer it counts as restored. */
+    /* A saved value below the stack pointer is gone. */
     if (saved == DW_VALUE_UNKNOWN || (dw_value_is_place(sp) && saved < sp))
         return (struct dw_cfi_slot){DW_CFI_LOST, 0};
     return (struct dw_cfi_slot){DW_CFI_AT_CFA, saved};

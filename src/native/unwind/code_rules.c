@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The book is a sorted list of functions that do not overlap. Rows stay allocated until it is
+ * released, because copies for handlers point to them. */
 #include "native/unwind/code_rules.h"
 
 #include "base/grow.h"
@@ -7,7 +9,7 @@
 
 #define MAX_FUNCTIONS 4096
 
-/* How many begin at the address or before. */
+/* How many functions begin at the address or before. */
 static uint32_t count_before(const struct dw_code_functions *functions, uint64_t address)
 {
     uint32_t low = 0, high = functions->count;

@@ -14,8 +14,8 @@ struct dw_code_row {
     uint64_t rule; /* dw_cfi_pack's; 0: none */
 };
 
-/* The rows of a function whose first byte and size are known; `rows` is on the heap. Whatever is
- * not understood makes it 0 rows, which is no error. */
+/* The rows of a function whose first byte and size are known; `rows` is on the heap. A function
+ * that is not understood has 0 rows, which is not an error. */
 int dw_code_rows_make(const uint8_t *code, size_t size, struct dw_code_row **rows, uint32_t *count);
 
 struct dw_code_function {
@@ -24,7 +24,7 @@ struct dw_code_function {
     uint32_t count; /* 0: it was not understood */
 };
 
-/* Sorted by start, none in another. */
+/* Sorted by start, without overlaps. */
 struct dw_code_functions {
     const struct dw_code_function *functions;
     uint32_t count;
@@ -47,11 +47,12 @@ struct dw_code_book {
 
 /* Makes the rules of the function in [start, start + size), whose bytes are at `code`. */
 int dw_code_book_add(struct dw_code_book *book, uint64_t start, const uint8_t *code, size_t size);
-/* As the book is now: the next change makes another list of it. */
+/* The book's list as it is now; the next change to the book makes it invalid. */
 struct dw_code_functions dw_code_book_functions(const struct dw_code_book *book);
-/* A copy that stays when the book changes, as long as it is not released. For free(). */
+/* A copy that stays valid when the book changes, until the book is released. The caller frees
+ * it. */
 int dw_code_book_copy(const struct dw_code_book *book, struct dw_code_functions *functions);
-/* Other code may be there now. Copies stay good. */
+/* Forgets all functions: other code may be there now. Copies stay valid. */
 void dw_code_book_forget(struct dw_code_book *book);
 void dw_code_book_release(struct dw_code_book *book);
 

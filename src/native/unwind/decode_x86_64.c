@@ -45,7 +45,7 @@ static int32_t next_number(struct reader *reader, uint32_t size)
     return size == 1 ? (int8_t)value : size == 2 ? (int16_t)value : (int32_t)value;
 }
 
-/* Whether the byte is one, which is noted. */
+/* Notes a prefix; false when the byte is not one. */
 static bool take_prefix(struct reader *reader, uint8_t byte)
 {
     switch (byte) {
@@ -157,13 +157,13 @@ static bool is_memory(const struct reader *reader)
     return reader->mode != 3;
 }
 
-/* Of a constant as long as the operands, at most 4. */
+/* The size of a constant that is as long as the operands, at most 4. */
 static uint32_t constant_size(const struct reader *reader)
 {
     return reader->has_66 && !reader->is_wide ? 2 : 4;
 }
 
-/* 4 to 7 are the second bytes of the first four registers, but for REX. */
+/* Without REX, 4 to 7 are the second bytes of the first four registers. */
 static uint32_t byte_register(const struct reader *reader, uint8_t number)
 {
     return BIT(!reader->has_rex && number >= 4 && number < 8 ? number - 4 : number);
@@ -458,7 +458,7 @@ static bool decode_vectors(struct reader *reader, struct dw_instruction *to)
     return writes(to, written_by_vectors(reader));
 }
 
-/* Those of 0F that work on general registers; false when it is none of them. */
+/* Instructions of 0F that work on general registers; false when it is another one. */
 static bool decode_general(struct reader *reader, struct dw_instruction *to)
 {
     uint8_t opcode = reader->opcode;

@@ -27,7 +27,7 @@ enum {
 };
 
 enum dw_operation {
-    DW_OP_OTHER, /* nothing but `writes` */
+    DW_OP_OTHER, /* only `writes` matters */
     DW_OP_COPY,  /* reg = base */
     DW_OP_ADD,   /* reg += offset */
     DW_OP_LEA,   /* reg = base + offset */
@@ -53,7 +53,7 @@ struct dw_instruction {
     int64_t target;  /* from the instruction's start */
 };
 
-/* False for what is not known, and for what `size` bytes do not hold. */
+/* False when the instruction is not known, or longer than `size`. */
 bool dw_decode(const uint8_t *code, size_t size, struct dw_instruction *instruction);
 
 #endif

@@ -1,8 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A binary search in the sorted table, then the FDE and its CIE. Nothing in them is believed: every
+ * read goes through the source, which knows what is mapped. */
 #include "native/unwind/eh_frame.h"
 
 #define ENTRY_BYTES 8   /* two offsets from the header: of code, of its FDE */
-#define LAST_ENTRIES 32 /* read at once: a read of another process costs a system call */
+#define LAST_ENTRIES 32 /* read at once, since a read may be a system call */
 #define EXTENDED_LENGTH 0xffffffffu
 #define EXTENDED_HEAD_BYTES 12
 #define MAX_RECORD_BYTES (1u << 20)
@@ -63,7 +65,7 @@ static bool search_table(const struct dw_cfi_source *source, const struct table 
     return true;
 }
 
-/* A cursor over what is in the record that begins at the address. Where memory is known to go
+/* A cursor over the content of the record that begins at the address. Where memory is known to go
  * on, its size is read together with what follows. */
 static bool open_record(const struct dw_cfi_source *source, uint64_t address,
                         struct dw_cfi_cursor *cursor)
@@ -80,7 +82,7 @@ static bool open_record(const struct dw_cfi_source *source, uint64_t address,
     return true;
 }
 
-/* The letters tell what the augmentation's data holds; the wanted are R and S. */
+/* The letters tell what the augmentation's data holds; R and S are wanted. */
 static void read_augmentation(struct dw_cfi_cursor *cursor, const char *letters,
                               struct dw_eh_record *record)
 {

@@ -17,7 +17,7 @@ struct dw_eh_record {
     bool is_signal; /* the frame that the kernel makes: it was interrupted, it did not call */
 };
 
-/* Where the FDE is that describes the address, if one does. */
+/* Finds the FDE that describes the address. */
 bool dw_eh_search(const struct dw_cfi_source *source, const struct dw_unwind_module *module,
                   uint64_t address, uint64_t *fde);
 /* The FDE there, whatever it describes; false when there is none. */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Lists the FDEs of an .eh_frame and writes the table that a linker would have written. The records
+ * are copied behind it, at the distance that their addresses have in memory. */
 #include "native/unwind/eh_index.h"
 
 #include "base/grow.h"
@@ -52,7 +54,7 @@ static int add_record(const struct bytes *frame, uint64_t at, struct list *list)
     return error;
 }
 
-/* A size of 0 is the end; larger ones than 32 bits are of nobody. */
+/* A size of 0 is the end; nobody writes records larger than 32 bits can say. */
 static int list_records(const struct bytes *frame, struct list *list)
 {
     uint32_t head[2];
@@ -79,7 +81,7 @@ static bool fits(uint64_t address, uint64_t from)
     return distance == (int32_t)distance;
 }
 
-/* How many entries were written: code that is too far away has none. */
+/* Returns how many entries were written: code that is too far away has none. */
 static uint32_t write_table(const struct list *list, uint64_t hdr, uint8_t *to)
 {
     uint32_t written = 0;

@@ -12,7 +12,8 @@ struct dw_eh_index {
     uint64_t hdr, hdr_size, end;
 };
 
-/* Of the records that are written for that address. DW_ERR_EMPTY when none can be used. */
+/* Makes the index of records that are meant for that address. DW_ERR_EMPTY when none can be
+ * used. */
 int dw_eh_index_make(const uint8_t *frame, size_t size, uint64_t address,
                      struct dw_eh_index *index);
 

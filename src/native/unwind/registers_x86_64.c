@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * General registers in the order of DWARF's numbers, which is neither the kernel's order nor that
+ * of instructions. */
 #define _GNU_SOURCE
 #include "native/unwind/registers.h"
 

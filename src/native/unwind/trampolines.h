@@ -17,7 +17,7 @@ struct dw_trampolines {
 };
 
 bool dw_trampoline_is_name(const char *name);
-/* Those in the code, `size` bytes that lie at the address. */
+/* Finds the trampolines in the code, `size` bytes that lie at the address. */
 int dw_trampolines_find(const uint8_t *code, size_t size, uint64_t address,
                         struct dw_trampolines *found);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Compares the code with the shapes that CPython copies, and writes an .eh_frame for those found,
+ * as a compiler would have done. */
 #include "native/unwind/trampolines.h"
 
 #include "base/buffer.h"
@@ -41,7 +43,7 @@ static const struct shape *shape_of(const uint8_t *code, size_t size)
     return NULL;
 }
 
-/* Addresses are whole; the CFA is the stack pointer + 8, with the return address below it. */
+/* Addresses have 8 bytes; the CFA is the stack pointer + 8, with the return address below it. */
 static void put_cie(struct dw_buffer *frame)
 {
     static const uint8_t cie[] = {20, 0,    0,  0, 0, 0,    0, 0, 1,    'z', 'R', 0,

@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The loop of a walk: a rule where there is one, else a guess. It stops at the first frame without
+ * a caller, and says whether that is the end of the stack. */
 #include "native/unwind/unwind.h"
 
 #include "native/unwind/unwind_guess.h"
 #include "native/unwind/unwind_step.h"
 
-/* Whether there is a caller; *ended tells why not. */
+/* Moves to the caller; false when there is none, and *ended tells whether the stack ends here. */
 static bool step(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum dw_unwind_how *how,
                  bool *ended)
 {
@@ -45,7 +47,7 @@ uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers
         frames[count++] = (struct dw_native_frame){at.pc, at.sp, how};
         if (!step(&walk, &at, &how, &ended))
             break;
-        ended = !at.pc; /* what some runtimes put below their outermost frame */
+        ended = !at.pc; /* some runtimes put a 0 below their outermost frame */
         if (ended)
             break;
     }

@@ -9,7 +9,7 @@
 
 #include "native/unwind/code_rules.h"
 
-/* All of it, or false. */
+/* Reads all of it, or returns false. */
 typedef bool (*dw_memory_read)(void *context, uint64_t address, void *to, size_t size);
 
 struct dw_memory {
@@ -70,17 +70,17 @@ struct dw_unwinder {
     struct dw_unwind_modules modules;
     struct dw_code_functions made; /* rules of functions that nothing describes */
     struct dw_unwind_cache *cache;
-    uint64_t epoch;               /* another one for other modules: the cache keeps them apart */
+    uint64_t epoch;               /* changes with the modules: the cache keeps epochs apart */
     struct dw_memory stack;       /* reads of the stack, between sp and stack_end only */
-    struct dw_memory stack_doubt; /* the same after a guess, which may lead beyond it; or none */
+    struct dw_memory stack_doubt; /* the same after a guess, which may lead beyond it; optional */
     struct dw_memory code;        /* reads of unwind information at places known to be mapped */
     struct dw_memory doubt;       /* the same after a guess, when an address may be anything */
     uint64_t stack_end;           /* first address above the stack */
     uint32_t effort; /* for the guesses of a walk: reads that ask the kernel, roughly */
 };
 
-/* Fills frames innermost first; how many. `complete` tells whether the outermost one was reached.
- */
+/* Fills frames, the innermost first, and returns how many. `complete` tells whether the outermost
+ * one was reached. */
 uint32_t dw_unwind(const struct dw_unwinder *unwinder, const struct dw_registers *start,
                    struct dw_native_frame *frames, uint32_t capacity, bool *complete);
 /* Whether unwind information, or a rule that was made, tells how to leave the code there. */

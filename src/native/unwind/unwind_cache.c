@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A slot is two words that are written without locks, by handlers too. A torn slot does not pass
+ * its check and counts as empty. */
 #include "native/unwind/unwind_cache.h"
 
 #include <stdatomic.h>
@@ -8,7 +10,7 @@
 #define SLOT_COUNT (1u << SLOT_BITS)
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
-/* Two words are not written at once. `check` is key xor value, so that the halves of two
+/* Two words cannot be written at once. `check` is key xor value, so that the halves of two
  * different entries fit each other only by chance, of 2^-64. */
 struct slot {
     _Atomic uint64_t check, value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What was found out about addresses of code: a value of 64 bits for a key, never waiting,
- * forgotten whenever room is needed. [signal-safe] but for what unwind.h says. */
+ * What was found out about addresses of code: a value of 64 bits for a key. It never waits, and
+ * forgets whenever room is needed. [signal-safe] but for what unwind.h says. */
 #ifndef DW_NATIVE_UNWIND_UNWIND_CACHE_H
 #define DW_NATIVE_UNWIND_UNWIND_CACHE_H
 

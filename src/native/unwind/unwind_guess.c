@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Candidates are a checked frame pointer and words on the stack that are return addresses. What
+ * speaks for each is weighed, and every look is paid from the walk's effort, so a guess cannot take
+ * long. */
 #include "native/unwind/unwind_guess.h"
 
 #include "native/unwind/call_site_x86_64.h"
@@ -6,7 +9,7 @@
 
 #define SCAN_WORDS 2048 /* assembler of matrix products has buffers of up to 8 KiB on the stack */
 #define READ_WORDS 16
-#define WORDS_FOR_EFFORT 128 /* to look at so many takes as long as a read that asks the kernel */
+#define WORDS_FOR_EFFORT 128 /* looking at so many takes as long as a read by the kernel */
 #define MAX_STEPS 16
 #define CALL_KEY (UINT64_C(1) << 63) /* apart from the keys of rules, which are addresses */
 #define MAX_TRIES 32
@@ -51,8 +54,8 @@ static bool calls_function_of(struct dw_unwind_walk *walk, uint64_t address, uin
            pc - target < MAX_FUNCTION_BYTES;
 }
 
-/* Whether a walk could go on there: a call, in a function that is described, or in an object
- * that describes none. */
+/* Whether a walk could go on there: the address is after a call, in a function that is described or
+ * in an object that describes none. */
 static bool is_return_address(struct dw_unwind_walk *walk, uint64_t address)
 {
     struct dw_cfi_rule rule;
@@ -63,8 +66,8 @@ static bool is_return_address(struct dw_unwind_walk *walk, uint64_t address)
     return !module->hdr || dw_unwind_find_rule(walk, &at, &rule);
 }
 
-/* A frame pointer points to the caller's, with the return address above it. The caller's need
- * not be one: it may use the register for something else. */
+/* A frame pointer points to the caller's, with the return address above it. The caller's value need
+ * not be a frame pointer: it may use the register for something else. */
 static bool is_frame_pointer(struct dw_unwind_walk *walk, uint64_t lowest, uint64_t fp)
 {
     uint64_t address;
@@ -121,7 +124,7 @@ static uint64_t saved_frame_pointer(struct dw_unwind_walk *walk, const struct dw
     return at->fp;
 }
 
-/* How much speaks for a word to be the return address. */
+/* How much evidence there is that a word is the return address. */
 enum evidence {
     EVIDENCE_NONE,
     EVIDENCE_WEAK,      /* it is after a call */
@@ -207,8 +210,8 @@ static uint64_t scan_end(struct dw_unwind_walk *walk, uint64_t sp, uint64_t goal
     return end - sp < SCAN_WORDS * DW_WORD_BYTES ? end : sp + SCAN_WORDS * DW_WORD_BYTES;
 }
 
-/* The register of the frame pointer may be that of a function farther out: there are return
- * addresses below it then, and tables lead from them to the frame that it points to. */
+/* The frame pointer may belong to a function farther out: then there are return addresses below it,
+ * and tables lead from them to the frame that it points to. */
 bool dw_unwind_guess(struct dw_unwind_walk *walk, struct dw_unwind_at *at, enum dw_unwind_how *how)
 {
     struct search search = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Where unwind information ends: in assembler without it, in code that was made at run time,
- * after a call to nowhere. Looks for the return address on the stack. [signal-safe] */
+ * For where unwind information ends: in assembler, in code that was made at run time, after a call
+ * to a bad address. Looks for the return address on the stack. [signal-safe] */
 #ifndef DW_NATIVE_UNWIND_UNWIND_GUESS_H
 #define DW_NATIVE_UNWIND_UNWIND_GUESS_H
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A function is tried once, when a sample in it shows that nothing describes it. */
 #include "native/unwind/unwind_learn.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The rule of an address comes from the cache, from unwind information or from rules that were
+ * made. The stack pointer only grows from frame to frame, so a walk ends. */
 #include "native/unwind/unwind_step.h"
 
 #include "native/unwind/cfi.h"
@@ -8,7 +10,7 @@
 #include <string.h>
 
 #define NO_RULE 2                     /* in the cache; rules have the lowest bit set */
-#define EFFORT_FOR_RULE 8             /* where unwind information is not copied */
+#define EFFORT_FOR_RULE 8             /* when unwind information is not a copy */
 #define BLOCK_KEY (UINT64_C(1) << 62) /* apart from the keys of rules, which are addresses */
 #define BLOCK_BYTES 256
 
@@ -70,8 +72,8 @@ static bool look_up_rule(struct dw_unwind_walk *walk, const struct dw_unwind_mod
 }
 
 /* The rule of a return address is that of its call: the call may be the last instruction of a
- * function, and then the address belongs to the next one. Rules that are made come later than
- * samples, so the cache has what modules say and no more. */
+ * function, and then the address belongs to the next one. Rules are made after samples were taken,
+ * so the cache holds only what modules say. */
 bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at *at,
                          struct dw_cfi_rule *rule)
 {
@@ -128,8 +130,8 @@ static uint64_t slot_address(const struct dw_unwind_at *at, uint64_t cfa, struct
     return from + (uint64_t)(int64_t)slot.offset;
 }
 
-/* Compilers do not tell of every register that an epilogue has restored. One whose place is not
- * between the stack pointer and the caller's frame has been. */
+/* Compilers do not describe every restore in an epilogue. A register whose slot is not between the
+ * stack pointer and the caller's frame has been restored. */
 static bool saved_value(struct dw_unwind_walk *walk, const struct dw_unwind_at *at, uint64_t cfa,
                         struct dw_cfi_slot slot, uint64_t *value)
 {

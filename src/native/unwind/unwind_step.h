@@ -12,8 +12,8 @@ struct dw_unwind_walk {
     bool has_guessed;
 };
 
-/* Whether that much more is left, and notes that it is spent. What did not fit ends the guesses of
- * the walk: its stack is cut. */
+/* Spends that much; false when less is left. That ends the guesses of the walk: its stack is
+ * cut. */
 static inline bool dw_unwind_spend(struct dw_unwind_walk *walk, uint32_t effort)
 {
     bool may = walk->effort_left >= effort;
@@ -25,20 +25,20 @@ struct dw_unwind_at {
     uint64_t pc, sp, fp, rbx;
     const uint64_t *others; /* by DWARF's numbers; NULL but for the first frame */
     bool after_call;        /* the pc is that of a return: the call is before it */
-    bool is_guessed;        /* somewhere on the way here */
+    bool is_guessed;        /* some frame up to here was guessed */
 };
 
 /* The module that holds the address, or NULL. */
 const struct dw_unwind_module *dw_unwind_module_at(const struct dw_unwind_modules *modules,
                                                    uint64_t address);
-/* False when no unwind information tells. */
+/* False when nothing describes the address. */
 bool dw_unwind_find_rule(struct dw_unwind_walk *walk, const struct dw_unwind_at *at,
                          struct dw_cfi_rule *rule);
 /* Moves to the caller; false, and *at as it was, when the rule does not fit the stack. The
  * return address was in the word at *slot. */
 bool dw_unwind_follow(struct dw_unwind_walk *walk, const struct dw_cfi_rule *rule,
                       struct dw_unwind_at *at, uint64_t *slot);
-/* Memory of the stack, where that may end before `stack_end` after a guess. */
+/* Memory of the stack, which after a guess may end before `stack_end`. */
 bool dw_unwind_read_stack(struct dw_unwind_walk *walk, uint64_t address, void *to, size_t size);
 /* A word of the stack, not below `lowest`. */
 bool dw_unwind_read_word(struct dw_unwind_walk *walk, uint64_t lowest, uint64_t address,

@@ -19,7 +19,7 @@ uint32_t dw_described_count;
 static PyObject *texts; /* dict: each text is its own value */
 static PyObject *finder;
 
-/* Both references are strong, so that a pointer found here is what it was. */
+/* Both references are strong, so that a pointer found here still means the same object. */
 static struct {
     PyObject *dtype;
     PyObject *text;
@@ -51,7 +51,7 @@ PyObject *dw_type_name(PyTypeObject *type)
     return PyUnicode_FromString(dot ? dot + 1 : type->tp_name);
 }
 
-/* The one object for a text; takes the text. NULL when there is none, or there are too many. */
+/* The one object for equal texts; takes the text. NULL when that is NULL, or there are too many. */
 static PyObject *intern(PyObject *text)
 {
     PyObject *one = NULL;
@@ -113,7 +113,7 @@ static PyTypeObject *scalar_type(PyObject *dtype)
     return *(PyTypeObject **)((PyObject *)dtype + 1);
 }
 
-/* NumPy makes the text of its own dtypes; of others' only the name of the type is taken. */
+/* NumPy makes the text of its own dtypes; other dtypes give only the name of their type. */
 static PyObject *make_dtype_text(PyObject *dtype)
 {
     PyTypeObject *scalar = scalar_type(dtype);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What is known of the types of arguments beyond their names: NumPy arrays by the
- * layout of their C struct, other types by a function that describes them. */
+ * What is known about the types of arguments beyond their names: NumPy arrays by the layout of
+ * their C struct, other types by a function that describes them. */
 #ifndef DW_PROBE_CALL_ARGUMENT_TYPE_H
 #define DW_PROBE_CALL_ARGUMENT_TYPE_H
 
@@ -22,7 +22,7 @@ struct dw_array {
 
 enum { DW_ARRAY_C_ORDER = 1, DW_ARRAY_F_ORDER = 2, DW_ARRAY_RANK_MAX = 64 };
 
-/* numpy.ndarray, from the first array on whose layout was found to be right; NULL before. */
+/* numpy.ndarray, once an array's layout was found to be right; NULL before. */
 extern PyTypeObject *dw_array_type;
 extern uint32_t dw_described_count;
 
@@ -38,7 +38,7 @@ PyObject *dw_described_text(PyObject *object);
 /* Gives a type its function; NULL takes it away. */
 int dw_type_describe(PyTypeObject *type, PyObject *function);
 
-/* Looks at a type that is new in a signature. May run Python code. */
+/* Looks at a type that a signature has for the first time. May run Python code. */
 void dw_argument_type_learn(PyObject *object);
 
 /* The name without the module, as type.__name__, without asking a metaclass; new reference. */

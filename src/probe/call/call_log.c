@@ -32,7 +32,7 @@ static int make_room(void **array, uint32_t *capacity, size_t size, uint32_t ind
     return 0;
 }
 
-/* Code that was compiled twice is two functions here, and one to whoever reads the log. */
+/* Code that was compiled twice is two functions here, and one in the log. */
 static int find_function(struct dw_call_log *log, uint32_t index)
 {
     struct dw_call_log_function *function = &log->functions[index];
@@ -54,7 +54,7 @@ static int find_function(struct dw_call_log *log, uint32_t index)
     return 0;
 }
 
-/* The one node of all that share a path; made when there are only others yet. NULL when out of
+/* The node that stands for all that share a path, made if it is missing; NULL when out of
  * memory. */
 static struct dw_call_node *shared_node(struct dw_call_track *track, struct dw_call_node *parent,
                                         uint32_t function)
@@ -165,15 +165,16 @@ void dw_calls_enter_thread(struct dw_call_profile *profile)
 {
     struct dw_call_log *log = profile->log;
     if (log && profile->track_count && !know_tracks(log))
-        enter_thread(log, profile->tracks[log->track_count - 1], &log->tracks[log->track_count - 1]);
+        enter_thread(log, profile->tracks[log->track_count - 1],
+                     &log->tracks[log->track_count - 1]);
 }
 
 /* Threads of the parent of this process have no id here, and nothing to tell. */
 static int add_definitions(struct dw_call_log *log)
 {
     const struct dw_call_profile *profile = log->profile;
-    int error = make_room((void **)&log->functions, &log->function_capacity,
-                          sizeof *log->functions, profile->function_count);
+    int error = make_room((void **)&log->functions, &log->function_capacity, sizeof *log->functions,
+                          profile->function_count);
     if (!error)
         error = know_tracks(log);
     for (uint32_t i = 0; i < profile->track_count && !error; i++) {
@@ -207,7 +208,7 @@ static struct dw_call_times *times_of(const struct dw_call_track *track, uint64_
     return times;
 }
 
-/* What nodes that share a path took goes to one of them. */
+/* The times of nodes that share a path go to one of them. */
 static void add_shared(const struct dw_call_log_track *known, struct dw_call_times *times)
 {
     for (uint32_t i = 1; i < known->count; i++) {
@@ -237,8 +238,8 @@ static void write_row(struct dw_log_writer *writer, dw_path_id path, uint64_t co
     dw_measure_mask mask = DW_MASK(DW_CALLS) | DW_MASK(DW_CALL_TOTAL) | DW_MASK(DW_CALL_CHILDREN);
     uint64_t plain[] = {count, total, children}, slept[] = {count, total, suspended, children};
     dw_log_rows_add(writer, path, DW_LABELS_NONE,
-                    suspended ? mask | DW_MASK(DW_CALL_SUSPENDED) : mask,
-                    suspended ? slept : plain, NULL);
+                    suspended ? mask | DW_MASK(DW_CALL_SUSPENDED) : mask, suspended ? slept : plain,
+                    NULL);
 }
 
 static uint64_t scaled(uint64_t ticks, double tick_ns)

@@ -2,8 +2,8 @@
  * C functions by the names that cProfile gives them. No code of the user runs for it. */
 #include "probe/call/calls.h"
 
-/* What repr() says of a method descriptor. Not by asking for it: repr() looks for signals, and
- * the exception of one would be lost here. */
+/* What repr() says of a method descriptor. It is not called, because repr() runs signal handlers,
+ * and the exception of one would be lost here. */
 static PyObject *descriptor_name(PyObject *descriptor)
 {
     return PyUnicode_FromFormat("<method '%U' of '%s' objects>", PyDescr_NAME(descriptor),

@@ -101,7 +101,8 @@ static int build_graph(const struct dw_call_profile *profile, const struct dw_ca
     return error;
 }
 
-/* The costs by function, in ticks, of those of Python and of C calls in nanoseconds. */
+/* The cost of measuring, by function, in ticks, from those of a Python and of a C call in
+ * nanoseconds. */
 static struct dw_call_cost *costs_by_function(const struct dw_call_profile *profile,
                                               const struct dw_call_cost kinds[2])
 {
@@ -114,7 +115,8 @@ static struct dw_call_cost *costs_by_function(const struct dw_call_profile *prof
     return costs;
 }
 
-/* (code or None, name, calls, recursive calls, total, self), and what is taken in `more`. */
+/* (code or None, name, calls, recursive calls, total, self), and `more`, whose reference is
+ * taken. */
 static PyObject *entry(const struct dw_call_profile *profile, uint32_t function,
                        const struct dw_call_sums *sums, double tick_seconds, PyObject *more)
 {
@@ -153,8 +155,8 @@ static PyObject *entries(const struct dw_call_profile *profile, const struct dw_
     return list;
 }
 
-/* entries(): without arguments as measured; with the cost of measuring a Python call
- * (nanoseconds inside and outside it) and a C call, with that taken out. */
+/* entries(): as measured; given the cost of measuring a Python call (nanoseconds inside and outside
+ * of it) and a C call, with that cost taken out. */
 static PyObject *profiler_entries(PyObject *self, PyObject *arguments)
 {
     struct dw_call_cost kinds[2] = {0};

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A signature is looked up by its key first and by its name after that, since different words can
+ * read the same. A function with too many signatures keeps one more for all the rest. */
 #include "probe/call/call_signed.h"
 
 uint32_t dw_signed_function_find(struct dw_call_profile *profile, PyCodeObject *code,

@@ -90,7 +90,7 @@ uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, 
     return profile->function_count++;
 }
 
-/* A thread is not known by its name yet when its first calls are made. */
+/* A thread may not have its name yet when it makes its first calls. */
 #define NAME_TRIES 64
 
 static void name_thread(struct dw_call_track *track)
@@ -141,7 +141,7 @@ void dw_call_track_suspend(struct dw_call_track *track, const struct dw_call_nod
     track->suspended[node->index] += ticks;
 }
 
-/* The tracks that are new in a thread begin with a root that is no call. */
+/* A new track begins with a root that is not a call. */
 struct dw_call_track *dw_call_track_new(struct dw_call_profile *profile)
 {
     struct dw_call_track *track = calloc(1, sizeof *track);

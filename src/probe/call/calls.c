@@ -54,8 +54,8 @@ static struct dw_call_track *track_slow(void)
     return here;
 }
 
-/* The thread's track. The track of a profile that is gone is never looked at, not even at its
- * serial: the thread remembers that itself. */
+/* The thread's track. The track of a profile that is gone is never read, not even its serial, which
+ * the thread keeps itself. */
 static inline struct dw_call_track *track_here(void)
 {
     if (__builtin_expect(here && here_serial == serial, 1))
@@ -124,8 +124,8 @@ static void pop(struct dw_call_track *track, uint64_t now)
         dw_calls_flush(track->profile, false);
 }
 
-/* Functions tend to call the same others in the same order, so most children are the last one
- * again, or what followed it the time before. */
+/* Functions tend to call the same others in the same order, so the child is mostly the last one
+ * again, or the one that followed it the time before. */
 static inline struct dw_call_node *known_child(struct dw_call_track *track, const void *key)
 {
     struct dw_call_node *parent = track->stack[track->depth].node;
@@ -281,8 +281,8 @@ void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code)
         dw_call_track_suspend(track, node, track->stack[track->depth].start - since);
 }
 
-/* Ends the calls above the last one of `key` too: they left without telling. Gives the function
- * that ended. */
+/* Also ends the calls above the last one of `key`, which left without an event. Returns the
+ * function that ended. */
 static uint32_t end_call(struct dw_call_track *track, const void *key, uint64_t now)
 {
     uint32_t depth = track->depth;
@@ -345,7 +345,7 @@ int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_
     if (!first_clock.tick)
         first_clock = dw_clock_pair_now();
     profile->builtins = builtins;
-    dw_pointer_map_release(&profile->sleepers); /* who slept then may be somebody else now */
+    dw_pointer_map_release(&profile->sleepers); /* an address may be used again */
     dw_pointer_map_release(&profile->sleeping);
     if (!profile->began.tick)
         profile->began = dw_clock_pair_now();
@@ -357,6 +357,11 @@ int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_
         return -1;
     }
     return 0;
+}
+
+bool dw_calls_are_on(void)
+{
+    return active != NULL;
 }
 
 uint64_t dw_calls_now(const struct dw_call_profile *profile)

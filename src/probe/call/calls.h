@@ -12,15 +12,15 @@
 
 /* What is called: Python code, perhaps with a signature, or a C function. */
 struct dw_call_function {
-    const void *key;    /* code object, signature or method definition */
-    PyObject *code;     /* strong; NULL for a C function */
-    PyObject *name;     /* str: as pstats shows it */
+    const void *key;  /* code object, signature or method definition */
+    PyObject *code;   /* strong; NULL for a C function */
+    PyObject *name;   /* str: as pstats shows it */
     uint64_t resumes; /* how often its generators went on */
 };
 
 struct dw_call_node {
     const void *key; /* code object or method definition: the first thing that a call compares */
-    const struct dw_signature *signature; /* NULL: told apart by the key only */
+    const struct dw_signature *signature; /* NULL: the key alone identifies it */
     struct dw_call_node *last_child;
     struct dw_call_node *after; /* the child of the same parent that was called after this one */
     struct dw_call_node *parent;
@@ -56,7 +56,7 @@ struct dw_call_profile {
     bool builtins;
     bool waits_for_main;               /* nothing counts until the program itself begins */
     unsigned long only_thread;         /* as Python identifies it, or 0: all threads count */
-    struct dw_clock_pair began, ended; /* first enabled, last disabled; 0: not so yet, not so now */
+    struct dw_clock_pair began, ended; /* first enabled, last disabled; 0: not yet, or not now */
     PyObject *timer;                   /* a Python clock, or NULL for ours */
     double unit; /* seconds of one tick of the Python clock, 0: floats of seconds */
     struct dw_call_function *functions;
@@ -92,11 +92,13 @@ uint32_t dw_call_function_find(struct dw_call_profile *profile, const void *key)
 uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, PyObject *code,
                               PyObject *name);
 
-/* beside_others: without the place that cProfile and dwell.Profile share. */
+/* beside_others: does not take the tool id that cProfile and dwell.Profile share. */
 int dw_calls_enable(struct dw_call_profile *profile, bool builtins, bool beside_others);
 void dw_calls_disable(struct dw_call_profile *profile);
+/* Whether a profile is on. */
+bool dw_calls_are_on(void);
 void dw_calls_clear(struct dw_call_profile *profile);
-/* While muted, calls in this thread are not recorded. Gives what was so before. */
+/* While muted, calls in this thread are not recorded. Returns the state before. */
 bool dw_calls_mute(bool mute);
 /* The clock of a profile that is enabled, else 0. */
 uint64_t dw_calls_now(const struct dw_call_profile *profile);

@@ -43,7 +43,7 @@ struct dw_signature {
 
 struct dw_signatures {
     bool on;
-    bool elements;  /* lists are told apart by their elements' types */
+    bool elements;  /* lists differ by the types of their elements */
     uint32_t limit; /* of one function */
     struct dw_signature **entries;
     uint32_t count, capacity;
@@ -54,7 +54,7 @@ struct dw_signatures {
 /* Reads the arguments of a call that begins. Runs Python code only for described types. */
 void dw_signature_read(struct dw_signature_key *key, dw_py_frame *frame, PyCodeObject *code,
                        bool elements);
-/* Learns what there is to know of the types of the arguments. May run Python code. */
+/* Learns about the types of the arguments. May run Python code. */
 void dw_signature_learn(dw_py_frame *frame, PyCodeObject *code);
 
 static inline bool dw_signature_is(const struct dw_signature *signature,

@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-#define LINES_MAX                                                                                  \
-    (1u << 20) /* of a function: those that generated code may have beyond it are lost */
+#define LINES_MAX (1u << 20) /* of a function; generated code may have more, which are lost */
 
 static Py_ssize_t extra_index = -1; /* of the first function, in code objects */
 
@@ -182,7 +181,7 @@ static void mark_inner(void *context, uint32_t line)
     inner->any |= !count->has_code;
 }
 
-/* What runs only on lines of the function itself is left to those. */
+/* Code that runs only on lines of the function itself is left to those lines. */
 static int add_inner(PyCodeObject *code, void *context)
 {
     struct dw_line_code *outermost = context;
@@ -211,7 +210,7 @@ int dw_line_code_add(struct dw_line_profile *profile, PyCodeObject *code)
     if (!function)
         return -1;
     if (known)
-        dw_lines_end_all(profile); /* its open calls know nothing of lines */
+        dw_lines_end_all(profile); /* its open calls have no lines */
     if (make_lines(function)) {
         if (!known)
             free_code(function);
@@ -314,8 +313,8 @@ static PyObject *callee_name(PyObject *callable)
                                 type->tp_name);
 }
 
-/* What keeps the key what it is: the type or module of a method definition, or a type. Never an
- * object of the user's, which would live longer than it does without us. */
+/* What keeps the key valid: the type or module of a method definition, or a type. It is never an
+ * object of the user, whose life it would prolong. */
 static PyObject *callee_owner(PyObject *callable)
 {
     PyObject *self = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : NULL;

@@ -79,7 +79,7 @@ static int read_rows(struct dw_ledger *log, struct dw_line_profile *profile,
     return error;
 }
 
-/* Moves the rows that the log does not have as they are to the front of the table. */
+/* Moves the rows that differ from the log's to the front of the table. */
 static int keep_news(struct dw_line_table *rows, struct dw_line_table *written)
 {
     uint32_t kept = 0;

@@ -4,7 +4,7 @@
 #include "cpython/line_events.h"
 #include "probe/line/line_track.h"
 
-#define STRAYS_MAX 256 /* events that a function may send for nothing before it is told not to */
+#define STRAYS_MAX 256 /* unwanted events of a function before they are turned off */
 
 /* The thread's track, valid for the enabling that `here_serial` names. */
 static __thread struct dw_line_track *here __attribute__((tls_model("initial-exec")));
@@ -21,7 +21,7 @@ static inline struct dw_line_track *track_of(struct dw_line_profile *profile)
     return track;
 }
 
-/* The line's numbers; NULL for a line that the code does not own up to. */
+/* The line's numbers; NULL for a line outside of those that the code lists. */
 static inline struct dw_line_count *line_at(const struct dw_line_code *function, int number)
 {
     const struct dw_line_code *owner = function->outermost;
@@ -69,7 +69,7 @@ static void stray(struct dw_line_code *function)
 
 #define SLEEPERS (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
 
-/* One that slept at the same address is gone. */
+/* A generator that slept at the same address is gone. */
 static void forget_sleeper(struct dw_line_profile *profile)
 {
     uint64_t old;
@@ -156,7 +156,7 @@ void dw_lines_on_yield(dw_py_frame *frame, PyCodeObject *code)
     }
 }
 
-/* It goes on in the line that it fell asleep on: that is no new hit. */
+/* It goes on in the line that it fell asleep on, which is not a new hit. */
 static void wake(struct dw_line_track *track, struct dw_line_code *function,
                  const PyObject *generator)
 {

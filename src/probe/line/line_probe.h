@@ -24,10 +24,10 @@ struct dw_line_edge {
     uint64_t calls, time;
 };
 
-/* Something called from a line: a function, or what is not Python, told apart by `key`. */
+/* Something called from a line: a function, or what is not Python, identified by `key`. */
 struct dw_line_callee {
     const void *key;
-    PyObject *owner; /* strong: keeps the key what it is */
+    PyObject *owner; /* strong: keeps the key valid */
     PyObject *name;  /* str; NULL for Python code, which is the owner then */
 };
 
@@ -45,7 +45,7 @@ struct dw_line_code {
     unsigned watch;  /* what it should be watched for */
     uint32_t strays; /* events that came while its profile was off */
     bool is_watched, is_inner;
-    bool is_shared;               /* its code was in other profiles too at some time */
+    bool is_shared;               /* its code has also been in other profiles */
     struct dw_line_callee callee; /* itself, as called by others */
 };
 
@@ -105,7 +105,7 @@ struct dw_line_code *dw_line_code_in(struct dw_line_profile *profile, PyCodeObje
 PyCodeObject *dw_line_callable_code(PyObject *callable);
 /* A callee that is not Python; NULL when out of memory. */
 const struct dw_line_callee *dw_line_callee_of(struct dw_line_profile *profile, PyObject *callable);
-/* Sees to it that the events of all functions come. */
+/* Asks for the events of all functions. */
 int dw_line_codes_watch(struct dw_line_profile *profile);
 void dw_line_code_unwatch(struct dw_line_code *function);
 void dw_line_codes_release(struct dw_line_profile *profile);
@@ -113,11 +113,13 @@ void dw_line_codes_release(struct dw_line_profile *profile);
 /* line_profile.c */
 int dw_lines_enable(struct dw_line_profile *profile);
 void dw_lines_disable(struct dw_line_profile *profile);
+/* Whether a profile is on. */
+bool dw_lines_are_on(void);
 /* Adds what is still open to the numbers, as of now. */
 void dw_lines_settle(struct dw_line_profile *profile);
 /* Ends every call that is open, in all threads, as of now. */
 void dw_lines_end_all(struct dw_line_profile *profile);
-/* What is open counts from now on: the time since it was settled was ours. */
+/* Open calls count from now on: the time since they were settled was dwell's own. */
 void dw_lines_restart(struct dw_line_profile *profile);
 /* [signal-safe] In a forked child. The other threads are not in it, and their calls never end. */
 void dw_lines_forget_other_threads(void);

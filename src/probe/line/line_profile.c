@@ -40,6 +40,11 @@ int dw_lines_enable(struct dw_line_profile *profile)
     return 0;
 }
 
+bool dw_lines_are_on(void)
+{
+    return first_on != NULL;
+}
+
 void dw_lines_restart(struct dw_line_profile *profile)
 {
     uint64_t now = dw_tick();

@@ -17,8 +17,7 @@ static int add_callee_row(struct dw_ledger *log, struct dw_line_table *rows, str
     frame.kind = PyUnicode_GET_LENGTH(file) ? DW_FRAME_FUNCTION : DW_FRAME_BUILTIN;
     row.values[DW_LINE_HITS] = calls;
     row.values[DW_LINE_TIME] = time;
-    if (dw_ledger_text(log, name, &frame.name) ||
-        dw_ledger_text(log, file, &frame.file) ||
+    if (dw_ledger_text(log, name, &frame.name) || dw_ledger_text(log, file, &frame.file) ||
         dw_ledger_frame(log, &frame, &row.callee) || dw_line_add(rows, &row)) {
         PyErr_NoMemory();
         return -1;
@@ -60,8 +59,7 @@ static int add_function_rows(struct dw_ledger *log, struct dw_line_table *rows, 
     if (!PyArg_ParseTuple(tuple, "UIUKO!", &file, &frame.line, &name, &calls, &PyList_Type, &lines))
         return -1;
     whole.values[DW_LINE_HITS] = calls;
-    if (dw_ledger_text(log, name, &frame.name) ||
-        dw_ledger_text(log, file, &frame.file) ||
+    if (dw_ledger_text(log, name, &frame.name) || dw_ledger_text(log, file, &frame.file) ||
         dw_ledger_frame(log, &frame, &whole.function) || dw_line_add(rows, &whole)) {
         PyErr_NoMemory();
         return -1;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The stack of activations of a thread. A line gets its time when it ends; `frozen` tells which
+ * lines recursion stands on already, so that no moment counts twice on one line. */
 #include "probe/line/line_track.h"
 
 #include "base/grow.h"
@@ -59,7 +61,7 @@ struct dw_line_edge *dw_line_edge_find(struct dw_line_count *line,
     return line->edges = edge;
 }
 
-/* Time that `open` had since it was last settled goes to whom it was called by. */
+/* Adds the time of `open` since it was last settled to its caller. */
 static void charge_caller(struct dw_line_track *track, const struct dw_line_activation *open,
                           uint64_t now)
 {

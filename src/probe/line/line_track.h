@@ -51,7 +51,7 @@ void dw_line_tracks_release(struct dw_line_profile *profile);
 struct dw_line_activation *dw_line_push(struct dw_line_track *track, struct dw_line_code *function,
                                         const struct dw_line_callee *callee);
 void dw_line_pop(struct dw_line_track *track, uint64_t now);
-/* Takes the uppermost activation off; its time is settled, or lost. */
+/* Removes the uppermost activation; its time was settled before, or is lost. */
 void dw_line_drop(struct dw_line_track *track);
 struct dw_line_activation *dw_line_find_below(struct dw_line_track *track,
                                               const struct dw_line_code *function, uint64_t now);
@@ -62,7 +62,7 @@ void dw_line_track_settle(struct dw_line_track *track, uint64_t now);
 /* The same without adding. */
 void dw_line_track_restart(struct dw_line_track *track, uint64_t now);
 
-/* The uppermost activation of the function. Those above it left without telling. */
+/* The uppermost activation of the function. Those above it left without an event. */
 static inline struct dw_line_activation *
 dw_line_find_open(struct dw_line_track *track, const struct dw_line_code *function, uint64_t now)
 {

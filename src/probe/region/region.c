@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The Region type. `with` looks up __enter__ and __exit__ and calls what it
- * finds; here both are the Region itself, which tells them apart by the number
- * of arguments. That saves two bound-method objects an entry. */
+ * The Region type. Its __enter__ and __exit__ are the Region itself (with_itself.h). */
 #include "probe/region/region.h"
 
 #include "base/pointer_map.h"
 #include "cpython/thread_name.h"
 #include "cpython/watch.h"
+#include "probe/with_itself.h"
 
 #include <structmember.h>
 
@@ -70,7 +69,7 @@ static void on_resume(PyObject *generator)
         dw_track_resume(track, (struct dw_span *)(uintptr_t)segment);
 }
 
-/* Where no hook could tell us that a generator went to sleep, we see it here. */
+/* Where no hook told us that a generator went to sleep, we see it here. */
 static void suspend_those_asleep(struct dw_track *track)
 {
     while (track->top && track->top->owner && !dw_py_generator_runs((PyObject *)track->top->owner))
@@ -152,8 +151,8 @@ static struct dw_span *span_of(struct dw_span *top, const struct dw_region *regi
     return top;
 }
 
-/* A generator that dies where nothing would catch it is not thrown into, and what it held is
- * left by somebody else, such as a __del__. Only a region of its own can be told then. */
+/* A generator that dies outside of any try is not thrown into, and somebody else leaves what it
+ * held, such as a __del__. The region is found when just one sleeping generator holds it. */
 static struct dw_span *wake_holder(struct dw_track *track, const struct dw_region *region)
 {
     const void *generator, *holder = NULL;
@@ -270,41 +269,6 @@ static PyType_Spec region_spec = {
     .slots = region_slots,
 };
 
-/* The value of Region.__enter__ and Region.__exit__: looked up on a Region it is
- * the Region; on the class it stays itself and takes the Region first. */
-static PyObject *itself_get(PyObject *descriptor, PyObject *object, PyObject *type)
-{
-    (void)type;
-    return Py_NewRef(object ? object : descriptor);
-}
-
-static PyObject *itself_call(PyObject *descriptor, PyObject *arguments, PyObject *keywords)
-{
-    (void)descriptor;
-    Py_ssize_t count = PyTuple_GET_SIZE(arguments);
-    if (count < 1 || !PyObject_TypeCheck(PyTuple_GET_ITEM(arguments, 0), region_type)) {
-        PyErr_SetString(PyExc_TypeError, "the first argument must be a Region");
-        return NULL;
-    }
-    PyObject *rest = PyTuple_GetSlice(arguments, 1, count);
-    PyObject *result = rest ? PyObject_Call(PyTuple_GET_ITEM(arguments, 0), rest, keywords) : NULL;
-    Py_XDECREF(rest);
-    return result;
-}
-
-static PyType_Slot itself_slots[] = {
-    {Py_tp_descr_get, itself_get},
-    {Py_tp_call, itself_call},
-    {0, NULL},
-};
-
-static PyType_Spec itself_spec = {
-    .name = "dwell._core._Itself",
-    .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = itself_slots,
-};
-
 /* What `with` finds on the region that measures nothing. A built-in function is not
  * bound when it is looked up on a type, and the interpreter calls it fastest. */
 static PyObject *nothing(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
@@ -325,39 +289,17 @@ static PyType_Spec off_spec = {
     .slots = off_slots,
 };
 
-/* An instance of a new type, both new; the type lives as long as the instance. */
-static PyObject *only_instance(PyType_Spec *spec)
-{
-    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(spec);
-    PyObject *instance = type ? type->tp_alloc(type, 0) : NULL;
-    Py_XDECREF(type);
-    return instance;
-}
-
-/* Makes `method` what `with` finds on the type. */
-static int set_with_methods(PyTypeObject *type, PyObject *method)
-{
-    if (PyDict_SetItemString(type->tp_dict, "__enter__", method) ||
-        PyDict_SetItemString(type->tp_dict, "__exit__", method))
-        return -1;
-    PyType_Modified(type);
-    return 0;
-}
-
 static int make_region_type(void)
 {
-    PyObject *itself = only_instance(&itself_spec);
-    region_type = itself ? (PyTypeObject *)PyType_FromSpec(&region_spec) : NULL;
-    int error = region_type ? set_with_methods(region_type, itself) : -1;
-    Py_XDECREF(itself);
-    return error;
+    region_type = (PyTypeObject *)PyType_FromSpec(&region_spec);
+    return region_type ? dw_with_itself(region_type) : -1;
 }
 
 static int make_off_region(void)
 {
     PyObject *method = PyCFunction_New(&nothing_method, NULL);
-    dw_region_off = method ? only_instance(&off_spec) : NULL;
-    int error = dw_region_off ? set_with_methods(Py_TYPE(dw_region_off), method) : -1;
+    dw_region_off = method ? dw_only_instance(&off_spec) : NULL;
+    int error = dw_region_off ? dw_with_methods(Py_TYPE(dw_region_off), method) : -1;
     Py_XDECREF(method);
     return error;
 }

@@ -13,7 +13,7 @@ struct dw_region {
     PyObject *name;
     dw_frame_id frame;
     bool is_global;
-    bool is_iterator; /* an end of iteration is no entry */
+    bool is_iterator; /* an end of iteration does not count */
 };
 
 /* What region() gives when nothing records. */
@@ -37,6 +37,9 @@ int dw_region_arguments(PyObject *const *arguments, Py_ssize_t count, PyObject *
 
 void dw_region_enter_now(struct dw_region *region);
 void dw_region_exit_now(struct dw_region *region, bool counted);
+
+/* The bytes of a str; lone surrogates, as in undecodable file names, go out as they came. */
+PyObject *dw_region_name_bytes(PyObject *text);
 
 /* The frame of a counter or an instant of that name. -1 with an exception set on failure. */
 int dw_region_frame(enum dw_frame_kind kind, PyObject *name, dw_frame_id *frame);

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* The bytes of a str; lone surrogates, as in undecodable file names, go out as they came. */
-static PyObject *bytes_of(PyObject *text)
+PyObject *dw_region_name_bytes(PyObject *text)
 {
     PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
     if (bytes)
@@ -18,7 +17,7 @@ static PyObject *bytes_of(PyObject *text)
 static int intern_frame(enum dw_frame_kind kind, PyObject *name, const char *file, int line,
                         dw_frame_id *frame)
 {
-    PyObject *bytes = bytes_of(name);
+    PyObject *bytes = dw_region_name_bytes(name);
     if (!bytes)
         return -1;
     int error = dw_recorder_frame(kind, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes),

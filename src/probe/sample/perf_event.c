@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Files have numbers that programs do not come to; a number that the program has given to another
- * file is told by the id of the event. */
+ * Our files have numbers that programs hardly reach; the id of the event shows when the program has
+ * given the number to another file. */
 #define _GNU_SOURCE
 #include "probe/sample/perf_event.h"
 

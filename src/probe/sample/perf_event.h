@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * An event of the kernel that sends a thread our signal when it happens. The program does not know
- * of its file, and may have closed it. */
+ * its file, and may close it. */
 #ifndef DW_PROBE_SAMPLE_PERF_EVENT_H
 #define DW_PROBE_SAMPLE_PERF_EVENT_H
 
@@ -15,7 +15,7 @@ struct dw_perf_event {
     uint64_t id;
 };
 
-/* False when the system refuses it; there is none then. */
+/* False when the system refuses it. */
 bool dw_perf_event_open(struct dw_perf_event *event, struct perf_event_attr *attributes, pid_t tid,
                         int signal);
 /* Whether its file is still what it was. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Everything here is done under one lock: by the sampler's thread most of the time, by those who
- * start, stop and fork otherwise. */
+ * Everything here is done under one lock: mostly by the sampler's thread, else by those who start,
+ * stop and fork. */
 #define _GNU_SOURCE
 #include "probe/sample/probe_sampler.h"
 
@@ -26,10 +26,10 @@ static struct {
     bool is_on;
     bool runs;                    /* the thread */
     _Atomic bool stops;           /* it is to end */
-    _Atomic bool asks_for_births; /* of the interpreter, which has not listened yet */
+    _Atomic bool asks_for_births; /* the interpreter is to tell of births, and does not yet */
     bool is_paused;               /* the thread makes way for a fork */
     pthread_t thread;
-    sem_t wakes; /* the thread, before its time */
+    sem_t wakes; /* wakes the thread early */
     struct dw_sampler_options options;
     struct dw_sample_recording recording;
 } sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -91,7 +91,7 @@ static void ask_for_births(void)
 static void *run(void *unused)
 {
     (void)unused;
-    prctl(PR_SET_NAME, DW_SAMPLER_THREAD); /* it may look before its maker runs again */
+    prctl(PR_SET_NAME, DW_SAMPLER_THREAD); /* it may look for threads before its maker runs again */
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), next_ns = now_ns;
     pthread_mutex_lock(&sampler.lock);
     while (!sampler.stops) {

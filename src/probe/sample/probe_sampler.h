@@ -22,7 +22,7 @@ int dw_probe_sampler_start(const struct dw_sampler_options *options);
  * is given. */
 int dw_probe_sampler_stop(struct dw_buffer *memory);
 bool dw_probe_sampler_is_on(void);
-/* Lets Python threads say that they begin, where that can be; with the GIL. */
+/* Lets Python threads announce themselves, where that is possible; with the GIL. */
 void dw_probe_sampler_watch_births(void);
 
 /* The functions of the module. */

@@ -10,7 +10,7 @@
 #include "probe/sample/sample_recording.h"
 #include "probe/sample/sample_slot.h"
 
-/* own_work(begins): of dwell for itself, in this thread */
+/* own_work(begins): dwell works for itself in this thread */
 PyObject *dw_probe_sampler_py_own_work(PyObject *module, PyObject *begins)
 {
     (void)module;

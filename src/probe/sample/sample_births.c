@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A stack of announcements: threads push with a compare-and-swap, and the sampler's thread takes
+ * the whole at once. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_births.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Threads that said that they begin, on their way to the sampler's thread: many writers, one
+ * Announcements of threads that begin, on their way to the sampler's thread: many writers, one
  * reader, no lock. */
 #ifndef DW_PROBE_SAMPLE_SAMPLE_BIRTHS_H
 #define DW_PROBE_SAMPLE_SAMPLE_BIRTHS_H
@@ -17,12 +17,12 @@ struct dw_birth {
     char name[];
 };
 
-/* Of the calling thread. */
+/* Announces the calling thread. */
 void dw_births_announce(const char *name, size_t name_size);
 /* All so far, in any order; to be freed one by one. */
 struct dw_birth *dw_births_take(void);
 void dw_births_discard(void);
-/* Whether threads announce themselves: some did. */
+/* Whether any thread has announced itself. */
 bool dw_births_come(void);
 
 #endif

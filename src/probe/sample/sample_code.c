@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A number stands for a fingerprint of address and contents, so other code at the same address gets
+ * a number of its own. Records hold plain bytes and no pointers into the interpreter. */
 #include "probe/sample/sample_code.h"
 
 #include "base/map.h"
@@ -16,7 +18,7 @@ int dw_codes_reset(void)
     return dw_numbers_reset(&codes);
 }
 
-/* New code often gets all the addresses of code that is gone, also those of its name and table. */
+/* New code often gets all the addresses of code that is gone, even those of its name and table. */
 static uint64_t contents(const PyCodeObject *code)
 {
     PyObject *name = code->co_qualname;

@@ -28,7 +28,7 @@ struct dw_code_record {
     uint64_t table_size;
 };
 
-/* Nothing is known; before a recording. 0 or DW_ERR_MEMORY. */
+/* Forgets everything, before a recording. 0 or DW_ERR_MEMORY. */
 int dw_codes_reset(void);
 /* From 1 on; 0 when there are too many. The address may be used again for other code, which
  * has another number. [signal-safe] */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Assembler, because the compiler's first instructions already write to the stack. It counts the
+ * handler in before it uses the slot, so that the slot is not freed under it. */
 #include "probe/sample/sample_entry.h"
 
 #include <stddef.h>

@@ -24,10 +24,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define WALK_SHARE 4 /* at most one part in so many, and one, of the CPU time goes to walks */
+#define WALK_SHARE 4 /* walks take at most 1 / (this + 1) of the CPU time */
 #define UNKNOWN_STACK_BYTES (8u << 20)
 #define LONG_WALK_NS 50000u /* the thread may have lost the CPU in a walk that seems this long */
-#define FRAME_NS 5000u      /* no frame takes longer: what is beyond it is the machine's */
+#define FRAME_NS 5000u      /* no frame takes longer: the rest is the machine's */
 #define STATE_BYTES_AT 468  /* in the registers that the kernel saves: how many bytes these are */
 #define FRAME_MORE_BYTES (8 + 64 + 128) /* return address, alignment, red zone */
 #define PROGRAMS_HANDLER_BYTES 512      /* the least that is left to a handler of the program */
@@ -321,7 +321,8 @@ static uint64_t claim(struct dw_slot *slot, uint64_t cpu_ns)
     return 0;
 }
 
-/* CPU time since the sample began. The clock of CPU time is a system call, the other is none. */
+/* CPU time since the sample began. The clock of CPU time takes a system call, the other does
+ * not. */
 static uint64_t walk_cost_ns(const struct sample *sample)
 {
     uint64_t cost_ns = dw_clock_ns(CLOCK_MONOTONIC) - sample->now_ns;
@@ -330,8 +331,8 @@ static uint64_t walk_cost_ns(const struct sample *sample)
     return dw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - sample->cpu_ns;
 }
 
-/* What the stack has to do with it. An interrupt, or the machine under this one, may hold a walk up
- * for milliseconds, which says nothing of the next one. */
+/* The part of the cost that is due to the stack. An interrupt, or the host of a virtual machine,
+ * may hold a walk up for milliseconds, which says nothing about the next one. */
 static uint64_t own_cost_ns(const struct sample *sample, uint64_t cost_ns)
 {
     uint64_t most_ns = (sample->python_count + sample->native_count + 1) * (uint64_t)FRAME_NS;
@@ -361,7 +362,7 @@ static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool wa
     slot->walk_cost_ns = own_cost_ns(&sample, cost_ns);
     slot->walked_ns = cpu_ns + cost_ns;
     slot->carries = !is_recorded;
-    /* What the walk took is no time of the program's. */
+    /* The time of the walk does not count as the program's. */
     atomic_fetch_add(&slot->cpu_done_ns, cost_ns - (is_recorded ? 0 : elapsed_ns));
     if (is_recorded) {
         slot->last_count = sample.count;
@@ -378,8 +379,8 @@ void *dw_handler_cookie(void)
 }
 
 /* Neither the frame of one more signal nor a handler in between may get past the end of a stack for
- * signals: the kernel kills a program then. What it takes is what it took for this one, and what it
- * leaves free below the stack pointer. */
+ * signals: the kernel kills a program then. A frame takes what it took for this signal, and what
+ * the kernel leaves free below the stack pointer. */
 static bool is_tight(const ucontext_t *context, const stack_t *stack)
 {
     const uint8_t *state = (const uint8_t *)context->uc_mcontext.fpregs;
@@ -402,7 +403,7 @@ static bool is_at_sigaltstack(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RIP] == (uintptr_t)sigaltstack;
 }
 
-/* The thread is about to call it, with whatever argument. */
+/* The thread is about to register a stack for signals. */
 static void mind_new_stack(struct dw_slot *slot, const ucontext_t *context)
 {
     stack_t stack;
@@ -479,7 +480,7 @@ int dw_handler_install(void)
     if (our_signal && dw_handler_is_ours())
         return our_signal;
     /* Without a handler the first two do nothing: a program that resets all signals, or becomes
-     * another program while one is pending, lives on. The third is nobody's. */
+     * another program while one is pending, lives on. Nobody uses the third. */
     const int first[] = {SIGURG, SIGWINCH, SIGSTKFLT, SIGPROF};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         if (install(first[i]))

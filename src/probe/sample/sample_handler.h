@@ -19,9 +19,9 @@ struct dw_native_view {
     struct dw_unwind_modules modules;
     struct dw_code_functions made; /* rules that were made */
     struct dw_unwind_cache *cache; /* NULL: native frames are not wanted */
-    uint64_t epoch;                /* in the cache */
+    uint64_t epoch;                /* of the cache */
     struct dw_code_range python;   /* the code of the interpreter */
-    /* Libraries that it is written with: what it calls of them is part of its own work. */
+    /* Libraries that the interpreter uses: what it calls in them counts as its own work. */
     struct dw_code_range system[DW_VIEW_SYSTEM_MAX];
     uint32_t system_count;
 };

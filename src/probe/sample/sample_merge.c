@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Both lists are walked once, from the innermost frame outwards, by addresses on the C stack. */
 #include "probe/sample/sample_merge.h"
 
 void dw_merge_put(struct dw_merge *merge, uint64_t token)
@@ -19,8 +20,8 @@ static void put_segment(struct dw_merge *merge, uint32_t *at, const struct dw_se
     }
 }
 
-/* Frames that could not be found do not keep a segment from its place: it stands inside of the
- * first frame beyond its boundary. */
+/* A segment finds its place even when frames are missing: it stands inside of the first frame
+ * beyond its boundary. */
 void dw_merge_run(struct dw_merge *merge)
 {
     const struct dw_native_frame *native = merge->native;

@@ -17,11 +17,11 @@ struct dw_merge {
     uint64_t *tokens;
     uint32_t count, capacity;
     bool is_cut;     /* there was no room for all */
-    bool is_guessed; /* native frames are */
+    bool is_guessed; /* native frames were guessed */
 };
 
 void dw_merge_put(struct dw_merge *merge, uint64_t token);
-/* A stack of which nothing is known is a mark that says so. */
+/* An unknown stack becomes a mark that says so. */
 void dw_merge_run(struct dw_merge *merge);
 
 #endif

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Names are read from the memory of the interpreter, without the GIL, as from another process. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_names.h"
 
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #define FIRST_PAUSE_NS 5000000u /* between searches for `threading` */
-#define NAME_TRIES 10           /* at the start of a thread, before it is left for later */
+#define NAME_TRIES 10           /* at the start of a thread; after that it is named later */
 
 /* The dict that `threading` has the interpreter's threads in; 0 while that is not imported. It is
  * searched for among all modules, less and less often, and once found it stays. */
@@ -35,11 +36,11 @@ static bool name_by_python(struct dw_sample_reader *reader, const struct dw_slot
     struct dw_buffer *text = &reader->cache.text;
     const struct dw_py_thread *thread = dw_sample_reader_listed(reader, slot->tid);
     uint64_t dict = thread ? named_threads(reader, thread->interpreter) : 0;
-    dw_buffer_clear(text);
+    dw_buffer_restart(text);
     return dict &&
            !dw_py_thread_name(&reader->python, &reader->known_names, dict, thread->ident, text) &&
-           !dw_ledger_name_thread(reader->places->log, slot->thread - 1,
-                                      (const char *)text->data, text->size);
+           !dw_ledger_name_thread(reader->places->log, slot->thread - 1, (const char *)text->data,
+                                  text->size);
 }
 
 /* A thread that is about to end is no longer Python's, and keeps the name it had. */
@@ -57,8 +58,7 @@ void dw_sample_set_name(struct dw_sample_reader *reader, struct dw_slot *slot, c
                         size_t size)
 {
     if (!dw_sample_enter_thread(reader->places, slot))
-        slot->is_named =
-            !dw_ledger_name_thread(reader->places->log, slot->thread - 1, name, size);
+        slot->is_named = !dw_ledger_name_thread(reader->places->log, slot->thread - 1, name, size);
 }
 
 void dw_sample_name_threads(struct dw_sample_reader *reader,

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The list of modules is renewed when the dynamic linker's counters change, and a new view is
+ * published for handlers. Old views stay until no handler can be in them. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_natives.h"
 
@@ -13,11 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The loop's own frames: where Python functions run, those stand in for them. */
+/* Python functions stand in for the frames of the interpreter's loop. */
 #define EVAL_LOOP "_PyEval_EvalFrameDefault"
 #define MAX_COPIED_BYTES (32u << 20) /* of unwind information of all modules */
 #define MAX_AHEAD_BYTES (4u << 20)   /* of a module that no sample has been in */
-#define AHEAD_NS 4000000u            /* for modules that no sample has been in */
+#define AHEAD_NS 4000000u            /* time for modules that no sample has been in */
 
 static int open_file(void *unused, const struct dw_native_file *file)
 {
@@ -139,8 +141,8 @@ static int publish(struct dw_sample_natives *natives)
     return 0;
 }
 
-/* Handlers read the copy without asking the kernel, since it never goes. False when there is no
- * new one. */
+/* Handlers read the copy without asking the kernel, since it is never freed under them. False when
+ * there is no new copy. */
 static bool copy_unwind_info(struct dw_sample_natives *natives,
                              const struct dw_native_module *module, struct dw_native_file *file)
 {
@@ -167,8 +169,8 @@ static bool is_of_python(const struct dw_native_module *module)
 }
 
 /* Samples in modules that are not copied cost the program much, and all of them are in the
- * interpreter. Of other modules there may be many, so they are copied while there is time; what
- * is left is copied when the first sample in it comes along. */
+ * interpreter. There may be many other modules, so they are copied while there is time; the rest
+ * when the first sample is in them. */
 static void copy_ahead(struct dw_sample_natives *natives)
 {
     uint64_t until_ns = dw_clock_ns(CLOCK_MONOTONIC) + AHEAD_NS;
@@ -281,9 +283,9 @@ static dw_place_id file_place(struct dw_sample_natives *natives, struct dw_ledge
     return dw_native_names_place(&natives->names, log, module, address, &id) ? 0 : id;
 }
 
-/* What is not announced yet may be by now. */
-static int made_place(struct dw_sample_natives *natives, struct dw_ledger *log,
-                      uint64_t address, dw_place_id *id)
+/* Code that was not announced before may be by now. */
+static int made_place(struct dw_sample_natives *natives, struct dw_ledger *log, uint64_t address,
+                      dw_place_id *id)
 {
     struct dw_native_names *names = &natives->names;
     int error = dw_native_names_made(names, log, address, id);

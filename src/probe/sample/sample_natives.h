@@ -11,9 +11,9 @@ struct dw_sample_natives {
     bool with_frames; /* native frames are wanted, not only where Python's own code is */
     uint64_t generation;
     struct dw_native_modules modules; /* as of that generation */
-    struct dw_native_modules former;  /* as of the one before, while samples of then are read */
+    struct dw_native_modules former;  /* those before that, while older samples are read */
     struct dw_native_names names;
-    bool is_renamed; /* code that was made at run time: places of before may be wrong */
+    bool is_renamed;               /* made code has new names: older places may be wrong */
     struct dw_native_view **views; /* all that were published; old ones may be in use */
     uint32_t view_count, view_capacity;
     struct dw_unwind_cache *cache;
@@ -27,17 +27,17 @@ int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames);
 void dw_sample_natives_release(struct dw_sample_natives *natives);
 /* Whether modules came or went since the last refresh. */
 bool dw_sample_natives_changed(const struct dw_sample_natives *natives);
-/* Samples from before it are then read, and the former modules let go. */
+/* Reads the list again. Then samples from before are read, and the former modules are let go. */
 int dw_sample_natives_refresh(struct dw_sample_natives *natives);
 void dw_sample_natives_forget_former(struct dw_sample_natives *natives);
-/* No handler has been running since the last refresh: older views can go. */
+/* Frees older views; the caller says that no handler uses them any more. */
 void dw_sample_natives_reap(struct dw_sample_natives *natives);
 /* Whether code that is made at run time has other names now, or may have. */
 bool dw_sample_natives_made_changed(const struct dw_sample_natives *natives);
 /* Looks at it again. Samples from before are to be read before that. */
 int dw_sample_natives_look_at_made(struct dw_sample_natives *natives);
-/* The place of an address; 0 for one that is left out. Unless it lasts it is good only there, in
- * what the path `outer` calls. */
+/* The place of an address; 0 for one that is left out. Unless it lasts, it is valid only under the
+ * path `outer`. */
 dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_ledger *log,
                                     uint64_t address, dw_path_id outer, bool *lasts);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Tables by number of what handlers have described. A place is made at the first token that needs
+ * it and kept, so that most tokens cost one look-up. */
 #include "probe/sample/sample_places.h"
 
 #include "attach/python/line_number.h"
@@ -93,10 +95,9 @@ static int text_id(struct dw_sample_places *places, struct dw_code_text text, co
                    dw_string_id *id)
 {
     struct dw_buffer *utf8 = &places->text;
-    dw_buffer_clear(utf8);
+    dw_buffer_restart(utf8);
     put_text(utf8, text, bytes);
-    return utf8->failed ? DW_ERR_MEMORY
-                        : dw_ledger_string(places->log, utf8->data, utf8->size, id);
+    return utf8->failed ? DW_ERR_MEMORY : dw_ledger_string(places->log, utf8->data, utf8->size, id);
 }
 
 static int describe(struct dw_sample_places *places, const struct dw_code_record *record,
@@ -145,7 +146,7 @@ void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t numbe
     struct dw_buffer *utf8 = &places->text;
     if (places->tasks[number - 1])
         return;
-    dw_buffer_clear(utf8);
+    dw_buffer_restart(utf8);
     dw_buffer_append(utf8, "task ", 5);
     put_text(utf8, (struct dw_code_text){name->length, name->width}, name->bytes);
     if (!name->is_given)

@@ -28,7 +28,7 @@ struct dw_sample_places {
     dw_place_id tasks[DW_TASK_NUMBERS]; /* by number - 1 */
     dw_frame_id base;                   /* stacks begin behind it; 0: nowhere */
     bool has_event_loop;                /* asyncio's was seen */
-    bool may_be_held_back; /* a timer that is silent was not silent because of the kernel's work */
+    bool may_be_held_back; /* a timer may be silent for other reasons than the kernel's work */
     struct dw_buffer text;
     struct dw_cached_token {
         uint64_t token;
@@ -42,12 +42,12 @@ void dw_sample_places_release(struct dw_sample_places *places);
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record);
 void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t number,
                                  const struct dw_py_task_name *name);
-/* From now on stacks are told without this function and what is outside of it: in a notebook, that
- * is what runs its cells. */
+/* From now on stacks leave out this function and what is outside of it: in a notebook, that is what
+ * runs its cells. */
 int dw_sample_places_set_base(struct dw_sample_places *places, const struct dw_function_name *base);
 /* The path of what the innermost frame of a path calls. */
 int dw_sample_places_extend(struct dw_sample_places *places, uint64_t token, dw_path_id *path);
-/* Of a frame that the innermost of the path `outer` calls; 0 for one that is left out. */
+/* The place of a frame that the innermost frame of `outer` calls; 0 for one that is left out. */
 dw_place_id dw_sample_places_of(struct dw_sample_places *places, dw_path_id outer, uint64_t token);
 /* After modules came, or some `went`: addresses mean something else. */
 void dw_sample_places_forget(struct dw_sample_places *places, bool went);
@@ -56,9 +56,10 @@ void dw_sample_places_forget(struct dw_sample_places *places, bool went);
 int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot);
 /* Empties the slot's ring into the log. */
 void dw_sample_drain(struct dw_sample_places *places, struct dw_slot *slot);
-/* Finds the places of the slot's last stack again: what comes next is told by how it differs. */
+/* Finds the places of the slot's last stack again: the next record only says how it differs from
+ * that. */
 void dw_sample_drain_rename(struct dw_sample_places *places, struct dw_slot *slot);
-/* The thread has ended: the time since its last sample goes where that was. */
+/* The thread has ended: the time since its last sample goes to the stack of that sample. */
 void dw_sample_drain_rest(struct dw_sample_places *places, struct dw_slot *slot, uint64_t now_ns);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Uses the parts of attach/ on our own process: the thread that is read does not run, or the
+ * reading is thrown away. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_reader.h"
 
@@ -204,7 +206,7 @@ bool dw_sample_reader_path(struct dw_sample_reader *reader, const struct dw_slot
 {
     if (dw_own_work_is_in(atomic_load(&slot->tid)))
         return !dw_ledger_path(reader->places->log, DW_PATH_ROOT,
-                                    reader->places->marks[DW_MARK_OWN], path);
+                               reader->places->marks[DW_MARK_OWN], path);
     struct dw_merge merge = {
         .native = reader->memory->native,
         .native_count = unwind(reader, stand),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The stack of a thread that takes no samples of itself, read without touching it, as those of
- * another process are. What is read counts only if the thread did not run meanwhile. */
+ * The stack of a thread that takes no samples of itself, read without touching the thread, like the
+ * stacks of another process. What is read counts only if the thread did not run meanwhile. */
 #ifndef DW_PROBE_SAMPLE_SAMPLE_READER_H
 #define DW_PROBE_SAMPLE_SAMPLE_READER_H
 
@@ -45,11 +45,11 @@ void dw_sample_reader_release(struct dw_sample_reader *reader);
 
 /* False when the thread runs. */
 bool dw_stand_read(const struct dw_slot *slot, struct dw_stand *stand);
-/* Of a thread that waits; 0 for others. */
+/* The stack pointer of a thread that waits; 0 for others. */
 uintptr_t dw_stand_stack_pointer(const struct dw_slot *slot);
 
-/* What Python knows of the thread, or NULL: by a list that is renewed when it is old, or as it is.
- */
+/* What Python knows about the thread, or NULL. The first renews its list when that is old; the
+ * second takes it as it is. */
 const struct dw_py_thread *dw_sample_reader_thread(struct dw_sample_reader *reader, pid_t tid,
                                                    uint64_t now_ns);
 const struct dw_py_thread *dw_sample_reader_listed(const struct dw_sample_reader *reader,

@@ -1,16 +1,18 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * One step of work does what is due: find threads, empty rings, look at sleepers, flush. The caller
+ * holds the sampler's lock, so nothing in here needs one. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_recording.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_births.h"
 #include "probe/sample/sample_code.h"
 #include "probe/sample/sample_handler.h"
 #include "probe/sample/sample_names.h"
 #include "probe/sample/sample_sleep.h"
 #include "probe/sample/sample_timer.h"
-#include "probe/sample/probe_sampler.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,10 +34,10 @@
 #define FLUSH_PART 8              /* this part of the recording: pools kill their workers */
 #define QUICK_LOOK_NS 1000000u    /* for threads, while such come that do not say so */
 #define QUICK_LOOKS_NS 200000000u /* for so long after the last one */
-#define UNSEEN_NS 5000000u        /* less may be what clocks differ by */
+#define UNSEEN_NS 5000000u        /* less may be a difference between clocks */
 #define PATIENCE_NS 5000000u      /* of CPU time without a sample */
 
-/* Nothing more comes of the thread. */
+/* Nothing more comes from the thread. */
 static void complete_thread(struct dw_sample_recording *recording, struct dw_slot *slot)
 {
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
@@ -66,14 +68,14 @@ static void drain_all(struct dw_sample_recording *recording)
         dw_sample_drain(&recording->places, recording->threads.slots[i]);
 }
 
-/* The CPU time of the process that is no thread's we have seen, since some moment. */
+/* The CPU time of the process that belongs to no thread that we have seen, up to a constant. */
 static uint64_t unseen_cpu_ns(struct dw_sample_recording *recording)
 {
     uint64_t whole_ns = dw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     return whole_ns - dw_sample_threads_cpu_ns(&recording->threads) - recording->own_ended_ns;
 }
 
-/* Threads that came and went unseen are missed, as many samples as they would have had. */
+/* Threads that came and went unseen count as missed samples, as many as they would have had. */
 static void count_unseen(struct dw_sample_recording *recording)
 {
     uint64_t unseen_ns = unseen_cpu_ns(recording), period_ns = recording->options.period_ns;
@@ -180,7 +182,7 @@ static bool is_wall(const struct dw_sample_recording *recording)
     return recording->options.mode == DW_SAMPLE_WALL;
 }
 
-/* Once: which thread is not seen as well as others, and why. */
+/* Says once which thread is not seen as well as others, and why. */
 static void tell_tight_stack(struct dw_sample_recording *recording, const struct dw_slot *slot)
 {
     uint64_t size = atomic_load(&slot->tight_stack);
@@ -257,7 +259,9 @@ static bool looks_quickly(const struct dw_sample_recording *recording, uint64_t 
 static uint64_t flush_period_ns(const struct dw_sample_recording *recording, uint64_t now_ns)
 {
     uint64_t part_ns = (now_ns - recording->begun_ns) / FLUSH_PART;
-    return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS : part_ns < DW_FLUSH_NS ? part_ns : DW_FLUSH_NS;
+    return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS
+           : part_ns < DW_FLUSH_NS  ? part_ns
+                                    : DW_FLUSH_NS;
 }
 
 static uint64_t look_ns(const struct dw_sample_recording *recording)

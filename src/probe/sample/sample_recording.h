@@ -19,7 +19,7 @@ struct dw_sampler_options {
 
 struct dw_sample_recording {
     struct dw_sampler_options options;
-    bool has_told_tight;  /* that a thread has too small a stack for signals */
+    bool has_told_tight; /* that a thread has too small a stack for signals */
     struct dw_ledger *log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;
@@ -29,7 +29,7 @@ struct dw_sample_recording {
     uint64_t found_ns;     /* when a thread was found that did not say so */
     uint64_t turned_ns;    /* when a thread both ran and waited between two looks */
     uint64_t own_ended_ns; /* CPU time of sampler's threads that have ended */
-    uint64_t unseen_ns;    /* CPU time that is counted, or is not ours to */
+    uint64_t unseen_ns;    /* CPU time that is counted already, or not ours to count */
 };
 
 /* 0, or an error, with which nothing is left behind. A recording that was abandoned goes on with

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The writer publishes a piece by one store, after it is filled. A piece that does not fit before
+ * the end of the memory begins at its start, behind a record that says to skip. */
 #include "probe/sample/sample_ring.h"
 
 void *dw_ring_reserve(struct dw_sample_ring *ring, size_t size)

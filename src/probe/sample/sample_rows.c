@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Builds tuples from a log that was read; nothing here touches the sampler. */
 #include "probe/sample/sample_rows.h"
 
 #include "probe/render.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * CPU time of which no sample tells was spent in the kernel, and wall time beyond CPU time was
+ * spent waiting. Both go to a stack that was read while the thread did not run. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_sleep.h"
 
@@ -10,7 +12,7 @@
 
 #define CREDIT_AFTER_NS 10000000u /* time of a long sleep goes to the log so often */
 #define RETRY_AFTER_NS 5000000u   /* between readings of a thread that sleeps only shortly */
-#define SOME_PART 8               /* of the time between two looks: less is nothing new */
+#define SOME_PART 8               /* a smaller part of the time between two looks is ignored */
 #define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
 #define SILENT_LOOKS 2            /* in a row: a machine that is shared stands still at times */
 #define OWED_NS 200000000u        /* how long code without the GIL is looked for */
@@ -23,7 +25,7 @@ static uint32_t wait_state(const struct dw_sample_reader *reader, const struct d
     enum dw_activity activity = dw_activity_parse(stand->text, thread ? thread->gil : 0);
     if (activity == DW_ACTIVITY_WAITS_FOR_GIL)
         return DW_SAMPLE_GIL;
-    /* One that has no CPU does not wait for anything in the program. */
+    /* A thread that only lacks a CPU does not wait for anything in the program. */
     uint32_t state = activity == DW_ACTIVITY_RUNS ? DW_SAMPLE_RUNNING : DW_SAMPLE_WAITING;
     return state | (dw_sample_reader_holds_gil(reader, thread) ? DW_SAMPLE_HOLDS_GIL : 0);
 }
@@ -139,8 +141,8 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
     if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         return;
     bool is_blocked = atomic_load(&slot->tight_stack) || blocks_signal(slot->tid, signal);
-    if (!is_blocked && dw_ledger_path(reader->places->log, path,
-                                           reader->places->marks[DW_MARK_KERNEL], &path))
+    if (!is_blocked &&
+        dw_ledger_path(reader->places->log, path, reader->places->marks[DW_MARK_KERNEL], &path))
         return;
     add(reader, slot, path, is_blocked ? DW_SAMPLE_RUNNING : DW_SAMPLE_KERNEL, now_ns,
         cpu_ns - done_ns);
@@ -217,7 +219,6 @@ void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, 
     if (!is_found)
         path = slot->owed_path;
     if (!dw_ledger_path(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
-        dw_samples_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns,
-                               slot->owed_ns);
+        dw_samples_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns, slot->owed_ns);
     settle_debt(slot, is_found);
 }

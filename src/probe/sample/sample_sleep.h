@@ -7,7 +7,7 @@
 #include "probe/sample/sample_reader.h"
 
 /* Wall mode: accounts for the time since the last look that the thread did not run. True when it
- * did both meanwhile, so that looks should follow soon. */
+ * both ran and waited, so that looks should follow soon. */
 bool dw_sleep_look(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns);
 /* The thread is gone, or the recording ends. */
 void dw_sleep_finish(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns);
@@ -18,10 +18,10 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
  * CPU time that nobody has accounted for goes to where it waits. */
 bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
                       uint64_t now_ns);
-/* Finds out where time in the kernel was spent that the slot has in `owed_ns`. It is the code that
- * runs without the GIL: system calls that take long give it up. When none is seen, or at the
- * `end`, it is where the sample after it was. A look for that code takes some time of its own, so
- * there are the fewer of them the less time is owed, and the longer they find nothing. */
+/* Finds out where the time in the kernel was spent that the slot has in `owed_ns`: in code that
+ * runs without the GIL, since long system calls release it. When no such code is seen, or at the
+ * `end`, the time goes to the sample after it. Looks for that code take time themselves, so they
+ * become rarer when little is owed, and when they find nothing. */
 void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end);
 /* Whether another look is worth its price. */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Slots are a fixed table that handlers search without a lock. Their memory is mapped apart and
+ * kept for the next thread, so that a program of short threads does not map and unmap all the
+ * time. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_slot.h"
 
@@ -9,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SPARES 16u /* to map and unmap memory costs all threads that run */
+#define SPARES 16u /* mapping and unmapping memory costs all running threads */
 
 struct dw_slot dw_slots[DW_SLOTS];
 
@@ -39,7 +42,7 @@ static struct dw_slot *free_slot(pid_t tid)
     return NULL;
 }
 
-/* What all samples use is there before the first one, which would pay for it. */
+/* Touches what all samples use, or the first one would pay for the page faults. */
 static void touch(struct dw_slot_memory *memory)
 {
     volatile uint8_t *const used[] = {

@@ -114,8 +114,8 @@ struct dw_slot {
     timer_t ticks;
     uint64_t ticks_ns;
     _Atomic uint64_t period_ns; /* of a timer that is silent while the kernel works; 0: none */
-    /* CPU time that is none of the recording's, that when the timer began, and when the thread
-     * ended; 0: it has not, or nobody knows. */
+    /* CPU time before the recording, when the timer began, and when the thread ended; 0: it has
+     * not, or nobody knows. */
     uint64_t cpu_first_ns, cpu_timed_ns, cpu_end_ns;
     uint32_t thread; /* 1 + its index in the log; 0: not there yet */
     bool is_named;   /* by `threading` */
@@ -133,11 +133,11 @@ struct dw_slot {
     dw_path_id sleep_path;
     uint32_t sleep_state;
     uint32_t last_state; /* of the last record */
-    /* Time in the kernel that samples came too late for, and where the last one was. */
+    /* Time in the kernel for which samples came too late, and since when. */
     uint64_t owed_ns, owed_since_ns;
     dw_path_id owed_path;
     uint32_t owed_looks;      /* for the place where it was spent */
-    uint32_t fruitless_debts; /* in a row: such looks found nothing */
+    uint32_t fruitless_debts; /* in a row, for which looks found nothing */
     struct dw_slot_path {
         dw_path_id path;
         uint64_t token;
@@ -157,8 +157,8 @@ void dw_slot_free(struct dw_slot *slot);
 void dw_slots_trim(void);
 
 /* From now on, or no longer, dwell works for itself in this thread: to start, to end, or to learn
- * something. That is no work of the function it happens in, so samples have DW_MARK_OWN alone. Of
- * two threads at once only the later is known. */
+ * something. This is not the work of the function in which it happens, so samples have DW_MARK_OWN
+ * alone. Of two threads at once only the later one is known. */
 void dw_own_work_begin(void);
 void dw_own_work_end(void);
 /* [signal-safe] */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The thread's functions are compared with those of its last sample, from the outermost on, and
+ * native frames are kept up to the first that differs. */
 #include "probe/sample/sample_splice.h"
 
 static dw_frame_id frame_of(struct dw_ledger *log, dw_place_id place)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * A thread that is read from outside while it is ready to run tells its Python functions, but no
+ * A thread that is read from outside while it is ready to run shows its Python functions, but no
  * registers to unwind from. */
 #ifndef DW_PROBE_SAMPLE_SAMPLE_SPLICE_H
 #define DW_PROBE_SAMPLE_SAMPLE_SPLICE_H
 
 #include "probe/sample/sample_places.h"
 
-/* The outermost functions that are those of the thread's last sample stand as they did there, with
+/* The outermost functions that also were in the thread's last sample keep their place there, with
  * the native frames around them. `tokens` are innermost first; returns how many of them are left,
  * inside of *path. */
 uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *slot,

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Names that the program gave and names of functions have sets of their own, so that many of one
+ * kind do not crowd out the other. */
 #include "probe/sample/sample_task.h"
 
 #include "base/map.h"
@@ -24,8 +26,8 @@ static int learn(void *unused)
     Py_XDECREF(done);
     dw_own_work_end();
     if (PyErr_ExceptionMatches(PyExc_Exception))
-        PyErr_Clear();                /* samples have no tasks then */
-    return PyErr_Occurred() ? -1 : 0; /* an interrupt is the program's */
+        PyErr_Clear();                /* samples are without tasks then */
+    return PyErr_Occurred() ? -1 : 0; /* an interrupt is for the program */
 }
 
 void dw_tasks_learn_soon(void)

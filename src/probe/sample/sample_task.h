@@ -17,9 +17,9 @@ struct dw_task_record {
     struct dw_py_task_name name;
 };
 
-/* Nothing is known; before a recording. 0 or DW_ERR_MEMORY. */
+/* Forgets everything, before a recording. 0 or DW_ERR_MEMORY. */
 int dw_tasks_reset(void);
-/* Has the interpreter say what a task is, when it is at leave to. Without the GIL. */
+/* Asks the interpreter to show us a task, by a pending call. Without the GIL. */
 void dw_tasks_learn_soon(void);
 /* From 1 to DW_TASK_NUMBERS; 0 when there are too many. [signal-safe] */
 uint32_t dw_task_number(const struct dw_py_task_name *name);

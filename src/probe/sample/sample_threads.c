@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The kernel's list of threads is read when its number of links changes or a thread we know has
+ * ended. dwell's own threads are left out by their names. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_threads.h"
 
@@ -35,8 +37,8 @@ void dw_thread_signal(const struct dw_slot *slot, int signal)
     syscall(SYS_rt_tgsigqueueinfo, getpid(), slot->tid, signal, &info);
 }
 
-/* By its name, which a program that is called so may have too: its main thread at least is not
- * ours. One that is listed has its name now, or is still starting. */
+/* Goes by the name, which a program may have too: its main thread, at least, is not ours. A thread
+ * of ours may be listed before it has its name. */
 static bool is_our_own(pid_t tid)
 {
     char path[64], name[32] = "";
@@ -75,7 +77,7 @@ uint32_t dw_threads_of_program(void)
     return count;
 }
 
-/* Of a thread that may have ended. */
+/* CPU time of a thread that may have ended. */
 static uint64_t slot_cpu_ns(struct dw_slot *slot)
 {
     uint64_t cpu_ns = dw_thread_cpu_ns(slot->tid);
@@ -132,7 +134,7 @@ static uint32_t add_if_programs(struct dw_sample_threads *threads, pid_t tid)
     return 0;
 }
 
-/* Others than we know of cannot be there when all those are and the kernel counts no more. */
+/* When all threads that we know are there, and the kernel counts as many, there are no others. */
 bool dw_sample_threads_changed(struct dw_sample_threads *threads, bool quick)
 {
     struct stat counted;
@@ -215,7 +217,7 @@ static bool find_mapping(uintptr_t address, uintptr_t *start, uintptr_t *end)
     return found;
 }
 
-/* The start is let out while the end changes, so that a handler never sees a wrong pair. */
+/* The start is 0 while the end changes, so that a handler never sees a wrong pair. */
 void dw_sample_threads_set_stack(struct dw_slot *slot, uintptr_t start, uintptr_t end)
 {
     atomic_store(&slot->stack_end, 0);

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #define DW_OWN_THREADS 4
-#define DW_SAMPLER_THREAD "dwell-sample" /* the name of that which looks at them */
+#define DW_SAMPLER_THREAD "dwell-sample" /* the thread that looks at them */
 
 struct dw_sample_threads {
     struct dw_slot **slots; /* of the threads that are sampled, the newest last if none ended */
@@ -28,7 +28,7 @@ typedef void dw_thread_ended(void *context, struct dw_slot *slot);
 /* Whether threads may have come or gone. The quick way may overlook that an old thread ended
  * and another one began. */
 bool dw_sample_threads_changed(struct dw_sample_threads *threads, bool quick);
-/* Finds threads that are new, and those that have ended. How many are new. */
+/* Finds new threads and those that have ended; returns how many are new. */
 uint32_t dw_sample_threads_look(struct dw_sample_threads *threads, dw_thread_ended *ended,
                                 void *context);
 /* A thread that is known to be the program's; NULL when it has ended, or there is no room. */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Periods vary at random around the one that is asked for. The program may close our files, so each
+ * use checks that the event is still ours. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_timer.h"
 
@@ -14,13 +16,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define SHORTEST_PERIOD 8      /* a part of the usual one */
+#define SHORTEST_PERIOD 8      /* a fraction of the usual one */
 #define VARY_AFTER_NS 8000000u /* setting a period takes the thread some microseconds */
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* Its scheduler's clock. */
+/* The thread's CPU clock, by its id. */
 static clockid_t clock_of(pid_t tid)
 {
     return (clockid_t)(~(unsigned)tid << 3 | 6);
@@ -32,9 +34,9 @@ uint64_t dw_thread_cpu_ns(pid_t tid)
     return clock_gettime(clock_of(tid), &time) ? 0 : dw_timespec_ns(&time);
 }
 
-/* The first sample comes anywhere in the first period, or threads that are alike and short would
- * be sampled where they are alike, or never. Not at once: the timer goes on like that until the
- * sample sets it right. */
+/* The first sample comes anywhere in the first period, or short threads that are alike would all be
+ * sampled at one point, or never. It is never very short, because the timer keeps that period until
+ * the sample sets another. */
 static uint64_t first_period_ns(uint64_t period_ns)
 {
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), least_ns = period_ns / SHORTEST_PERIOD;
@@ -97,7 +99,7 @@ void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal)
     if (slot->timer.fd < 0 || dw_perf_event_is_open(&slot->timer) ||
         atomic_load(&slot->tight_stack))
         return;
-    slot->carries = true; /* the time without one was not spent in the kernel */
+    slot->carries = true; /* the time without a timer was not spent in the kernel */
     dw_timer_start(slot, period_ns, signal);
 }
 

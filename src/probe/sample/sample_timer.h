@@ -21,16 +21,15 @@ void dw_timer_vary(struct dw_slot *slot);
 /* From now on the thread's signal also comes, before anything else happens, when it is about to
  * register a stack for signals. Where the system refuses that, the next sample sees the stack. */
 void dw_timer_watch_stacks(struct dw_slot *slot, int signal);
-/* The thread has a stack for signals of that size, which has no room for ours beside one of the
- * program: none comes any more, and its stack is read from outside. [signal-safe] */
+/* The thread's stack for signals has that size, and no room for ours beside a signal of the
+ * program. Ours stop, and the thread's stack is read from outside. [signal-safe] */
 void dw_timer_step_aside(struct dw_slot *slot, size_t size);
-/* The same as dw_timer_vary when the first signal does not come: the thread may keep it from
- * coming. */
+/* The same as dw_timer_vary when the first signal does not come, which the thread may block. */
 void dw_timer_settle(struct dw_slot *slot);
-/* The kernel lets only so many come in each tick of its clock, and lowers that number when they
- * take it long. Whether it may hold back some of those that come so often. */
+/* Whether the kernel may hold back signals of that period: it allows only so many in each tick of
+ * its clock, and fewer when they take long. */
 bool dw_timer_may_be_held_back(uint64_t period_ns);
-/* The CPU time of a thread that has ended, of which the timer knows; else 0. */
+/* The CPU time of a thread that has ended, if the timer knows it; else 0. */
 uint64_t dw_timer_end_ns(const struct dw_slot *slot);
 
 /* CPU time of a thread; 0 when it has ended. */

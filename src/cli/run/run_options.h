@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * What a command line of `dwell run` asks for. */
+#ifndef DW_CLI_RUN_RUN_OPTIONS_H
+#define DW_CLI_RUN_RUN_OPTIONS_H
+
+#include "base/out.h"
+
+struct dw_run_options {
+    bool sample, calls, regions, lines; /* the probes: any of them together */
+    bool names_regions;                 /* they were asked for by name */
+    bool timeline, cpu, wall, no_native, signatures, callees, subprocesses, quiet, help;
+    const char *out;
+    const char *python;
+    double rate_hz;
+    struct dw_out functions; /* of -f, one a line */
+    char **given;            /* the command line behind "run" */
+    char **words;            /* NULL-terminated: options of Python, then the program. Owned */
+    int word_count;
+    char **program; /* in them: script, -m module, -c code or -, and arguments */
+};
+
+/* 0, or the status after saying what is wrong; release it in any case. After 0 there is a program,
+ * unless help is asked for. */
+int dw_run_options_init(struct dw_run_options *run, int argc, char **argv);
+void dw_run_options_release(struct dw_run_options *run);
+
+#endif

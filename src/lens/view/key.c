@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ * The table of keys: a new one is a line in it, and the functions that it names. */
+#include "lens/view/key.h"
+
+#include "lens/view/functions.h"
+#include "lens/view/place_spots.h"
+#include "lens/view/roster.h"
+
+#include <inttypes.h>
+
+static dw_key_value function_of(const struct dw_profile *profile, const struct dw_place *place)
+{
+    (void)profile;
+    return place->frame;
+}
+
+static dw_key_value line_of(const struct dw_profile *profile, const struct dw_place *place)
+{
+    (void)profile;
+    return (uint64_t)place->frame << 32 | place->line;
+}
+
+static dw_key_value module_of(const struct dw_profile *profile, const struct dw_place *place)
+{
+    return dw_place_module_name(profile, place);
+}
+
+static dw_key_value thread_of(const struct dw_key_row *row)
+{
+    return row->thread;
+}
+
+static dw_key_value process_of(const struct dw_key_row *row)
+{
+    return row->profile->threads[row->thread].process;
+}
+
+static dw_key_value label_of(const struct dw_key_row *row)
+{
+    return dw_labels_value(&row->profile->labels, row->row->labels, row->label);
+}
+
+/* An entry of a region is of that region; other rows have it as a label. */
+static dw_key_value region_of(const struct dw_key_row *row)
+{
+    const struct dw_frame *frame = dw_profile_path_frame(row->profile, row->row->path);
+    bool is_entry = row->row->mask & DW_ENTRY_MASK;
+    return is_entry ? (frame->kind == DW_FRAME_REGION ? frame->name : 0) : label_of(row);
+}
+
+bool dw_key_is_inside_itself(const struct dw_key_row *row)
+{
+    const struct dw_profile *profile = row->profile;
+    const struct dw_path *paths = profile->paths.paths;
+    const struct dw_frame *own = dw_profile_path_frame(profile, row->row->path);
+    dw_path_id path = row->row->path;
+    while ((path = paths[path].parent) != DW_PATH_ROOT) {
+        const struct dw_frame *frame = dw_profile_path_frame(profile, path);
+        if (frame->kind == own->kind && frame->name == own->name)
+            return true;
+    }
+    return false;
+}
+
+static void put_text(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
+{
+    struct dw_string text = dw_profile_string(profile, (dw_string_id)value);
+    if (value)
+        dw_out_printable(out, text.bytes, text.size);
+    else
+        dw_out_text(out, "(none)");
+}
+
+static void put_where(struct dw_out *out, const struct dw_profile *profile,
+                      const struct dw_frame *frame, uint32_t line)
+{
+    struct dw_string file = dw_file_short(dw_profile_string(profile, frame->file));
+    put_text(out, profile, frame->name);
+    if (!file.size || *dw_profile_string(profile, frame->name).bytes == '[')
+        return;
+    dw_out_text(out, " (");
+    dw_out_printable(out, file.bytes, file.size);
+    if (line)
+        dw_out_printf(out, ":%" PRIu32, line);
+    dw_out_char(out, ')');
+}
+
+static void put_function(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
+{
+    const struct dw_frame *frame = &profile->frames.frames[value];
+    put_where(out, profile, frame, frame->line);
+}
+
+static void put_line(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
+{
+    put_where(out, profile, &profile->frames.frames[value >> 32], (uint32_t)value);
+}
+
+static void put_module(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
+{
+    struct dw_string file = dw_file_short(dw_profile_string(profile, (dw_string_id)value));
+    dw_out_printable(out, file.bytes, file.size);
+}
+
+static void put_thread(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
+{
+    dw_roster_put_thread(out, profile, (uint32_t)value);
+}
+
+static void put_process(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
+{
+    dw_roster_put_program(out, profile, (uint32_t)value, dw_roster_has_hosts(profile));
+}
+
+static const struct dw_key keys[] = {
+    {"function", "Python and native functions", function_of, NULL, put_function},
+    {"line", "lines of functions", line_of, NULL, put_line},
+    {"module", "files of Python code, libraries", module_of, NULL, put_module},
+    {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text},
+    {"thread", "threads", NULL, thread_of, put_thread},
+    {"process", "processes", NULL, process_of, put_process},
+};
+
+static const struct dw_key label_key = {"label", "a label", NULL, label_of, put_text};
+
+const struct dw_key *dw_key_at(size_t index)
+{
+    return index < sizeof keys / sizeof *keys ? &keys[index] : NULL;
+}
+
+static dw_string_id find_label(const struct dw_profile *profile, const char *name)
+{
+    const struct dw_label_table *labels = &profile->labels;
+    for (uint32_t i = 0; i < labels->pair_count; i++)
+        if (!strcmp(dw_profile_string(profile, labels->pairs[i].key).bytes, name))
+            return labels->pairs[i].key;
+    return 0;
+}
+
+const struct dw_key *dw_key_find(const struct dw_profile *profile, const char *name,
+                                 dw_string_id *label)
+{
+    const struct dw_key *key;
+    *label = find_label(profile, name);
+    for (size_t i = 0; (key = dw_key_at(i)); i++)
+        if (!strcmp(key->name, name))
+            return key;
+    return *label ? &label_key : NULL;
+}

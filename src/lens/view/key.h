@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * What the rows of a view are told apart by. One table lists the keys that every profile has; any
+ * other word is the key of a label. A key is of the place where time was spent, or of the row. */
+#ifndef DW_LENS_VIEW_KEY_H
+#define DW_LENS_VIEW_KEY_H
+
+#include "base/out.h"
+#include "model/profile.h"
+
+/* One row of one thread. */
+struct dw_key_row {
+    const struct dw_profile *profile;
+    uint32_t thread;
+    const struct dw_value_row *row;
+    dw_string_id label; /* of a key that is a label: its name */
+};
+
+typedef uint64_t dw_key_value; /* what it means is the key's concern */
+
+struct dw_key {
+    const char *name;
+    const char *meaning;
+    /* Of a place; NULL: it is a key of rows. */
+    dw_key_value (*of_place)(const struct dw_profile *profile, const struct dw_place *place);
+    dw_key_value (*of_row)(const struct dw_key_row *row);
+    void (*put)(struct dw_out *out, const struct dw_profile *profile, dw_key_value value);
+};
+
+/* The i-th key, NULL past the end. */
+const struct dw_key *dw_key_at(size_t index);
+/* The key of that name; that of labels when some row has such a label, whose name becomes *label;
+ * NULL when nothing is known by it. */
+const struct dw_key *dw_key_find(const struct dw_profile *profile, const char *name,
+                                 dw_string_id *label);
+/* Whether an entry of a region is inside another of the same name. */
+bool dw_key_is_inside_itself(const struct dw_key_row *row);
+
+#endif
