@@ -110,21 +110,13 @@ def _parse(request: str) -> "tuple[list[str], str]":
 
 
 def _pass_on(options: list[str], log_file: str) -> str:
-    """Lets the programs that this one starts be recorded; returns the file of this one."""
+    """Lets the programs that this one starts be recorded. The file of this one."""
+    from dwell import _core
+
     is_first = "started" not in options
     words = ",".join([*options, "started"] if is_first else options)
     os.environ["DWELL_RUN"] = f"{words} {log_file}"
-    return log_file if is_first else _unused_name(log_file)
-
-
-def _unused_name(log_file: str) -> str:
-    """A free name: a process that becomes another Python program keeps its id."""
-    stem = f"{log_file.removesuffix('.dwell')}.{os.getpid()}"
-    name, number = f"{stem}.dwell", 1
-    while os.path.lexists(name):
-        number += 1
-        name = f"{stem}.{number}.dwell"
-    return name
+    return log_file if is_first else _core.child_log(log_file)
 
 
 def _start(options: list[str], log_file: str) -> None:
@@ -132,62 +124,58 @@ def _start(options: list[str], log_file: str) -> None:
 
     _core.redact(",".join(word[3:] for word in options if word in ("no-argv", "no-sources")))
     _process.describe()
+    _watch_signals(not _NEED_GIL.isdisjoint(options))
+    _process.stop_at_end(_core.finish)
+    os.register_at_fork(after_in_child=_core.go_on)
     probes = [probe for probe in _PROBES if probe in options]
     _core.describe("probes", ",".join(probes))
-    flushes: list[Any] = []  # of the probes that need the GIL for it
-    _watch_signals(flushes if {"calls", "lines"}.intersection(probes) else None)
     for probe in probes:
-        _PROBES[probe](options, log_file, flushes)
+        _PROBES[probe](options, log_file)  # they have the same file, and so one ledger
 
 
-def _watch_signals(flushes: "list[Any] | None") -> None:
-    """Completes the recording when a signal ends the program, by calling what is in the list."""
+def _watch_signals(needs_gil: bool) -> None:
+    """Completes the recording when a signal ends the program."""
     import atexit
 
     from dwell import _core
 
     try:
-        _core.last_words_start(flushes)
+        _core.last_words_start(needs_gil)
     except OSError:  # no thread: then a signal costs the last half second
         return
     atexit.register(_core.last_words_stop)  # runs after all that are registered later
-    os.register_at_fork(after_in_child=_core.last_words_continue)
 
 
-def _start_regions(options: list[str], log_file: str, flushes: "list[Any]") -> None:
-    from dwell import _core, _process
+def _start_regions(options: list[str], log_file: str) -> None:
+    from dwell import _core
 
     beside = len(_PROBES.keys() & set(options)) > 1
     _core.start(log_file, "timeline" in options, "cpu" in options, beside)
-    _process.stop_at_end(_core.stop, _core.flush_last)
 
 
-def _start_calls(options: list[str], log_file: str, flushes: "list[Any]") -> None:
-    from dwell import _core, _process
+def _start_calls(options: list[str], log_file: str) -> None:
+    from dwell import _core
 
     profile: Any = _core.CallTracer(signatures="signatures" in options)
     profile._record(log_file)
-    flushes.append(profile._flush_last)
-    _process.stop_at_end(profile._finish, profile._flush_last)
+    _core.call_recorder = profile
     profile._enable(True, True)
 
 
-def _start_sampling(options: list[str], log_file: str, flushes: "list[Any]") -> None:
-    from dwell import _core, _process
+def _start_sampling(options: list[str], log_file: str) -> None:
+    from dwell import _core
 
     period_ns = next(int(word[7:]) for word in options if word.startswith("period="))
     native = "native" in options
     _core.sampler_own_work(True)  # until start() is done
     _core.sampler_start(log_file, period_ns, native, "wall" in options, "timeline" in options)
-    _process.stop_at_end(_core.sampler_finish, _core.sampler_flush_last)
-    os.register_at_fork(after_in_child=_core.sampler_continue)
 
 
-def _start_lines(options: list[str], log_file: str, flushes: "list[Any]") -> None:
+def _start_lines(options: list[str], log_file: str) -> None:
     import atexit
     import builtins
 
-    from dwell import _core, _line_targets, _process
+    from dwell import _core, _line_targets
 
     tracer = _core.LineTracer("callees" in options)
     take = os.environ.get if "subprocesses" in options else os.environ.pop
@@ -201,23 +189,21 @@ def _start_lines(options: list[str], log_file: str, flushes: "list[Any]") -> Non
             sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")
 
     tracer._record(log_file)
-    flushes.append(tracer._flush_last)
     if names:
         atexit.register(tell_unknown)
-    _process.stop_at_end(tracer._finish, tracer._flush_last)
-    if names:
         _core.on_exec(wanted)
     _core.line_recorder = tracer
     builtins.profile = _line_targets.Marker(tracer._add)  # type: ignore[attr-defined]
     tracer.enable_by_count()
 
 
-_PROBES = {  # the last one ends first: calls, which would see what others do at the end
+_PROBES = {  # calls come last, since they would see how the others begin
     "sample": _start_sampling,
     "regions": _start_regions,
     "lines": _start_lines,
     "calls": _start_calls,
 }
+_NEED_GIL = {"calls", "lines"}
 _WORDS = {
     *_PROBES,
     *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),

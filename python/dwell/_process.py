@@ -52,23 +52,25 @@ def ipython_shell() -> "Any":
     return ipython.get_ipython() if ipython is not None else None
 
 
-def stop_at_end(stop: "Callable[[], object]", flush: "Callable[[], None]") -> None:
-    """Calls `stop` when the program ends, and `flush` before it leaves without atexit.
+def stop_at_end(stop: "Callable[[], object]") -> None:
+    """Calls `stop` when the program ends; all probes write before it leaves without atexit.
 
     A `stop` written in C cannot be interrupted before it begins, by a second Ctrl-C for one.
     """
     atexit.register(stop)
     for name in _WAYS_OUT:
-        setattr(os, name, _flushing(getattr(os, name), flush))
+        if not hasattr(getattr(os, name), "_flushes_dwell"):
+            setattr(os, name, _flushing(getattr(os, name)))
 
 
-def _flushing(leave: "Callable[..., Any]", flush: "Callable[[], None]") -> "Callable[..., Any]":
+def _flushing(leave: "Callable[..., Any]") -> "Callable[..., Any]":
     def leave_after_flush(*args: "Any", **kwargs: "Any") -> "Any":
-        flush()
+        _core.flush_last()
         return leave(*args, **kwargs)
 
     leave_after_flush.__name__ = leave_after_flush.__qualname__ = leave.__name__
     leave_after_flush.__doc__ = leave.__doc__
     leave_after_flush.__module__ = "os"  # where pickle looks for it
     leave_after_flush.__wrapped__ = leave  # type: ignore[attr-defined]
+    leave_after_flush._flushes_dwell = True  # type: ignore[attr-defined]
     return leave_after_flush

@@ -95,7 +95,7 @@ def _prepare() -> None:
         return
     _is_prepared = True
     _process.describe()
-    _process.stop_at_end(_stop_at_exit, _core.sampler_flush_last)
+    _process.stop_at_end(_stop_at_exit)
     os.register_at_fork(after_in_child=_go_on_in_child)
 
 
@@ -111,7 +111,7 @@ def _go_on_in_child() -> None:
     """The profile is the parent's; a child writes a log beside it."""
     global _pprof_file
     _pprof_file = None
-    _core.sampler_continue()
+    _core.go_on()
 
 
 class sampling:

@@ -52,7 +52,7 @@ class RegionProfiler:
         if self._log_file is not None and log_file != self._log_file:
             from shutil import copyfile
 
-            _core.sampler_flush_last()  # `dwell run` records elsewhere, and samples beside
+            _core.flush_last()  # `dwell run` records elsewhere, and samples beside
             copyfile(log_file, self._log_file)
         if self._trace_file is not None:
             _write_trace(log_file, self._trace_file)
@@ -120,7 +120,7 @@ def install(
         _process.describe()
         _core.start(log or _trace_log(trace) if trace else log, timeline=timeline, cpu=cpu)
     _installed = RegionProfiler(reporter or ConsoleReporter(), trace, log)
-    _process.stop_at_end(_installed._finalize_at_exit, _core.flush_last)
+    _process.stop_at_end(_installed._finalize_at_exit)
     return _installed
 
 

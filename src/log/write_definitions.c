@@ -126,11 +126,9 @@ static int read_source(const struct dw_log_writer *writer, dw_string_id id, cons
                   : dw_file_open_head(name, DW_STRING_MAX, file);
 }
 
-void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
-                              dw_string_id id)
+void dw_log_write_source_once(struct dw_log_writer *writer, dw_string_id id, struct dw_string name)
 {
     struct dw_file file;
-    struct dw_string name = strings->strings[id];
     if (dw_redacts(DW_REDACT_SOURCES) || !is_new_file(writer, id) ||
         read_source(writer, id, name.bytes, &file))
         return;

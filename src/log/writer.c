@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "log/shared_file.h"
+#include "log/log_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <zstd.h>
 
 #define COMPRESSION_LEVEL 1
-#define EXTENSION ".dwell"
 
 static void fail(struct dw_log_writer *writer, int error)
 {
@@ -166,64 +165,28 @@ int dw_log_claim(const char *path)
     return fd < 0 ? DW_ERR_IO : 0;
 }
 
-/* NAME.PID.dwell, and NAME.PID.NUMBER.dwell. */
-static bool is_made_up(const char *path)
-{
-    char id[16];
-    const char *slash = strrchr(path, '/');
-    snprintf(id, sizeof id, ".%d.", (int)getpid());
-    const char *at = strstr(slash ? slash : path, id);
-    at = at ? at + strlen(id) : NULL;
-    return at && !strcmp(at + strspn(at, "0123456789."), &EXTENSION[1]);
-}
-
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path)
 {
-    int fd = !path ? -1 : is_made_up(path) ? open_own_file(path) : open_file(path);
+    int fd = !path ? -1 : dw_log_is_made_up(path) ? open_own_file(path) : open_file(path);
     if (fd >= 0)
         dw_fd_move(&fd);
     *writer = (struct dw_log_writer){.fd = -1};
     int error = path && fd < 0 ? DW_ERR_IO : open_writer(writer, fd);
-    if (!error && fd >= 0)
-        error = dw_shared_file_join(writer->device, writer->inode, &writer->stream);
     if (error) {
         fail(writer, error);
         if (fd >= 0)
             close(fd);
         writer->fd = -1;
-    }
-    if (error || writer->stream)
         return dw_log_writer_error(writer);
+    }
     (void)!ftruncate(fd, 0); /* devices and pipes have nothing to cut */
     return begin_file(writer);
-}
-
-size_t dw_log_stem_size(const char *path)
-{
-    size_t size = strlen(path), extension = strlen(EXTENSION);
-    bool has_extension = size > extension && !strcmp(path + size - extension, EXTENSION);
-    return has_extension ? size - extension : size;
-}
-
-int dw_log_name_child(char *path, size_t size, size_t stem_size)
-{
-    int written = snprintf(path + stem_size, size - stem_size, ".%d" EXTENSION, (int)getpid());
-    errno = ENAMETOOLONG;
-    return written < (int)(size - stem_size) ? 0 : DW_ERR_IO;
-}
-
-void dw_log_writer_agree(const struct dw_log_writer *writer, uint8_t uuid[16])
-{
-    if (writer->fd >= 0)
-        dw_shared_file_agree(writer->device, writer->inode, uuid);
 }
 
 int dw_log_writer_close(struct dw_log_writer *writer)
 {
     struct stat now;
     bool is_open = writer->fd >= 0 && has_our_file(writer, &now);
-    if (writer->fd >= 0)
-        dw_shared_file_leave(writer->device, writer->inode);
     int error = is_open && close(writer->fd) ? DW_ERR_IO : 0;
     writer->fd = -1;
     return error;

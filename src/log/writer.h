@@ -20,7 +20,7 @@ struct dw_source_reader {
 struct dw_log_writer {
     int fd;                 /* -1: into `memory` */
     uint64_t device, inode; /* of the file that the fd was opened for */
-    uint16_t stream;        /* which of the file's writers it is */
+    uint16_t stream;        /* which of the file's writers it is: 0, since there is only one */
     struct dw_buffer memory;
     uint32_t sequence;
     int error; /* sticky */
@@ -38,8 +38,7 @@ struct dw_log_writer {
 
 /* The fd is borrowed; -1 writes to memory. */
 int dw_log_writer_init(struct dw_log_writer *writer, int fd);
-/* The same with a new file of that name; NULL: in memory. A file that another writer of this
- * process has open gets one more stream. */
+/* The same with a new file of that name; NULL: in memory. */
 int dw_log_writer_create(struct dw_log_writer *writer, const char *path);
 /* Makes a file of a name that nobody has given us. Follows no link; a file that is there already
  * must be our own, and a log or empty. 0, or DW_ERR_IO. Writers do so themselves for names with the
@@ -48,12 +47,6 @@ int dw_log_claim(const char *path);
 /* Whether a new log may have that name: files that hold something else are left alone. Else errno
  * says so. */
 bool dw_log_may_replace(const char *path);
-/* Logs of forked children: "name.dwell" becomes "name.PID.dwell". How much of a path stays, and
- * the path of this process made of it; 0 or an error. */
-size_t dw_log_stem_size(const char *path);
-int dw_log_name_child(char *path, size_t size, size_t stem_size);
-/* The streams of a file are of one recording: makes the uuid that of the first one that asked. */
-void dw_log_writer_agree(const struct dw_log_writer *writer, uint8_t uuid[16]);
 void dw_log_writer_release(struct dw_log_writer *writer);
 /* Closes the fd, unless that is no longer the log's: programs close files that they do not know. */
 int dw_log_writer_close(struct dw_log_writer *writer);
@@ -79,8 +72,8 @@ void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
                          struct dw_string text);
 /* The same with the text of that file, unless the log has it, it cannot be read or it is to be
  * left out. */
-void dw_log_write_source_once(struct dw_log_writer *writer, const struct dw_string_table *strings,
-                              dw_string_id file);
+void dw_log_write_source_once(struct dw_log_writer *writer, dw_string_id file,
+                              struct dw_string name);
 /* The rows from `first` to the end of the table; later ones replace earlier ones of the same key.
  */
 void dw_log_write_lines(struct dw_log_writer *writer, uint32_t process,

@@ -7,8 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "probe/sample/probe_sampler.h"
-#include "record/recorder.h"
+#include "record/probes.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +34,7 @@ static struct {
     pthread_t thread;
     pid_t pid;
     sem_t wakes, done;
-    PyObject *flushes;
+    bool needs_gil;    /* some probe does */
     atomic_int number; /* of the signal that is the end; 0 until then */
     bool leaves_gil;   /* the thread that got it has the GIL, and waits */
     bool goes_on;      /* the thread that got the signal goes on for the moment */
@@ -86,7 +85,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (!atomic_load(&last.runs) || last.pid != getpid()) {
         end_by(number);
     } else if (atomic_compare_exchange_strong(&last.number, &none, number)) {
-        bool has_gil = last.flushes && PyGILState_Check();
+        bool has_gil = last.needs_gil && PyGILState_Check();
         last.goes_on = has_gil && !is_from_here(info) && limit_time(number);
         last.leaves_gil = has_gil && !last.goes_on;
         sem_post(&last.wakes);
@@ -100,23 +99,12 @@ static void on_signal(int number, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-void dw_last_words_flush(void)
-{
-    for (Py_ssize_t i = 0; last.flushes && i < PyList_GET_SIZE(last.flushes); i++) {
-        PyObject *result = PyObject_CallNoArgs(PyList_GET_ITEM(last.flushes, i));
-        if (!result)
-            PyErr_Clear();
-        Py_XDECREF(result);
-    }
-}
-
 static void speak(void)
 {
-    dw_recorder_flush_last();
-    dw_probe_sampler_flush_last();
-    if (last.flushes && !last.leaves_gil) {
+    dw_probes_flush(false);
+    if (last.needs_gil && !last.leaves_gil) {
         PyGILState_STATE state = PyGILState_Ensure();
-        dw_last_words_flush();
+        dw_probes_flush(true);
         if (last.goes_on) /* with the GIL: nothing comes after the last words */
             end_by(atomic_load(&last.number));
         PyGILState_Release(state);
@@ -243,22 +231,31 @@ static void after_fork_in_child(void)
     atomic_store(&last.number, 0); /* it was the parent's end */
 }
 
-int dw_last_words_start(PyObject *flushes)
+static void watch_on(void)
+{
+    go_on(NULL);
+}
+
+/* Not a probe, but with a thread that has to make way for forks, before any other. */
+static struct dw_probe part_in_forks = {
+    .name = "last words",
+    .before = before_fork,
+    .after = after_fork_in_parent,
+    .forked = after_fork_in_child,
+    .go_on = watch_on,
+};
+
+int dw_last_words_start(bool needs_gil)
 {
     int error = start_thread();
     if (error)
         return error;
-    last.flushes = Py_XNewRef(flushes);
+    last.needs_gil = needs_gil;
     last.is_on = true;
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    dw_probe_add(&part_in_forks);
     for (size_t i = 0; i < ENDINGS; i++)
         dw_last_words_watch(endings[i]);
     return 0;
-}
-
-void dw_last_words_continue(void)
-{
-    go_on(NULL);
 }
 
 /* Whoever holds the GIL gives it up for this: the thread may want it. */

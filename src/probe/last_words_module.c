@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "probe/last_words.h"
 #include "probe/render.h"
+#include "record/probes.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -47,14 +48,13 @@ static PyObject *set_handler(PyObject *module, PyObject *const *arguments, Py_ss
     return PyObject_Vectorcall(signal_signal.plain, arguments, (size_t)count, NULL);
 }
 
-/* os.kill(pid, number): the thread has the GIL until it is over, so what needs it is written
- * before. */
+/* os.kill(pid, number): the thread has the GIL until it is over, so what needs it comes before. */
 static PyObject *send_signal(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
     long pid = count == 2 ? number_of(arguments[0]) : -1;
     if ((pid == getpid() || pid == 0) && dw_last_words_are_due(number_of(arguments[1])))
-        dw_last_words_flush();
+        dw_probes_flush(true);
     return PyObject_Vectorcall(os_kill.plain, arguments, (size_t)count, NULL);
 }
 
@@ -102,15 +102,15 @@ static int replace_kill(void)
     return failed;
 }
 
-/* last_words_start(flushes): None when nothing needs the GIL. */
-PyObject *dw_last_words_py_start(PyObject *module, PyObject *flushes)
+/* last_words_start(needs_gil) */
+PyObject *dw_last_words_py_start(PyObject *module, PyObject *needs_gil)
 {
     (void)module;
-    bool has_flush = PyList_Check(flushes);
-    int error = dw_last_words_start(has_flush ? flushes : NULL);
+    int error = dw_last_words_start(needs_gil == Py_True);
     if (error)
         return dw_raise_error(error, NULL);
-    if (replace("_signal", "signal", &signal_signal, set_handler) || (has_flush && replace_kill()))
+    if (replace("_signal", "signal", &signal_signal, set_handler) ||
+        (needs_gil == Py_True && replace_kill()))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -120,11 +120,4 @@ PyObject *dw_last_words_py_stop(PyObject *module, PyObject *unused)
     (void)module, (void)unused;
     Py_BEGIN_ALLOW_THREADS dw_last_words_stop();
     Py_END_ALLOW_THREADS Py_RETURN_NONE;
-}
-
-PyObject *dw_last_words_py_continue(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    dw_last_words_continue();
-    Py_RETURN_NONE;
 }

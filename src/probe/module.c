@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "cpython/exec_hook.h"
+#include "cpython/thread_births.h"
+#include "log/log_name.h"
 #include "probe/call/call_profiler.h"
 #include "probe/call/calls.h"
 #include "probe/label/label.h"
@@ -19,6 +21,10 @@
 #include "probe/sample/sample_rows.h"
 #include "probe/timing_module.h"
 #include "probe/unseen.h"
+#include "record/probes.h"
+#include "record/process.h"
+
+#include <limits.h>
 
 static PyObject *core_start(PyObject *module, PyObject *arguments, PyObject *keywords)
 {
@@ -71,14 +77,53 @@ static PyObject *core_say_reported(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* For all probes: first those that do not need the GIL. */
+static PyObject *for_all_probes(void (*act)(bool with_gil))
+{
+    sigset_t before;
+    dw_last_words_hold(&before);
+    Py_BEGIN_ALLOW_THREADS act(false);
+    Py_END_ALLOW_THREADS act(true);
+    dw_last_words_let_go(&before);
+    Py_RETURN_NONE;
+}
+
+/* flush_last(): all logs are complete as of now, and go on if the process does. */
 static PyObject *core_flush_last(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    sigset_t before;
-    dw_last_words_hold(&before);
-    Py_BEGIN_ALLOW_THREADS dw_recorder_flush_last();
-    Py_END_ALLOW_THREADS dw_last_words_let_go(&before);
+    return for_all_probes(dw_probes_flush);
+}
+
+/* finish(): at the end of a program. Trouble with a file was told when it was met. */
+static PyObject *core_finish(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    dw_py_births_unwatch();
+    return for_all_probes(dw_probes_stop);
+}
+
+/* go_on(): in a forked child, once Python code may run. */
+static PyObject *core_go_on(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    dw_probes_go_on();
     Py_RETURN_NONE;
+}
+
+/* child_log(file): the file of this process beside that of the one which started it. A process that
+ * becomes another program, which is Python too, keeps its id. */
+static PyObject *core_child_log(PyObject *module, PyObject *arguments)
+{
+    PyObject *file;
+    char path[PATH_MAX];
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &file))
+        return NULL;
+    snprintf(path, sizeof path, "%s", PyBytes_AS_STRING(file));
+    Py_DECREF(file);
+    int error = dw_log_name_unused(path, sizeof path, dw_log_stem_size(path), getpid());
+    return error ? dw_raise_error(error, path) : PyUnicode_DecodeFSDefault(path);
 }
 
 static PyObject *core_is_active(PyObject *module, PyObject *unused)
@@ -103,7 +148,7 @@ static PyObject *core_describe(PyObject *module, PyObject *arguments)
     bytes = PyUnicode_AsEncodedString(value, "utf-8", "surrogateescape");
     if (!bytes)
         return NULL;
-    dw_recorder_describe(key, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    dw_process_describe(key, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     Py_DECREF(bytes);
     Py_RETURN_NONE;
 }
@@ -278,6 +323,9 @@ static PyMethodDef methods[] = {
     {"stop", core_stop, METH_NOARGS, NULL},
     {"say_reported", core_say_reported, METH_NOARGS, NULL},
     {"flush_last", core_flush_last, METH_NOARGS, NULL},
+    {"finish", core_finish, METH_NOARGS, NULL},
+    {"go_on", core_go_on, METH_NOARGS, NULL},
+    {"child_log", core_child_log, METH_VARARGS, NULL},
     {"is_active", core_is_active, METH_NOARGS, NULL},
     {"log_file", core_log_file, METH_NOARGS, NULL},
     {"describe", core_describe, METH_VARARGS, NULL},
@@ -292,15 +340,11 @@ static PyMethodDef methods[] = {
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
     {"sampler_own_work", dw_probe_sampler_py_own_work, METH_O, NULL},
     {"sampler_stop", dw_probe_sampler_py_stop, METH_NOARGS, NULL},
-    {"sampler_finish", dw_probe_sampler_py_finish, METH_NOARGS, NULL},
     {"sampler_is_on", dw_probe_sampler_py_is_on, METH_NOARGS, NULL},
-    {"sampler_flush_last", dw_probe_sampler_py_flush_last, METH_NOARGS, NULL},
-    {"sampler_continue", dw_probe_sampler_py_continue, METH_NOARGS, NULL},
     {"sampler_knows_tasks", dw_probe_sampler_py_knows_tasks, METH_NOARGS, NULL},
     {"sampler_learn_tasks", dw_probe_sampler_py_learn_tasks, METH_VARARGS, NULL},
     {"last_words_start", dw_last_words_py_start, METH_O, NULL},
     {"last_words_stop", dw_last_words_py_stop, METH_NOARGS, NULL},
-    {"last_words_continue", dw_last_words_py_continue, METH_NOARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
     {"line_rows", dw_line_rows_of_log, METH_O, NULL},
     {0},
@@ -315,7 +359,8 @@ static int module_exec(PyObject *module)
     }
     loaded = true;
     if (PyModule_AddStringConstant(module, "__version__", DW_VERSION) ||
-        PyModule_AddObjectRef(module, "line_recorder", Py_None))
+        PyModule_AddObjectRef(module, "line_recorder", Py_None) ||
+        PyModule_AddObjectRef(module, "call_recorder", Py_None))
         return -1;
     return dw_region_init(module) || dw_iter_proxy_init() || dw_label_init(module) ||
                    dw_label_carrier_init() || dw_call_profiler_init(module) ||

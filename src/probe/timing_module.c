@@ -9,7 +9,7 @@
 #include "lens/timing/timing_text.h"
 #include "log/save.h"
 #include "probe/render.h"
-#include "record/recorder.h"
+#include "record/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -221,7 +221,7 @@ static int fill_profile(struct dw_profile *profile, PyObject *properties, PyObje
     struct dw_process process;
     int error = DW_GROW(profile->processes, profile->process_count, profile->process_capacity);
     if (!error)
-        error = dw_recorder_introduce(&process, &profile->strings);
+        error = dw_process_introduce(&process, &profile->strings);
     if (error)
         return error;
     process.ended = true;

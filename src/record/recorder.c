@@ -6,42 +6,37 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "record/state.h"
+#include "record/timeline.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #define PATHS_MAX (1u << 20)
 #define OVERFLOW_NAME "(more paths)"
 
 _Atomic bool dw_recorder_active;
 uint32_t dw_recorder_generation = 1;
-struct dw_recorder dw_recorder = {.tables.lock = PTHREAD_MUTEX_INITIALIZER};
+struct dw_recorder dw_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void dw_recorder_drop(uint64_t events)
 {
-    atomic_fetch_add(&dw_recorder.dropped, events);
+    atomic_fetch_add(&dw_recorder.ledger->dropped, events);
 }
 
 void dw_recorder_say_reported(void)
 {
-    atomic_store(&dw_recorder.is_reported, true);
+    if (dw_recorder.ledger)
+        atomic_store(&dw_recorder.ledger->is_reported, true);
 }
 
-/* All of them or none, so that what failed once is tried again. */
-static int init_tables(void)
+/* Both tables or none, so that what failed once is tried again. */
+static int init_names(void)
 {
-    struct dw_tables *tables = &dw_recorder.tables;
-    if (tables->paths.count)
+    if (dw_recorder.frames.count)
         return 0;
-    int error = dw_frame_table_init(&tables->frames, &tables->strings);
-    if (!error)
-        error = dw_path_tree_init(&tables->paths);
+    int error = dw_frame_table_init(&dw_recorder.frames, &dw_recorder.strings);
     if (error) {
-        dw_frame_table_release(&tables->frames);
-        dw_string_table_release(&tables->strings);
+        dw_frame_table_release(&dw_recorder.frames);
+        dw_string_table_release(&dw_recorder.strings);
     }
     return error;
 }
@@ -49,13 +44,13 @@ static int init_tables(void)
 static int intern_frame(struct dw_frame *frame, const void *name, size_t name_size,
                         const void *file, size_t file_size, dw_frame_id *id)
 {
-    int error = init_tables();
+    int error = init_names();
     if (!error)
-        error = dw_string_intern(&dw_recorder.tables.strings, name, name_size, &frame->name);
+        error = dw_string_intern(&dw_recorder.strings, name, name_size, &frame->name);
     if (!error)
-        error = dw_string_intern(&dw_recorder.tables.strings, file, file_size, &frame->file);
+        error = dw_string_intern(&dw_recorder.strings, file, file_size, &frame->file);
     if (!error)
-        error = dw_frame_intern(&dw_recorder.tables.frames, frame, id);
+        error = dw_frame_intern(&dw_recorder.frames, frame, id);
     return error;
 }
 
@@ -63,155 +58,202 @@ int dw_recorder_frame(enum dw_frame_kind kind, const void *name, size_t name_siz
                       size_t file_size, uint32_t line, dw_frame_id *frame)
 {
     struct dw_frame made = {.kind = kind, .line = line};
-    pthread_mutex_lock(&dw_recorder.tables.lock);
+    pthread_mutex_lock(&dw_recorder.lock);
     int error = intern_frame(&made, name, name_size, file, file_size, frame);
-    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    pthread_mutex_unlock(&dw_recorder.lock);
     return error;
 }
 
-int dw_recorder_path(dw_path_id parent, dw_frame_id *frame, dw_path_id *path)
+/* The place of a frame in the ledger. */
+static int find_place(dw_frame_id id, dw_place_id *place)
 {
-    pthread_mutex_lock(&dw_recorder.tables.lock);
-    int error = 0;
-    if (dw_recorder.tables.paths.count >= PATHS_MAX) {
+    while (dw_recorder.place_capacity <= id) {
+        uint32_t before = dw_recorder.place_capacity;
+        int error = dw_grow((void **)&dw_recorder.place_of, &dw_recorder.place_capacity,
+                            sizeof *dw_recorder.place_of);
+        if (error)
+            return error;
+        memset(dw_recorder.place_of + before, 0,
+               (dw_recorder.place_capacity - before) * sizeof *dw_recorder.place_of);
+    }
+    const struct dw_frame *frame = &dw_recorder.frames.frames[id];
+    const struct dw_string *strings = dw_recorder.strings.strings;
+    int error =
+        dw_recorder.place_of[id]
+            ? 0
+            : dw_ledger_named_place(dw_recorder.ledger, frame->kind, strings[frame->name],
+                                    strings[frame->file], frame->line, &dw_recorder.place_of[id]);
+    *place = dw_recorder.place_of[id];
+    return error;
+}
+
+/* Ids grow: a larger one than any before is that of a new path. */
+static void count_path(dw_path_id path)
+{
+    if (path <= dw_recorder.last_path)
+        return;
+    dw_recorder.last_path = path;
+    dw_recorder.path_count++;
+}
+
+int dw_recorder_path(uint32_t recording, dw_path_id parent, dw_frame_id *frame, dw_path_id *path)
+{
+    dw_place_id place;
+    pthread_mutex_lock(&dw_recorder.lock);
+    int error = recording == dw_recorder.recording ? 0 : DW_ERR_ENDED;
+    if (!error && dw_recorder.path_count >= PATHS_MAX) {
         struct dw_frame overflow = {.kind = DW_FRAME_REGION};
         error = intern_frame(&overflow, OVERFLOW_NAME, strlen(OVERFLOW_NAME), "", 0, frame);
         parent = DW_PATH_ROOT;
     }
     if (!error)
-        error = dw_path_intern(&dw_recorder.tables.paths, parent, *frame, path);
-    pthread_mutex_unlock(&dw_recorder.tables.lock);
+        error = find_place(*frame, &place);
+    if (!error)
+        error = dw_ledger_path(dw_recorder.ledger, parent, place, path);
+    if (!error)
+        count_path(*path);
+    pthread_mutex_unlock(&dw_recorder.lock);
     return error;
 }
 
-/* The property of that key, made when absent; NULL when out of memory. */
-static struct dw_property *property_of(struct dw_process *process, dw_string_id key)
+/* Paths and places are those of one ledger, and of one process. */
+static void forget_places(void)
 {
-    for (uint32_t i = 0; i < process->property_count; i++)
-        if (process->properties[i].key == key)
-            return &process->properties[i];
-    if (DW_GROW(process->properties, process->property_count, process->property_capacity))
-        return NULL;
-    process->properties[process->property_count] = (struct dw_property){.key = key};
-    return &process->properties[process->property_count++];
+    if (dw_recorder.place_of)
+        memset(dw_recorder.place_of, 0, dw_recorder.place_capacity * sizeof *dw_recorder.place_of);
+    dw_recorder.last_path = DW_PATH_ROOT;
+    dw_recorder.path_count = 0;
 }
 
-void dw_recorder_describe(const char *key, const void *value, size_t size)
+static bool has_something_to_say(void)
 {
-    struct dw_property made;
-    if (dw_redacts_property(key, strlen(key)))
-        return;
-    pthread_mutex_lock(&dw_recorder.tables.lock);
-    int error = init_tables();
-    if (!error)
-        error = dw_string_intern(&dw_recorder.tables.strings, key, strlen(key), &made.key);
-    if (!error)
-        error = dw_string_intern(&dw_recorder.tables.strings, value, size, &made.value);
-    struct dw_property *property =
-        error ? NULL : property_of(&dw_recorder.tables.process, made.key);
-    if (property)
-        *property = made;
-    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    pthread_mutex_lock(&dw_recorder.lock);
+    bool is_marked = dw_recorder.path_count != 0;
+    pthread_mutex_unlock(&dw_recorder.lock);
+    return is_marked || !dw_recorder.options.beside;
 }
 
-void dw_recorder_describe_text(const char *key, const char *value)
+static bool may_flush(void)
 {
-    dw_recorder_describe(key, value, strlen(value));
+    return dw_recorder.ledger && dw_ledger_has_file(dw_recorder.ledger) && !dw_recorder.is_fork &&
+           has_something_to_say();
 }
 
-void dw_recorder_new_uuid(struct dw_process *process)
+/* Without a file there is no timeline. */
+static void see_error(int error)
 {
-    if (getrandom(process->uuid, sizeof process->uuid, 0) < 0)
-        memcpy(process->uuid, &process->first_clock, sizeof process->uuid);
+    if (error)
+        dw_recorder_widen(&(struct dw_record_options){0});
 }
 
-void dw_recorder_describe_process(void)
+void dw_recorder_flush(void)
 {
-    char text[PATH_MAX];
-    struct dw_process *process = &dw_recorder.tables.process;
-    process->pid = (uint64_t)getpid();
-    dw_recorder_describe_text("dwell", DW_VERSION);
-    if (!gethostname(text, sizeof text - 1))
-        dw_recorder_describe_text("host", text);
-    if (getcwd(text, sizeof text))
-        dw_recorder_describe_text("cwd", text);
-    snprintf(text, sizeof text, "%d", (int)getppid());
-    dw_recorder_describe_text("ppid", text);
-    dw_recorder_describe_text("clock", dw_tick_is_tsc ? "tsc" : "monotonic");
+    if (may_flush())
+        see_error(dw_ledger_flush(dw_recorder.ledger, dw_regions_collect, NULL, false));
 }
 
-int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *strings)
+void dw_recorder_flush_last(void)
 {
-    struct dw_tables *tables = &dw_recorder.tables;
-    dw_recorder_describe_process();
-    *process = (struct dw_process){.pid = tables->process.pid};
-    process->first_clock = process->last_clock = dw_clock_pair_now();
-    dw_recorder_new_uuid(process);
-    pthread_mutex_lock(&tables->lock);
-    int error = 0;
-    for (uint32_t i = 0; i < tables->process.property_count && !error; i++) {
-        struct dw_string key = tables->strings.strings[tables->process.properties[i].key];
-        struct dw_string value = tables->strings.strings[tables->process.properties[i].value];
-        struct dw_property property;
-        if (dw_redacts_property(key.bytes, key.size))
-            continue;
-        error = dw_string_intern(strings, key.bytes, key.size, &property.key);
-        if (!error)
-            error = dw_string_intern(strings, value.bytes, value.size, &property.value);
-        if (!error)
-            error =
-                DW_GROW(process->properties, process->property_count, process->property_capacity);
-        if (!error)
-            process->properties[process->property_count++] = property;
-    }
-    pthread_mutex_unlock(&tables->lock);
-    return error;
+    if (atomic_load(&dw_recorder_active) && may_flush())
+        see_error(dw_ledger_flush_end(dw_recorder.ledger, dw_regions_collect, NULL));
 }
 
-void dw_recorder_watch_forks(void)
+static void lock_for_fork(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, dw_fork_init);
+    pthread_mutex_lock(&dw_recorder.lock);
+    dw_timeline_lock();
+}
+
+static void unlock_after_fork(void)
+{
+    dw_timeline_unlock();
+    pthread_mutex_unlock(&dw_recorder.lock);
+}
+
+/* The next entry of any thread comes by and starts the flusher. */
+static void after_fork(void)
+{
+    dw_recorder_generation++;
+}
+
+static void forked(void)
+{
+    dw_flusher_forked();
+    dw_track_after_fork();
+    forget_places();
+    dw_recorder.track_count = 0; /* the others are the parent's threads */
+    dw_recorder.folded = NULL;
+    dw_recorder.is_fork = true;
+    dw_recorder_generation++;
+}
+
+static void stop_for_good(void)
+{
+    dw_recorder_stop();
+}
+
+/* A process with one thread stays one while it forks: Python warns about others, and the flusher
+ * does not belong to the program. */
+struct dw_probe dw_region_probe = {
+    .name = "regions",
+    .flush = dw_recorder_flush_last,
+    .stop = stop_for_good,
+    .before = dw_flusher_pause,
+    .lock = lock_for_fork,
+    .unlock = unlock_after_fork,
+    .after = after_fork,
+    .forked = forked,
+};
+
+/* Begins another recording. What threads still know of the last one is not used any more. */
+static int change_ledger(const char *log_file)
+{
+    struct dw_ledger *ledger;
+    int error = dw_ledger_open(&(struct dw_ledger_options){.path = log_file}, &ledger);
+    if (error)
+        return error;
+    dw_tracks_forget();
+    pthread_mutex_lock(&dw_recorder.lock);
+    struct dw_ledger *before = dw_recorder.ledger;
+    dw_recorder.ledger = ledger;
+    dw_recorder.recording++;
+    forget_places();
+    pthread_mutex_unlock(&dw_recorder.lock);
+    dw_ledger_release(before);
+    return 0;
 }
 
 int dw_recorder_start(const struct dw_record_options *wanted)
 {
     if (atomic_load(&dw_recorder_active))
         return DW_ERR_ARGUMENT;
-    dw_recorder_watch_forks();
-    dw_recorder.options = *wanted;
-    dw_recorder.is_fork = false;
-    atomic_store(&dw_recorder.dropped, 0);
-    atomic_store(&dw_recorder.is_reported, false);
-    dw_tracks_forget();
-    dw_recorder.tables.process.first_clock = dw_clock_pair_now();
-    dw_recorder_new_uuid(&dw_recorder.tables.process);
-    dw_recorder_describe_process();
-    int error = dw_flusher_open(wanted->log_file);
+    dw_probe_add(&dw_region_probe);
+    int error = change_ledger(wanted->log_file);
     if (error)
         return error;
-    dw_recorder.recording++;
+    dw_recorder.options = *wanted;
+    dw_recorder.is_fork = false;
     dw_recorder_generation++;
     atomic_store(&dw_recorder_active, true);
     dw_track_get_slow();
-    if (dw_flusher_has_log() && wanted->beside)
+    if (wanted->log_file && wanted->beside)
         dw_flusher_start_later();
-    else if (dw_flusher_has_log())
+    else if (wanted->log_file)
         dw_flusher_start();
     return 0;
 }
 
 void dw_recorder_widen(const struct dw_record_options *wanted)
 {
-    pthread_mutex_lock(&dw_recorder.tables.lock);
+    pthread_mutex_lock(&dw_recorder.lock);
     dw_recorder.options.cpu |= wanted->cpu;
     dw_recorder.options.timeline |= wanted->timeline;
-    for (uint32_t i = 0; i < dw_recorder.tables.track_count; i++) {
-        dw_recorder.tables.tracks[i]->cpu = dw_recorder.options.cpu;
-        dw_recorder.tables.tracks[i]->timeline =
-            dw_recorder.options.timeline && dw_flusher_has_log();
+    bool timeline = dw_recorder.options.timeline && dw_ledger_has_file(dw_recorder.ledger);
+    for (uint32_t i = 0; i < dw_recorder.track_count; i++) {
+        dw_recorder.tracks[i]->cpu = dw_recorder.options.cpu;
+        dw_recorder.tracks[i]->timeline = timeline;
     }
-    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    pthread_mutex_unlock(&dw_recorder.lock);
 }
 
 int dw_recorder_stop(void)
@@ -219,11 +261,35 @@ int dw_recorder_stop(void)
     if (!atomic_exchange(&dw_recorder_active, false))
         return 0;
     dw_recorder_generation++;
-    if (dw_recorder.is_fork)
-        return 0;
     dw_flusher_stop();
-    dw_recorder_flush_last();
-    return dw_flusher_close();
+    if (may_flush())
+        dw_ledger_flush(dw_recorder.ledger, dw_regions_collect, NULL, true);
+    return dw_ledger_stop(dw_recorder.ledger);
+}
+
+const char *dw_recorder_log_file(void)
+{
+    return dw_recorder.ledger && dw_recorder.ledger->path ? dw_recorder.ledger->path : "";
+}
+
+/* Before the first recording there is an empty one. */
+static int make_ledger(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    int error = dw_recorder.ledger ? 0 : change_ledger(NULL);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+int dw_recorder_snapshot(struct dw_log_writer *writer)
+{
+    if (dw_recorder.is_fork)
+        dw_track_get_slow();
+    int error = make_ledger();
+    if (error)
+        *writer = (struct dw_log_writer){.fd = -1};
+    return error ? error : dw_ledger_snapshot(dw_recorder.ledger, dw_regions_collect, NULL, writer);
 }
 
 __attribute__((destructor)) static void stop_at_exit(void)

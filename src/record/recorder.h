@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The one recorder of a process: interning tables, the tracks of its threads,
- * and the flusher that brings them to the log at least every second. */
+ * The one recorder of a process, which is the probe of regions: their names, the tracks of its
+ * threads, and the flusher that brings them to the ledger twice a second. */
 #ifndef DW_RECORD_RECORDER_H
 #define DW_RECORD_RECORDER_H
 
@@ -27,20 +27,13 @@ int dw_recorder_start(const struct dw_record_options *options);
 int dw_recorder_stop(void);
 /* Writes everything that there is now. */
 void dw_recorder_flush(void);
-/* The same, as the last thing before the process is gone or becomes another program. */
+/* The same while it records, as the last thing before the process is gone or becomes another
+ * program. */
 void dw_recorder_flush_last(void);
 /* Wakes the flusher. [cheap] */
 void dw_recorder_kick(void);
 /* A whole log of the aggregates as of now, into memory; the caller releases the writer. */
 int dw_recorder_snapshot(struct dw_log_writer *writer);
-/* Handles forks from now on; start does so too. Other probes call it before they ask for handlers
- * of their own, so that these come first at a fork: their locks are taken before ours. */
-void dw_recorder_watch_forks(void);
-/* Describes the process in the log; to be called before start. */
-void dw_recorder_describe(const char *key, const void *value, size_t size);
-/* What the log of another probe says of this process: its properties, in `strings`, a new
- * uuid and the clock. The caller frees process->properties. */
-int dw_recorder_introduce(struct dw_process *process, struct dw_string_table *strings);
 /* Turns on what another caller of start wants too: a timeline or CPU time, from now on. */
 void dw_recorder_widen(const struct dw_record_options *options);
 /* The program shows its regions itself when it ends: the end of the log says so, and nobody needs
@@ -59,8 +52,9 @@ void dw_track_set_name(struct dw_track *track, const char *name, size_t size);
 /* Interning, for probes. 0 or an error. */
 int dw_recorder_frame(enum dw_frame_kind kind, const void *name, size_t name_size, const void *file,
                       size_t file_size, uint32_t line, dw_frame_id *frame);
-/* Past a million paths everything new becomes one frame, which `frame` then names. */
-int dw_recorder_path(dw_path_id parent, dw_frame_id *frame, dw_path_id *path);
+/* A path in the ledger of that recording, unless it is over. Past a million paths everything new
+ * becomes one frame, which `frame` then names. */
+int dw_recorder_path(uint32_t recording, dw_path_id parent, dw_frame_id *frame, dw_path_id *path);
 /* Adds to a counter, or marks an instant, now. */
 void dw_recorder_count(dw_frame_id counter, int64_t amount);
 void dw_recorder_instant(dw_frame_id instant);

@@ -1,41 +1,49 @@
 /* SPDX-License-Identifier: MIT
- * What the parts of the recorder share. Locks, in the order they are taken: the
- * flusher's (the log), tables.lock, a track's lock, the timeline's queue. */
+ * What the parts of the recorder, which is the probe of regions, share. Its lock stands between
+ * those of the ledger, whose header has the order of all. */
 #ifndef DW_RECORD_STATE_H
 #define DW_RECORD_STATE_H
 
-#include "record/drain.h"
+#include "record/ledger.h"
+#include "record/probes.h"
 #include "record/recorder.h"
 
 struct dw_recorder {
-    struct dw_tables tables;
+    pthread_mutex_t lock; /* guards names, places and the list of tracks */
+    /* Names of regions live as long as the process: recordings come and go. */
+    struct dw_string_table strings;
+    struct dw_frame_table frames;
+    struct dw_ledger *ledger; /* of the recording, or of the last one; NULL: there was none */
+    dw_place_id *place_of;    /* by frame: its place in the ledger, 0 when it has none yet */
+    uint32_t place_capacity;
+    dw_path_id last_path; /* of those that regions made in the ledger */
+    uint32_t path_count;
+    struct dw_track **tracks;
+    uint32_t track_count, track_capacity;
+    struct dw_track *folded; /* threads that ended, added up; only snapshots need it */
     struct dw_record_options options;
     uint32_t recording; /* counts them; a generation lasts until the next fork or stop */
     bool is_fork;       /* a child that has not recorded anything of its own yet */
-    uint32_t next_track_id;
-    _Atomic uint64_t dropped;
-    atomic_bool is_reported; /* the program shows its regions itself */
 };
 
 extern struct dw_recorder dw_recorder;
+extern struct dw_probe dw_region_probe;
 
-/* recorder.c: what the log says of this process. */
-void dw_recorder_new_uuid(struct dw_process *process);
-void dw_recorder_describe_process(void);
-void dw_recorder_describe_text(const char *key, const char *value);
+/* regions.c: from the tracks to a log. */
+dw_collect dw_regions_collect;
+/* Adds a node's numbers to another's. Nobody else may be using either. */
+void dw_node_fold(struct dw_node *into, struct dw_node *from);
+void dw_node_free(struct dw_node *node);
+/* In a forked child: nothing was measured on it. */
+void dw_node_restart(struct dw_node *node, uint64_t now);
 
 /* tracks.c */
 bool dw_tracks_register(struct dw_track *track);
 void dw_tracks_forget(void);
-uint64_t dw_tracks_thread_id(void);
+/* In a forked child, before its first entry: the thread that forked goes on. */
+void dw_tracks_go_on(void);
 
-/* flusher.c: the thread that writes the log, and the log itself. */
-int dw_flusher_open(const char *path);
-/* In a forked child: leaves the parent's file alone, and opens one of our own. */
-void dw_flusher_disown(void);
-void dw_flusher_open_child(void);
-int dw_flusher_close(void);
-bool dw_flusher_has_log(void);
+/* flusher.c: the thread that brings regions to the log. */
 void dw_flusher_start(void);
 /* The next entry of any thread brings it. */
 void dw_flusher_start_later(void);
@@ -43,12 +51,6 @@ void dw_flusher_stop(void);
 /* Around a fork the flusher is not there; the next entry brings it back. */
 void dw_flusher_pause(void);
 void dw_flusher_unpause(void);
-bool dw_flusher_try_lock(void);
-void dw_flusher_lock(void);
-void dw_flusher_unlock(void);
-
-/* fork.c */
-void dw_fork_init(void);
-void dw_fork_continue(void);
+void dw_flusher_forked(void);
 
 #endif

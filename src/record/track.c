@@ -54,7 +54,7 @@ static struct dw_node *add_node(struct dw_track *track, struct dw_node *parent, 
 {
     dw_path_id path = DW_PATH_ROOT;
     dw_frame_id wanted = frame;
-    if (parent && dw_recorder_path(parent->path, &frame, &path))
+    if (parent && dw_recorder_path(track->recording, parent->path, &frame, &path))
         return NULL;
     if (frame != wanted) /* there are too many paths: this one stands for the rest */
         parent = track->root;
@@ -93,6 +93,20 @@ struct dw_node *dw_track_child_slow(struct dw_track *track, struct dw_node *pare
     else
         dw_recorder_drop(1);
     return node;
+}
+
+void dw_track_find_paths(struct dw_track *track)
+{
+    dw_map_release(&track->index);
+    for (uint32_t i = 0; i < track->node_count; i++) {
+        struct dw_node *node = track->nodes[i];
+        dw_frame_id frame = node->frame;
+        if (!node->parent)
+            continue;
+        dw_recorder_path(track->recording, node->parent->path, &frame, &node->path);
+        dw_map_add(&track->index, hash_key(node->parent->path, node->frame), i, hash_of,
+                   track->nodes);
+    }
 }
 
 struct dw_node *dw_track_add_root(struct dw_track *track)

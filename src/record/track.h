@@ -57,9 +57,9 @@ struct dw_track {
     _Atomic bool cpu;      /* measure CPU time too */
     uint32_t recording;    /* the recording it belongs to */
     uint32_t generation;   /* of the recorder when its thread last came by dw_track_get_slow */
-    uint32_t id;
-    uint64_t tid;
-    _Atomic bool ended; /* the thread is gone; the flusher writes it a last time */
+    uint32_t thread;       /* in the ledger, and */
+    uint32_t id;           /* how the log calls it */
+    _Atomic bool ended;    /* the thread is gone; the flusher writes it a last time */
     struct dw_event_buffer *_Atomic events;
     _Atomic uint32_t event_limit; /* a longer buffer is full, or wanted by the flusher */
     uint32_t event_sequence;
@@ -67,12 +67,10 @@ struct dw_track {
         uint64_t tick;
         dw_path_id path, top; /* 0: none; what was open before it */
     } later;                  /* an entry that may turn out to be none, not among the events yet */
-    pthread_mutex_t lock;     /* nodes and name: their creation and the flusher's reading */
+    pthread_mutex_t lock;     /* nodes: their creation and the flusher's reading */
     struct dw_node **nodes;
     uint32_t node_count, node_capacity;
     struct dw_map index;
-    char *name;
-    bool name_written;  /* the log knows the thread by this name */
     bool final_writing; /* it had ended before its events were taken for the log */
     bool final_written; /* the log has all of a thread that ended */
 };
@@ -250,6 +248,8 @@ void dw_track_resume(struct dw_track *track, struct dw_span *segment);
 /* The track's own node for the same path as another track's node. */
 struct dw_node *dw_track_adopt(struct dw_track *track, const struct dw_node *node);
 struct dw_node *dw_track_add_root(struct dw_track *track);
+/* In a forked child: finds the paths of its nodes in the ledger, which is a new one. */
+void dw_track_find_paths(struct dw_track *track);
 /* Ends a span that is not the top; those above it stay open. */
 void dw_track_close_inner(struct dw_track *track, struct dw_span *span, bool counted);
 

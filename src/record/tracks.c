@@ -16,9 +16,15 @@ void (*dw_track_created)(struct dw_track *track);
 static pthread_key_t track_key;
 static pthread_once_t track_key_once = PTHREAD_ONCE_INIT;
 
-uint64_t dw_tracks_thread_id(void)
+static uint64_t thread_id(void)
 {
     return (uint64_t)syscall(SYS_gettid);
+}
+
+/* Whether its threads and paths are in the ledger. */
+static bool is_of_recording(const struct dw_track *track)
+{
+    return track->recording == dw_recorder.recording && !dw_recorder.is_fork;
 }
 
 /* Runs in a thread that ends. The flusher, or a later snapshot, still reads the track. */
@@ -39,6 +45,8 @@ static void end_track(void *value)
         atomic_store(&track->event_limit, 0);
     dw_track_here = NULL;
     dw_track_leave_spans(track);
+    if (is_of_recording(track))
+        dw_ledger_end_thread(dw_recorder.ledger, track->thread);
     atomic_store_explicit(&track->ended, true, memory_order_release);
 }
 
@@ -63,7 +71,6 @@ static void free_track(struct dw_track *track)
     dw_map_release(&track->index);
     pthread_mutex_destroy(&track->lock);
     free(track->nodes);
-    free(track->name);
     free(track);
 }
 
@@ -74,20 +81,18 @@ static void forget_track(struct dw_track *track)
         free_track(track);
 }
 
-static struct dw_track *new_track(const char *name)
+static struct dw_track *new_track(void)
 {
     struct dw_track *track = calloc(1, sizeof *track);
     if (!track)
         return NULL;
     pthread_mutex_init(&track->lock, NULL);
-    track->tid = dw_tracks_thread_id();
     track->recording = dw_recorder.recording;
     track->generation = dw_recorder_generation;
     track->cpu = dw_recorder.options.cpu;
-    track->timeline = dw_recorder.options.timeline && dw_flusher_has_log();
-    track->name = strdup(name);
+    track->timeline = dw_recorder.options.timeline && dw_ledger_has_file(dw_recorder.ledger);
     track->root = dw_track_add_root(track);
-    if (!track->name || !track->root) {
+    if (!track->root) {
         free_track(track);
         return NULL;
     }
@@ -102,24 +107,34 @@ static void open_root(struct dw_track *track, uint64_t now)
     dw_node_write_end(track->root);
 }
 
+/* Makes the track's thread known to the ledger. */
+static int enter_thread(struct dw_track *track, uint64_t tid, const char *name)
+{
+    struct dw_ledger *ledger = dw_recorder.ledger;
+    int error = dw_ledger_thread(ledger, dw_region_probe.bit, tid, &track->thread);
+    if (!error)
+        track->id = dw_ledger_thread_id(ledger, track->thread);
+    return error ? error : dw_ledger_name_thread(ledger, track->thread, name, strlen(name));
+}
+
 static struct dw_track *new_folded_track(void)
 {
-    struct dw_track *track = new_track("(ended threads)");
-    pthread_mutex_lock(&dw_recorder.tables.lock);
-    if (track)
-        track->id = dw_recorder.next_track_id++;
-    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    struct dw_track *track = new_track();
+    if (track && enter_thread(track, 0, "(ended threads)")) {
+        free_track(track);
+        return NULL;
+    }
     return track;
 }
 
 static void fold_track(struct dw_track *track)
 {
-    if (!dw_recorder.tables.folded)
-        dw_recorder.tables.folded = new_folded_track();
-    if (!dw_recorder.tables.folded)
+    if (!dw_recorder.folded)
+        dw_recorder.folded = new_folded_track();
+    if (!dw_recorder.folded)
         return;
     for (uint32_t i = 0; i < track->node_count; i++) {
-        struct dw_node *into = dw_track_adopt(dw_recorder.tables.folded, track->nodes[i]);
+        struct dw_node *into = dw_track_adopt(dw_recorder.folded, track->nodes[i]);
         if (into)
             dw_node_fold(into, track->nodes[i]);
     }
@@ -128,14 +143,14 @@ static void fold_track(struct dw_track *track)
 /* The oldest ended thread that nothing needs any more, as an index, or track_count. */
 static uint32_t find_foldable(uint32_t *ended)
 {
-    uint32_t oldest = dw_recorder.tables.track_count;
+    uint32_t oldest = dw_recorder.track_count;
     *ended = 0;
-    for (uint32_t i = 1; i < dw_recorder.tables.track_count; i++) {
-        struct dw_track *track = dw_recorder.tables.tracks[i];
-        if (!track->ended || (dw_flusher_has_log() && !track->final_written) ||
+    for (uint32_t i = 1; i < dw_recorder.track_count; i++) {
+        struct dw_track *track = dw_recorder.tracks[i];
+        if (!track->ended || (dw_ledger_has_file(dw_recorder.ledger) && !track->final_written) ||
             has_open_entries(track))
             continue;
-        if (oldest == dw_recorder.tables.track_count)
+        if (oldest == dw_recorder.track_count)
             oldest = i;
         ++*ended;
     }
@@ -145,47 +160,71 @@ static uint32_t find_foldable(uint32_t *ended)
 /* Keeps a program that starts threads for ever from growing for ever. */
 static void fold_ended_tracks(void)
 {
-    if (!dw_flusher_try_lock())
+    if (pthread_mutex_trylock(&dw_recorder.ledger->file))
         return;
     struct dw_track *track = NULL;
-    pthread_mutex_lock(&dw_recorder.tables.lock);
-    uint32_t ended, index = dw_recorder.tables.track_count > ENDED_KEPT ? find_foldable(&ended) : 0;
-    if (dw_recorder.tables.track_count > ENDED_KEPT && ended > ENDED_KEPT) {
-        track = dw_recorder.tables.tracks[index];
-        memmove(&dw_recorder.tables.tracks[index], &dw_recorder.tables.tracks[index + 1],
-                (dw_recorder.tables.track_count - index - 1) * sizeof(struct dw_track *));
-        dw_recorder.tables.track_count--;
+    pthread_mutex_lock(&dw_recorder.lock);
+    uint32_t ended, index = dw_recorder.track_count > ENDED_KEPT ? find_foldable(&ended) : 0;
+    if (dw_recorder.track_count > ENDED_KEPT && ended > ENDED_KEPT) {
+        track = dw_recorder.tracks[index];
+        memmove(&dw_recorder.tracks[index], &dw_recorder.tracks[index + 1],
+                (dw_recorder.track_count - index - 1) * sizeof(struct dw_track *));
+        dw_recorder.track_count--;
     }
-    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    pthread_mutex_unlock(&dw_recorder.lock);
     if (track) {
         fold_track(track);
+        dw_ledger_leave_thread(dw_recorder.ledger, dw_region_probe.bit, track->thread);
         free_track(track);
     }
-    dw_flusher_unlock();
+    pthread_mutex_unlock(&dw_recorder.ledger->file);
 }
 
 bool dw_tracks_register(struct dw_track *track)
 {
-    pthread_mutex_lock(&dw_recorder.tables.lock);
-    int error = DW_GROW(dw_recorder.tables.tracks, dw_recorder.tables.track_count,
-                        dw_recorder.tables.track_capacity);
-    if (!error) {
-        track->id = dw_recorder.next_track_id++;
-        dw_recorder.tables.tracks[dw_recorder.tables.track_count++] = track;
-    }
-    pthread_mutex_unlock(&dw_recorder.tables.lock);
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    pthread_mutex_lock(&dw_recorder.lock);
+    int error = DW_GROW(dw_recorder.tracks, dw_recorder.track_count, dw_recorder.track_capacity);
+    if (!error)
+        error = enter_thread(track, thread_id(), name);
+    if (!error)
+        dw_recorder.tracks[dw_recorder.track_count++] = track;
+    pthread_mutex_unlock(&dw_recorder.lock);
     return !error;
+}
+
+static void restart_track(struct dw_track *track, uint64_t now)
+{
+    pthread_mutex_init(&track->lock, NULL);
+    dw_track_find_paths(track);
+    for (uint32_t i = 0; i < track->node_count; i++)
+        dw_node_restart(track->nodes[i], now);
+    track->epoch = now;
+    track->final_written = false;
+    track->timeline = dw_recorder.options.timeline && dw_ledger_has_file(dw_recorder.ledger);
+    dw_timeline_restart(track);
+}
+
+void dw_tracks_go_on(void)
+{
+    struct dw_track *survivor = dw_track_here; /* of the thread that forked: there is no other */
+    dw_recorder.is_fork = false;
+    if (survivor && survivor->recording == dw_recorder.recording && dw_tracks_register(survivor))
+        restart_track(survivor, dw_tick());
+    if (dw_ledger_has_file(dw_recorder.ledger))
+        dw_flusher_start();
 }
 
 /* Tracks of an earlier dw_recorder.recording; those of living threads are forgotten by them. */
 void dw_tracks_forget(void)
 {
-    for (uint32_t i = 0; i < dw_recorder.tables.track_count; i++)
-        forget_track(dw_recorder.tables.tracks[i]);
-    dw_recorder.tables.track_count = 0;
-    if (dw_recorder.tables.folded)
-        free_track(dw_recorder.tables.folded);
-    dw_recorder.tables.folded = NULL;
+    for (uint32_t i = 0; i < dw_recorder.track_count; i++)
+        forget_track(dw_recorder.tracks[i]);
+    dw_recorder.track_count = 0;
+    if (dw_recorder.folded)
+        free_track(dw_recorder.folded);
+    dw_recorder.folded = NULL;
 }
 
 struct dw_track *dw_track_get_slow(void)
@@ -194,7 +233,7 @@ struct dw_track *dw_track_get_slow(void)
     if (!atomic_load(&dw_recorder_active))
         return NULL;
     if (dw_recorder.is_fork)
-        dw_fork_continue();
+        dw_tracks_go_on();
     dw_flusher_unpause();
     if (track && track->recording == dw_recorder.recording) {
         track->generation = dw_recorder_generation;
@@ -206,9 +245,7 @@ struct dw_track *dw_track_get_slow(void)
         pthread_setspecific(track_key, NULL);
         forget_track(track);
     }
-    char name[16] = "";
-    pthread_getname_np(pthread_self(), name, sizeof name);
-    track = new_track(name);
+    track = new_track();
     if (track && !dw_tracks_register(track)) {
         free_track(track);
         track = NULL;
@@ -228,12 +265,6 @@ struct dw_track *dw_track_get_slow(void)
 
 void dw_track_set_name(struct dw_track *track, const char *name, size_t size)
 {
-    char *copy = strndup(name, size);
-    if (!copy)
-        return;
-    pthread_mutex_lock(&track->lock);
-    free(track->name);
-    track->name = copy;
-    track->name_written = false;
-    pthread_mutex_unlock(&track->lock);
+    if (is_of_recording(track))
+        dw_ledger_name_thread(dw_recorder.ledger, track->thread, name, size);
 }

@@ -40,18 +40,13 @@ def test_attach_says_why_and_claims_no_recording(start: Start, run_dwell: Progra
     assert done.stderr == "dwell: x.dwell: File too large\n"
 
 
-@pytest.mark.parametrize(
-    ("probe", "words"),
-    [("--sample", "samples are lost from now on"), ("--calls", "recording goes on without it")],
-)
-def test_run_says_why_and_the_program_goes_on(
-    probe: str, words: str, run_dwell: Program, tmp_path: Path
-):
+@pytest.mark.parametrize("probe", ["--sample", "--calls"])
+def test_run_says_why_and_the_program_goes_on(probe: str, run_dwell: Program, tmp_path: Path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = run_dwell("run", probe, "-q", "program.py", preexec_fn=with_small_files)
     assert (done.returncode, done.stdout) == (0, "ready\n")
     assert done.stderr.count("\n") == 1
-    assert f"File too large; {words}" in done.stderr
+    assert "File too large; recording goes on without the file" in done.stderr
 
 
 def test_profile_that_cannot_be_written_at_exit_is_one_line(python_program: Program):

@@ -6,7 +6,7 @@
 #include "objects.h"
 
 #include "native/elf/elf_file.h"
-#include "record/sample_log.h"
+#include "record/samples.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -44,7 +44,7 @@ static uint64_t address_of(const char *symbol)
     return address;
 }
 
-static void describe_module(struct dw_sample_log *log, struct dw_module *module, uint32_t *id)
+static void describe_module(struct dw_ledger *log, struct dw_module *module, uint32_t *id)
 {
     char path[PATH_MAX];
     struct dw_elf elf;
@@ -55,8 +55,8 @@ static void describe_module(struct dw_sample_log *log, struct dw_module *module,
     *module = (struct dw_module){.build_id_size = elf.build_id_size};
     memcpy(module->build_id, elf.build_id, elf.build_id_size);
     assert_true(elf.build_id_size > 0);
-    assert_int_equal(dw_sample_log_string(log, path, strlen(path), &module->path), 0);
-    assert_int_equal(dw_sample_log_module(log, module, id), 0);
+    assert_int_equal(dw_ledger_string(log, path, strlen(path), &module->path), 0);
+    assert_int_equal(dw_ledger_module(log, module, id), 0);
     dw_elf_release(&elf);
 }
 
@@ -64,17 +64,17 @@ static void describe_module(struct dw_sample_log *log, struct dw_module *module,
 static void record(const char *path)
 {
     static const char name[] = "_ZN5shape4fillEi";
-    struct dw_sample_log log;
+    struct dw_ledger *log;
     struct dw_module module;
     struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
     struct dw_place place = {0};
     uint32_t thread;
-    assert_int_equal(dw_sample_log_open(&log, path, false), 0);
-    describe_module(&log, &module, &place.module);
+    assert_int_equal(dw_ledger_open(&(struct dw_ledger_options){.path = path}, &log), 0);
+    describe_module(log, &module, &place.module);
     frame.file = module.path;
-    assert_int_equal(dw_sample_log_string(&log, name, strlen(name), &frame.name), 0);
-    assert_int_equal(dw_sample_log_frame(&log, &frame, &place.frame), 0);
-    assert_int_equal(dw_sample_log_thread(&log, 1, &thread), 0);
+    assert_int_equal(dw_ledger_string(log, name, strlen(name), &frame.name), 0);
+    assert_int_equal(dw_ledger_frame(log, &frame, &place.frame), 0);
+    assert_int_equal(dw_ledger_thread(log, 1, 1, &thread), 0);
     FILE *pipe = read_from("objdump -d --no-show-raw-insn --disassemble=%s libshape.so | "
                            "sed -nE 's/^ +([0-9a-f]+):.*/\\1/p'",
                            name);
@@ -82,14 +82,14 @@ static void record(const char *path)
         dw_place_id id;
         dw_path_id stack;
         place.address = address;
-        assert_int_equal(dw_sample_log_place(&log, &place, &id), 0);
-        assert_int_equal(dw_sample_log_stack(&log, DW_PATH_ROOT, id, &stack), 0);
-        assert_int_equal(
-            dw_sample_log_add(&log, thread, stack, DW_SAMPLE_NATIVE, 1000000000, 10000000), 0);
+        assert_int_equal(dw_ledger_place(log, &place, &id), 0);
+        assert_int_equal(dw_ledger_path(log, DW_PATH_ROOT, id, &stack), 0);
+        assert_int_equal(dw_samples_add(log, thread, stack, DW_SAMPLE_NATIVE, 1000000000, 10000000),
+                         0);
     }
     pclose(pipe);
-    assert_int_equal(dw_sample_log_flush(&log, true), 0);
-    dw_sample_log_release(&log);
+    assert_int_equal(dw_ledger_flush_end(log, dw_samples_collect, NULL), 0);
+    dw_ledger_release(log);
 }
 
 /* What the command prints, with its complaints at the end. */

@@ -8,7 +8,7 @@
 #include "log/reader.h"
 #include "log/save.h"
 #include "model/prepare.h"
-#include "record/sample_log.h"
+#include "record/samples.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,35 +19,36 @@
 
 /* main (line 3 or 4) calls work (line 8), which calls the native crunch, inlined into outer. */
 struct recording {
-    struct dw_sample_log log;
+    struct dw_ledger *log;
     dw_path_id main_3, main_4, work, native;
     uint32_t thread;
 };
 
-static dw_place_id place_of(struct dw_sample_log *log, uint32_t kind, const char *name,
-                            uint32_t line, dw_place_id outer)
+static dw_place_id place_of(struct dw_ledger *log, uint32_t kind, const char *name, uint32_t line,
+                            dw_place_id outer)
 {
     struct dw_frame frame = {.kind = kind, .line = kind == DW_FRAME_FUNCTION ? 1 : 0};
     struct dw_place place = {.line = line, .column = 5, .outer = outer};
     dw_place_id id = 0;
-    assert_int_equal(dw_sample_log_string(log, name, strlen(name), &frame.name), 0);
-    assert_int_equal(dw_sample_log_string(log, "/src/x", 6, &frame.file), 0);
-    assert_int_equal(dw_sample_log_frame(log, &frame, &place.frame), 0);
-    assert_int_equal(dw_sample_log_place(log, &place, &id), 0);
+    assert_int_equal(dw_ledger_string(log, name, strlen(name), &frame.name), 0);
+    assert_int_equal(dw_ledger_string(log, "/src/x", 6, &frame.file), 0);
+    assert_int_equal(dw_ledger_frame(log, &frame, &place.frame), 0);
+    assert_int_equal(dw_ledger_place(log, &place, &id), 0);
     return id;
 }
 
-static dw_path_id stack_of(struct dw_sample_log *log, dw_path_id parent, dw_place_id place)
+static dw_path_id stack_of(struct dw_ledger *log, dw_path_id parent, dw_place_id place)
 {
     dw_path_id id = 0;
-    assert_int_equal(dw_sample_log_stack(log, parent, place, &id), 0);
+    assert_int_equal(dw_ledger_path(log, parent, place, &id), 0);
     return id;
 }
 
-static void start(struct recording *recording, bool timeline)
+static void start_in(struct recording *recording, const char *path, bool timeline)
 {
-    struct dw_sample_log *log = &recording->log;
-    assert_int_equal(dw_sample_log_open(log, NULL, timeline), 0);
+    assert_int_equal(dw_ledger_open(&(struct dw_ledger_options){.path = path}, &recording->log), 0);
+    struct dw_ledger *log = recording->log;
+    log->timeline = timeline;
     log->sampling = (struct dw_sampling){.native = true, .period_ns = MS, .taken = 4, .missed = 2};
     dw_place_id outer = place_of(log, DW_FRAME_NATIVE, "outer", 40, 0);
     recording->main_3 = stack_of(log, 0, place_of(log, DW_FRAME_FUNCTION, "main", 3, 0));
@@ -56,16 +57,31 @@ static void start(struct recording *recording, bool timeline)
         stack_of(log, recording->main_3, place_of(log, DW_FRAME_FUNCTION, "work", 8, 0));
     recording->native =
         stack_of(log, recording->work, place_of(log, DW_FRAME_NATIVE, "crunch", 20, outer));
-    assert_int_equal(dw_sample_log_thread(log, 77, &recording->thread), 0);
-    dw_sample_log_name_thread(log, recording->thread, "worker", 6);
+    assert_int_equal(dw_ledger_thread(log, 1, 77, &recording->thread), 0);
+    dw_ledger_name_thread(log, recording->thread, "worker", 6);
+}
+
+static void start(struct recording *recording, bool timeline)
+{
+    start_in(recording, NULL, timeline);
+}
+
+static int flush(struct recording *recording)
+{
+    return dw_ledger_flush(recording->log, dw_samples_collect, NULL, false);
+}
+
+static int flush_end(struct recording *recording)
+{
+    return dw_ledger_flush_end(recording->log, dw_samples_collect, NULL);
 }
 
 static void add(struct recording *recording, dw_path_id stack, uint32_t state, uint32_t at_ms,
                 uint32_t weight_ms)
 {
-    uint64_t now = recording->log.process.first_clock.tick + (uint64_t)at_ms * MS;
-    assert_int_equal(dw_sample_log_add(&recording->log, recording->thread, stack, state, now,
-                                       (uint64_t)weight_ms * MS),
+    uint64_t now = recording->log->process.first_clock.monotonic_ns + (uint64_t)at_ms * MS;
+    assert_int_equal(dw_samples_add(recording->log, recording->thread, stack, state, now,
+                                    (uint64_t)weight_ms * MS),
                      0);
 }
 
@@ -74,10 +90,10 @@ static void add_all(struct recording *recording)
     add(recording, recording->native, DW_SAMPLE_NATIVE, 10, 10);
     add(recording, recording->native, DW_SAMPLE_NATIVE, 20, 5);
     add(recording, recording->work, DW_SAMPLE_PYTHON | DW_SAMPLE_HOLDS_GIL, 30, 3);
-    assert_int_equal(dw_sample_log_flush(&recording->log, false), 0);
+    assert_int_equal(flush(recording), 0);
     add(recording, recording->native, DW_SAMPLE_NATIVE, 40, 1);
     add(recording, recording->main_4, DW_SAMPLE_WAITING, 50, 20);
-    assert_int_equal(dw_sample_log_flush(&recording->log, true), 0);
+    assert_int_equal(flush_end(recording), 0);
 }
 
 static struct dw_profile *read_back(const struct dw_log_writer *writer, unsigned flags)
@@ -93,8 +109,8 @@ static struct dw_profile *record(bool timeline)
     struct recording recording;
     start(&recording, timeline);
     add_all(&recording);
-    struct dw_profile *profile = read_back(&recording.log.writer, DW_READ_EVENTS);
-    dw_sample_log_release(&recording.log);
+    struct dw_profile *profile = read_back(&recording.log->sink.writer, DW_READ_EVENTS);
+    dw_ledger_release(recording.log);
     return profile;
 }
 
@@ -246,31 +262,31 @@ static void test_recursion_counts_a_line_once(void **state)
     (void)state;
     struct recording recording;
     start(&recording, false);
-    dw_place_id place = place_of(&recording.log, DW_FRAME_FUNCTION, "fib", 2, 0);
+    dw_place_id place = place_of(recording.log, DW_FRAME_FUNCTION, "fib", 2, 0);
     dw_path_id stack = 0;
     for (int i = 0; i < 50; i++)
-        stack = stack_of(&recording.log, stack, place);
+        stack = stack_of(recording.log, stack, place);
     add(&recording, stack, DW_SAMPLE_PYTHON, 10, 7);
-    dw_sample_log_flush(&recording.log, true);
-    struct dw_profile *profile = read_back(&recording.log.writer, 0);
+    flush_end(&recording);
+    struct dw_profile *profile = read_back(&recording.log->sink.writer, 0);
     assert_int_equal(dw_profile_prepare(profile, false), 0);
     assert_int_equal(line_values(profile, "fib", 2)[DW_LINE_TOTAL], 7 * MS);
     assert_int_equal(line_values(profile, "fib", 0)[DW_LINE_SAMPLES], 1);
-    dw_sample_log_release(&recording.log);
+    dw_ledger_release(recording.log);
     dw_profile_free(profile);
 }
 
-static dw_place_id native_place(struct dw_sample_log *log, const char *name, const char *object)
+static dw_place_id native_place(struct dw_ledger *log, const char *name, const char *object)
 {
     struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
     struct dw_module module = {0};
     struct dw_place place = {0};
     dw_place_id id = 0;
-    dw_sample_log_string(log, name, strlen(name), &frame.name);
-    dw_sample_log_string(log, object, strlen(object), &module.path);
-    assert_int_equal(dw_sample_log_frame(log, &frame, &place.frame), 0);
-    assert_int_equal(dw_sample_log_module(log, &module, &place.module), 0);
-    assert_int_equal(dw_sample_log_place(log, &place, &id), 0);
+    dw_ledger_string(log, name, strlen(name), &frame.name);
+    dw_ledger_string(log, object, strlen(object), &module.path);
+    assert_int_equal(dw_ledger_frame(log, &frame, &place.frame), 0);
+    assert_int_equal(dw_ledger_module(log, &module, &place.module), 0);
+    assert_int_equal(dw_ledger_place(log, &place, &id), 0);
     return id;
 }
 
@@ -297,17 +313,17 @@ static void check_shown(const char *const (*frames)[2], uint32_t count, bool int
     dw_path_id stack = 0;
     start(&recording, false);
     for (uint32_t i = 0; i < count; i++)
-        stack = stack_of(&recording.log, stack,
-                         frames[i][1]
-                             ? native_place(&recording.log, frames[i][0], frames[i][1])
-                             : place_of(&recording.log, DW_FRAME_FUNCTION, frames[i][0], 1, 0));
+        stack =
+            stack_of(recording.log, stack,
+                     frames[i][1] ? native_place(recording.log, frames[i][0], frames[i][1])
+                                  : place_of(recording.log, DW_FRAME_FUNCTION, frames[i][0], 1, 0));
     add(&recording, stack, DW_SAMPLE_PYTHON, 10, 7);
-    dw_sample_log_flush(&recording.log, true);
-    struct dw_profile *profile = read_back(&recording.log.writer, 0);
+    flush_end(&recording);
+    struct dw_profile *profile = read_back(&recording.log->sink.writer, 0);
     assert_int_equal(dw_profile_prepare(profile, internals), 0);
     assert_int_equal(profile->threads[0].values.count, 1);
     check_path(profile, profile->threads[0].values.rows[0].path, expected);
-    dw_sample_log_release(&recording.log);
+    dw_ledger_release(recording.log);
     dw_profile_free(profile);
 }
 
@@ -341,11 +357,11 @@ static void test_samples_without_frames_are_marked(void **state)
     struct recording recording;
     start(&recording, true);
     dw_path_id hidden =
-        stack_of(&recording.log, 0, native_place(&recording.log, "_start", "/bin/python3.13"));
+        stack_of(recording.log, 0, native_place(recording.log, "_start", "/bin/python3.13"));
     add(&recording, DW_PATH_ROOT, DW_SAMPLE_WAITING, 10, 7);
     add(&recording, hidden, DW_SAMPLE_WAITING, 20, 5);
-    dw_sample_log_flush(&recording.log, true);
-    struct dw_profile *profile = read_back(&recording.log.writer, DW_READ_EVENTS);
+    flush_end(&recording);
+    struct dw_profile *profile = read_back(&recording.log->sink.writer, DW_READ_EVENTS);
     const struct dw_thread *thread = &profile->threads[0];
     assert_int_equal(dw_profile_prepare(profile, false), 0);
     assert_int_equal(thread->values.count, 1);
@@ -354,7 +370,7 @@ static void test_samples_without_frames_are_marked(void **state)
     assert_int_equal(thread->timed_count, 2);
     check_path(profile, thread->timed[0].path, "[no frames] ");
     check_path(profile, thread->timed[1].path, "[no frames] ");
-    dw_sample_log_release(&recording.log);
+    dw_ledger_release(recording.log);
     dw_profile_free(profile);
 }
 
@@ -365,7 +381,7 @@ static void test_damage_costs_only_itself(void **state)
     struct recording recording;
     start(&recording, true);
     add_all(&recording);
-    struct dw_buffer *bytes = &recording.log.writer.memory;
+    struct dw_buffer *bytes = &recording.log->sink.writer.memory;
     for (size_t size = 0; size < bytes->size; size++) {
         struct dw_profile *profile;
         assert_int_equal(dw_profile_new(&profile), 0);
@@ -379,7 +395,7 @@ static void test_damage_costs_only_itself(void **state)
         assert_int_equal(dw_profile_prepare(profile, false), 0);
         dw_profile_free(profile);
     }
-    dw_sample_log_release(&recording.log);
+    dw_ledger_release(recording.log);
 }
 
 /* The log knows all of them, memory only those that are there. */
@@ -392,22 +408,22 @@ static void test_threads_that_ended_cost_no_memory(void **state)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    start(&recording, true);
-    assert_int_equal(dw_sample_log_move(&recording.log, path), 0);
+    start_in(&recording, path, true);
     for (uint32_t i = 0; i < 1000; i++) {
         char name[16];
         snprintf(name, sizeof name, "thread %u", i);
-        assert_int_equal(dw_sample_log_thread(&recording.log, 100 + i, &recording.thread), 0);
-        dw_sample_log_name_thread(&recording.log, recording.thread, name, strlen(name));
+        assert_int_equal(dw_ledger_thread(recording.log, 1, 100 + i, &recording.thread), 0);
+        dw_ledger_name_thread(recording.log, recording.thread, name, strlen(name));
         add(&recording, recording.work, DW_SAMPLE_PYTHON, 10 + i, 1);
-        dw_sample_log_end_thread(&recording.log, recording.thread);
+        dw_ledger_end_thread(recording.log, recording.thread);
+        dw_ledger_leave_thread(recording.log, 1, recording.thread);
         if (i % 10 == 9)
-            assert_int_equal(dw_sample_log_flush(&recording.log, false), 0);
+            assert_int_equal(flush(&recording), 0);
     }
-    assert_int_equal(dw_sample_log_flush(&recording.log, true), 0);
-    assert_in_range(recording.log.thread_count, 1, 16);
-    assert_in_range(recording.log.strings.count, 1, 32);
-    dw_sample_log_release(&recording.log);
+    assert_int_equal(flush_end(&recording), 0);
+    assert_in_range(recording.log->thread_count, 1, 16);
+    assert_in_range(recording.log->strings.count, 1, 32);
+    dw_ledger_release(recording.log);
     assert_int_equal(dw_profile_new(&profile), 0);
     assert_int_equal(dw_log_read_file(path, 0, profile), 0);
     assert_int_equal(profile->thread_count, 1001);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Two probes that write to one file are one process in it, with all that either measured, and
- * damage to one costs the other nothing. */
+ * Two streams of one file, as older versions wrote them, are one process, with all that either
+ * measured, and damage to one costs the other nothing. */
 #include "check.h"
 #include "fixture.h"
 
@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "log/reader.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,10 @@ static struct dw_profile *read_path(int *error)
     return profile;
 }
 
-static struct dw_process process_of(const struct dw_profile *profile, struct dw_log_writer *writer,
-                                    uint64_t first_tick, uint8_t uuid)
+static struct dw_process process_of(const struct dw_profile *profile, uint64_t first_tick)
 {
     struct dw_process process = profile->processes[0];
-    memset(process.uuid, uuid, sizeof process.uuid);
-    dw_log_writer_agree(writer, process.uuid);
+    memset(process.uuid, 1, sizeof process.uuid);
     process.first_clock = (struct dw_clock_pair){first_tick, 7 * MS, FIXTURE_START_NS};
     return process;
 }
@@ -45,7 +44,7 @@ static void write_regions(struct dw_log_writer *writer)
     uint32_t thread = fixture_thread(profile, 0, 41, "MainThread");
     dw_path_id load = fixture_path(profile, "load");
     fixture_entry(profile, thread, load, 2 * MS);
-    struct dw_process process = process_of(profile, writer, 1000, 1);
+    struct dw_process process = process_of(profile, 1000);
     struct dw_clock_pair last = {1000 + 2 * 10 * MS, 17 * MS, FIXTURE_START_NS + 10 * MS};
     fixture_write_main(profile, &process, last.tick, writer);
     uint8_t events[2 * DW_EVENT_MAX];
@@ -73,7 +72,7 @@ static struct dw_sample_sums sums_of(const struct dw_profile *profile)
 static void write_samples(struct dw_log_writer *writer)
 {
     struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
-    struct dw_process process = process_of(profile, writer, 7 * MS, 2);
+    struct dw_process process = process_of(profile, 7 * MS);
     struct dw_clock_pair last = {7 * MS + PROGRAM_NS, 7 * MS + PROGRAM_NS,
                                  FIXTURE_START_NS + PROGRAM_NS};
     struct dw_sample_sums sums = sums_of(profile);
@@ -95,10 +94,16 @@ static void write_samples(struct dw_log_writer *writer)
     dw_profile_free(profile);
 }
 
+/* The second one writes as older versions did: a stream of its own in the file of the first. */
 static void open_both(struct dw_log_writer writers[2])
 {
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(dw_log_writer_create(&writers[i], path), 0);
+    assert_int_equal(dw_log_writer_create(&writers[0], path), 0);
+    assert_int_equal(dw_log_writer_init(&writers[1], -1), 0);
+    writers[1].fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_true(writers[1].fd >= 0);
+    writers[1].device = writers[0].device;
+    writers[1].inode = writers[0].inode;
+    writers[1].stream = 1;
 }
 
 static void close_both(struct dw_log_writer writers[2])
@@ -211,25 +216,6 @@ static void test_the_process_ended_when_both_did(void **state)
     dw_profile_free(profile);
 }
 
-/* Whoever comes when all have left begins a new file, and a new recording. */
-static void test_a_file_that_nobody_writes_begins_anew(void **state)
-{
-    (void)state;
-    struct dw_log_writer writer;
-    int error;
-    write_both(true, true);
-    assert_int_equal(dw_log_writer_create(&writer, path), 0);
-    assert_int_equal(writer.stream, 0);
-    write_regions(&writer);
-    dw_log_writer_close(&writer);
-    dw_log_writer_release(&writer);
-    struct dw_profile *profile = read_path(&error);
-    assert_int_equal(error, 0);
-    assert_false(profile->processes[0].is_sampled);
-    assert_int_equal(profile->processes[0].uuid[0], 1);
-    dw_profile_free(profile);
-}
-
 /* Cut anywhere, or with any chunk torn out, the rest reads, and as one process once both have
  * described it. */
 static void test_any_cut_leaves_the_rest(void **state)
@@ -304,7 +290,6 @@ int main(void)
         cmocka_unit_test(test_either_may_begin_the_file),
         cmocka_unit_test(test_a_joined_profile_is_saved_whole),
         cmocka_unit_test(test_the_process_ended_when_both_did),
-        cmocka_unit_test(test_a_file_that_nobody_writes_begins_anew),
         cmocka_unit_test(test_any_cut_leaves_the_rest),
         cmocka_unit_test(test_samples_and_regions_are_shown_side_by_side),
         cmocka_unit_test(test_samples_are_not_added_to_regions),

@@ -13,7 +13,7 @@
 
 static int init(struct dw_native_dump *dump, uint32_t max_depth)
 {
-    int error = dw_sample_log_open(&dump->names, NULL, false);
+    int error = dw_ledger_open(&(struct dw_ledger_options){0}, &dump->names);
     if (!error)
         error = dw_native_code_init(&dump->code, dump->python);
     if (!error)
@@ -45,7 +45,7 @@ void dw_native_dump_free(struct dw_native_dump *dump)
         return;
     dw_native_code_release(&dump->code);
     dw_live_reader_release(&dump->reader);
-    dw_sample_log_release(&dump->names);
+    dw_ledger_release(dump->names);
     free(dump->merged);
     free(dump);
 }
@@ -83,11 +83,12 @@ int dw_native_dump_name(struct dw_native_dump *dump, uint32_t index, struct dw_s
                         struct dw_string *file)
 {
     dw_place_id id = 0;
-    int error = dw_native_code_place(&dump->code, &dump->names, &dump->stack, index, &id);
+    int error = dw_native_code_place(&dump->code, dump->names, &dump->stack, index, &id);
     if (error || !id)
         return error ? error : DW_ERR_EMPTY;
-    const struct dw_frame *found = &dump->names.frames.frames[dump->names.places.places[id].frame];
-    *function = dump->names.strings.strings[found->name];
-    *file = dump->names.strings.strings[found->file];
+    struct dw_ledger *names = dump->names;
+    const struct dw_frame *found = &names->frames.frames[names->places.places[id].frame];
+    *function = names->strings.strings[found->name];
+    *file = names->strings.strings[found->file];
     return 0;
 }

@@ -11,7 +11,7 @@ struct dw_native_dump {
     const struct dw_python *python; /* borrowed */
     struct dw_native_code code;
     struct dw_live_reader reader;
-    struct dw_sample_log names; /* in memory: holds the names of functions */
+    struct dw_ledger *names; /* in memory: holds the names of functions */
     struct dw_native_stack stack;
     struct dw_merged_frame *merged; /* owned */
 };

@@ -252,7 +252,7 @@ static const char *caller_of(const struct dw_native_code *code, const struct dw_
 }
 
 /* DW_ERR_EMPTY when it is code that nobody has named. */
-static int define_place(struct dw_native_code *code, struct dw_sample_log *log, uint64_t address,
+static int define_place(struct dw_native_code *code, struct dw_ledger *log, uint64_t address,
                         dw_place_id *id)
 {
     const struct dw_native_module *module = dw_native_modules_find(&code->modules, address);
@@ -276,7 +276,7 @@ static uint64_t hash_address(const void *entries, uint32_t id)
     return dw_hash_mix(((const struct dw_native_address *)entries)[id].address);
 }
 
-int dw_native_code_place(struct dw_native_code *code, struct dw_sample_log *log,
+int dw_native_code_place(struct dw_native_code *code, struct dw_ledger *log,
                          const struct dw_native_stack *stack, uint32_t frame_index,
                          dw_place_id *place)
 {

@@ -47,7 +47,7 @@ bool dw_native_stack_copy(struct dw_native_code *code, struct dw_native_stack *s
 /* Unwinds the copy that was made last. */
 void dw_native_stack_unwind(struct dw_native_code *code, struct dw_native_stack *stack);
 /* The place of a frame of the stack; 0 for one that is left out. */
-int dw_native_code_place(struct dw_native_code *code, struct dw_sample_log *log,
+int dw_native_code_place(struct dw_native_code *code, struct dw_ledger *log,
                          const struct dw_native_stack *stack, uint32_t frame_index,
                          dw_place_id *place);
 /* Whether the address is code of the interpreter itself. */

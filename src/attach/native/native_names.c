@@ -102,7 +102,7 @@ bool dw_native_names_function(struct dw_native_names *names, const struct dw_nat
     return true;
 }
 
-static int define_module(struct dw_sample_log *log, struct dw_native_file *file)
+static int define_module(struct dw_ledger *log, struct dw_native_file *file)
 {
     struct dw_module module = {.start = file->start,
                                .end = file->end,
@@ -110,18 +110,17 @@ static int define_module(struct dw_sample_log *log, struct dw_native_file *file)
                                .bias = file->bias,
                                .build_id_size = file->build_id_size};
     memcpy(module.build_id, file->build_id, sizeof module.build_id);
-    int error = dw_sample_log_string(log, file->path, strlen(file->path), &module.path);
-    return error ? error : dw_sample_log_module(log, &module, &file->module);
+    int error = dw_ledger_string(log, file->path, strlen(file->path), &module.path);
+    return error ? error : dw_ledger_module(log, &module, &file->module);
 }
 
-static int define_frame(struct dw_sample_log *log, const char *file, const char *name,
-                        dw_frame_id *id)
+static int define_frame(struct dw_ledger *log, const char *file, const char *name, dw_frame_id *id)
 {
     struct dw_frame frame = {.kind = DW_FRAME_NATIVE};
-    int error = dw_sample_log_string(log, name, strlen(name), &frame.name);
+    int error = dw_ledger_string(log, name, strlen(name), &frame.name);
     if (!error)
-        error = dw_sample_log_string(log, file, strlen(file), &frame.file);
-    return error ? error : dw_sample_log_frame(log, &frame, id);
+        error = dw_ledger_string(log, file, strlen(file), &frame.file);
+    return error ? error : dw_ledger_frame(log, &frame, id);
 }
 
 static const char *base_of(const char *path)
@@ -131,7 +130,7 @@ static const char *base_of(const char *path)
 }
 
 /* A function without a symbol is called by its object: [libm.so.6]. */
-static int define_place(struct dw_sample_log *log, const struct dw_native_file *file,
+static int define_place(struct dw_ledger *log, const struct dw_native_file *file,
                         const char *symbol, uint64_t address, dw_place_id *place)
 {
     char object[NAME_BYTES];
@@ -139,10 +138,10 @@ static int define_place(struct dw_sample_log *log, const struct dw_native_file *
     struct dw_place made = {.module = file->module, .address = address};
     snprintf(object, sizeof object, *base == '[' ? "%s" : "[%s]", base);
     int error = define_frame(log, file->path, symbol ? symbol : object, &made.frame);
-    return error ? error : dw_sample_log_place(log, &made, place);
+    return error ? error : dw_ledger_place(log, &made, place);
 }
 
-int dw_native_names_place(struct dw_native_names *names, struct dw_sample_log *log,
+int dw_native_names_place(struct dw_native_names *names, struct dw_ledger *log,
                           const struct dw_native_module *module, uint64_t address,
                           dw_place_id *place)
 {
@@ -202,11 +201,16 @@ int dw_native_names_look(struct dw_native_names *names, int pid, const struct dw
     return error ? error : dw_jit_look(&names->jit, changed);
 }
 
-int dw_native_names_made(struct dw_native_names *names, struct dw_sample_log *log, uint64_t address,
+static int made_place(struct dw_ledger *log, const char *name, dw_place_id *place)
+{
+    return dw_ledger_named_place(log, DW_FRAME_NATIVE, (struct dw_string){name, strlen(name)},
+                                 (struct dw_string){MADE_FILE, strlen(MADE_FILE)}, 0, place);
+}
+
+int dw_native_names_made(struct dw_native_names *names, struct dw_ledger *log, uint64_t address,
                          dw_place_id *place)
 {
     const char *name = names->has_jit ? dw_jit_find(&names->jit, address) : NULL;
-    struct dw_place made = {0};
     bool is_trampoline = name ? dw_trampoline_is_name(name)
                               : names->has_jit && dw_jit_is_trampoline(&names->jit, address);
     if (is_trampoline) { /* the Python function is there already */
@@ -215,8 +219,7 @@ int dw_native_names_made(struct dw_native_names *names, struct dw_sample_log *lo
     }
     if (!name)
         return DW_ERR_EMPTY;
-    int error = define_frame(log, MADE_FILE, name, &made.frame);
-    return error ? error : dw_sample_log_place(log, &made, place);
+    return made_place(log, name, place);
 }
 
 /* libfoo of /usr/lib/libfoo.so.1, and mod of mod.cpython-313-x86_64-linux-gnu.so. */
@@ -231,22 +234,23 @@ static size_t stem_size(const char *base)
     return strlen(base);
 }
 
-int dw_native_names_unnamed(struct dw_sample_log *log, const char *caller, dw_place_id *place)
+int dw_native_names_unnamed(struct dw_ledger *log, const char *caller, dw_place_id *place)
 {
     char name[NAME_BYTES];
-    struct dw_place made = {0};
     const char *base = caller ? base_of(caller) : "";
     snprintf(name, sizeof name, "[jit of %.*s]", (int)stem_size(base), base);
-    int error = define_frame(log, MADE_FILE, *base ? name : MADE_FILE, &made.frame);
-    return error ? error : dw_sample_log_place(log, &made, place);
+    return made_place(log, *base ? name : MADE_FILE, place);
 }
 
-const char *dw_native_names_caller(const struct dw_sample_log *log, dw_path_id path)
+const char *dw_native_names_caller(struct dw_ledger *log, dw_path_id path)
 {
-    for (; path != DW_PATH_ROOT; path = log->stacks.paths[path].parent) {
-        const struct dw_place *place = &log->places.places[log->stacks.paths[path].step];
-        if (place->module)
-            return log->strings.strings[log->modules[place->module - 1].path].bytes;
+    const char *caller = NULL; /* strings stay where they are */
+    pthread_mutex_lock(&log->tables);
+    for (; path != DW_PATH_ROOT && !caller; path = log->paths.paths[path].parent) {
+        uint32_t module = log->places.places[log->paths.paths[path].step].module;
+        if (module)
+            caller = log->strings.strings[log->modules[module - 1].path].bytes;
     }
-    return NULL;
+    pthread_mutex_unlock(&log->tables);
+    return caller;
 }

@@ -6,7 +6,7 @@
 
 #include "native/elf/modules.h"
 #include "native/jit/jit.h"
-#include "record/sample_log.h"
+#include "record/ledger.h"
 
 /* A file that was mapped at some time. */
 struct dw_native_file {
@@ -47,7 +47,7 @@ struct dw_native_file *dw_native_names_file(struct dw_native_names *names,
 bool dw_native_names_function(struct dw_native_names *names, const struct dw_native_module *module,
                               uint64_t address, uint64_t *start, uint64_t *size);
 /* The place of an address in a module; 0 when it is left out. */
-int dw_native_names_place(struct dw_native_names *names, struct dw_sample_log *log,
+int dw_native_names_place(struct dw_native_names *names, struct dw_ledger *log,
                           const struct dw_native_module *module, uint64_t address,
                           dw_place_id *place);
 
@@ -57,11 +57,11 @@ int dw_native_names_look(struct dw_native_names *names, int pid, const struct dw
                          const struct dw_native_modules *modules, bool *changed);
 /* The place of an address outside of all modules; 0 when it is left out, DW_ERR_EMPTY when it has
  * no name. */
-int dw_native_names_made(struct dw_native_names *names, struct dw_sample_log *log, uint64_t address,
+int dw_native_names_made(struct dw_native_names *names, struct dw_ledger *log, uint64_t address,
                          dw_place_id *place);
 /* The place of such code without a name, called after the file that calls it, which may be NULL. */
-int dw_native_names_unnamed(struct dw_sample_log *log, const char *caller, dw_place_id *place);
+int dw_native_names_unnamed(struct dw_ledger *log, const char *caller, dw_place_id *place);
 /* The file of the innermost native frame of a path; NULL when there is none. */
-const char *dw_native_names_caller(const struct dw_sample_log *log, dw_path_id path);
+const char *dw_native_names_caller(struct dw_ledger *log, dw_path_id path);
 
 #endif

@@ -107,15 +107,15 @@ bool dw_code_cache_check(struct dw_code_cache *cache, const struct dw_python *py
     return same;
 }
 
-static int intern_text(struct dw_code_cache *cache, struct dw_sample_log *log, dw_string_id *id)
+static int intern_text(struct dw_code_cache *cache, struct dw_ledger *log, dw_string_id *id)
 {
     if (cache->text.failed)
         return DW_ERR_MEMORY;
-    return dw_sample_log_string(log, cache->text.data, cache->text.size, id);
+    return dw_ledger_string(log, cache->text.data, cache->text.size, id);
 }
 
 static int define_frame(struct dw_code_cache *cache, const struct dw_python *python,
-                        struct dw_sample_log *log, const struct dw_py_code *code, dw_frame_id *id)
+                        struct dw_ledger *log, const struct dw_py_code *code, dw_frame_id *id)
 {
     struct dw_frame frame = {.kind = DW_FRAME_FUNCTION,
                              .line = dw_u32_at(code->head, python->offsets.code_first_line)};
@@ -128,7 +128,7 @@ static int define_frame(struct dw_code_cache *cache, const struct dw_python *pyt
         error = dw_py_code_file(python, code, &cache->text);
     if (!error)
         error = intern_text(cache, log, &frame.file);
-    return error ? error : dw_sample_log_frame(log, &frame, id);
+    return error ? error : dw_ledger_frame(log, &frame, id);
 }
 
 static int add_code(struct dw_code_cache *cache, uint64_t address, uint32_t *index)
@@ -146,7 +146,7 @@ static int add_code(struct dw_code_cache *cache, uint64_t address, uint32_t *ind
 
 /* Reads the code object anew into the entry of its address. */
 static int define_code(struct dw_code_cache *cache, const struct dw_python *python,
-                       struct dw_sample_log *log, const struct dw_raw_frame *frame, uint32_t index)
+                       struct dw_ledger *log, const struct dw_raw_frame *frame, uint32_t index)
 {
     struct dw_py_code code;
     dw_frame_id id = 0;
@@ -167,7 +167,7 @@ static int define_code(struct dw_code_cache *cache, const struct dw_python *pyth
 }
 
 static int find_code(struct dw_code_cache *cache, const struct dw_python *python,
-                     struct dw_sample_log *log, const struct dw_raw_frame *frame, uint64_t now_ns,
+                     struct dw_ledger *log, const struct dw_raw_frame *frame, uint64_t now_ns,
                      const struct dw_cached_code **found)
 {
     uint64_t hash = dw_hash_mix(frame->code);
@@ -188,7 +188,7 @@ static int find_code(struct dw_code_cache *cache, const struct dw_python *python
 }
 
 static int define_place(struct dw_code_cache *cache, const struct dw_python *python,
-                        struct dw_sample_log *log, const struct dw_raw_frame *frame,
+                        struct dw_ledger *log, const struct dw_raw_frame *frame,
                         dw_frame_id frame_id, const struct fingerprint *known,
                         struct dw_cached_place *key)
 {
@@ -207,7 +207,7 @@ static int define_place(struct dw_code_cache *cache, const struct dw_python *pyt
                              .column = location.column,
                              .end_column = location.end_column};
     if (!error)
-        error = dw_sample_log_place(log, &place, &key->place);
+        error = dw_ledger_place(log, &place, &key->place);
     if (!error)
         error = DW_GROW(cache->places, cache->place_count, cache->place_capacity);
     if (error)
@@ -220,7 +220,7 @@ static int define_place(struct dw_code_cache *cache, const struct dw_python *pyt
 }
 
 static int find_place(struct dw_code_cache *cache, const struct dw_python *python,
-                      struct dw_sample_log *log, const struct dw_raw_frame *frame,
+                      struct dw_ledger *log, const struct dw_raw_frame *frame,
                       const struct dw_cached_code *code, struct dw_cached_place *key)
 {
     uint32_t index =
@@ -234,8 +234,8 @@ static int find_place(struct dw_code_cache *cache, const struct dw_python *pytho
 /* The interpreter calls `__init__` by a code object of its own, which ends before its first
  * traceable instruction. */
 int dw_code_cache_place(struct dw_code_cache *cache, const struct dw_python *python,
-                        struct dw_sample_log *log, const struct dw_raw_frame *frame,
-                        uint64_t now_ns, struct dw_code_place *found)
+                        struct dw_ledger *log, const struct dw_raw_frame *frame, uint64_t now_ns,
+                        struct dw_code_place *found)
 {
     const struct dw_cached_code *code;
     int error = find_code(cache, python, log, frame, now_ns, &code);

@@ -6,7 +6,7 @@
 
 #include "attach/python/stack.h"
 #include "base/buffer.h"
-#include "record/sample_log.h"
+#include "record/ledger.h"
 
 struct dw_code_cache {
     struct dw_cached_code *codes;
@@ -33,7 +33,7 @@ struct dw_code_place {
 /* DW_ERR_DAMAGED or DW_ERR_UNREADABLE when the frame cannot be right: it changed while it was
  * read. */
 int dw_code_cache_place(struct dw_code_cache *cache, const struct dw_python *python,
-                        struct dw_sample_log *log, const struct dw_raw_frame *frame,
-                        uint64_t now_ns, struct dw_code_place *found);
+                        struct dw_ledger *log, const struct dw_raw_frame *frame, uint64_t now_ns,
+                        struct dw_code_place *found);
 
 #endif

@@ -151,18 +151,18 @@ static const struct {
 } properties[] = {{"host", put_host}, {"cwd", put_directory},   {"clock", put_clock},
                   {"argv", put_argv}, {"program", put_program}, {"python", put_version}};
 
-int dw_target_describe(const struct dw_python *python, struct dw_sample_log *log)
+int dw_target_describe(const struct dw_python *python, struct dw_ledger *log)
 {
     int error = 0;
-    dw_sample_log_of(log, (uint64_t)python->target->pid);
+    dw_ledger_of(log, (uint64_t)python->target->pid);
     for (size_t i = 0; !error && i < sizeof properties / sizeof *properties; i++) {
         struct dw_out text;
         dw_out_init_memory(&text);
         properties[i].put(python, &text);
         dw_out_char(&text, 0);
-        error = text.error ? text.error
-                           : dw_sample_log_describe(log, properties[i].key,
-                                                    (const char *)text.buffer.data);
+        error = text.error
+                    ? text.error
+                    : dw_ledger_describe(log, properties[i].key, (const char *)text.buffer.data);
         dw_out_close(&text);
     }
     return error;

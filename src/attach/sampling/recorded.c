@@ -6,42 +6,46 @@
 
 #include "attach/sampling/describe.h"
 #include "base/error.h"
+#include "log/log_name.h"
+#include "record/samples.h"
 
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* NAME.dwell of a child is NAME.PID.dwell. */
-static char *path_of_child(const char *path, pid_t pid)
-{
-    char *made;
-    size_t size = strlen(path);
-    if (size > 6 && !strcmp(path + size - 6, ".dwell"))
-        size -= 6;
-    return asprintf(&made, "%.*s.%d.dwell", (int)size, path, (int)pid) < 0 ? NULL : made;
-}
 
 static int open_log(struct dw_recorded *process, const struct dw_recording_options *options,
-                    const char *path)
+                    const struct dw_ledger_options *file)
 {
-    int error = path && options->is_path_ours ? dw_log_claim(path) : 0;
-    if (!error)
-        error = dw_sample_log_open(&process->log, path, options->timeline);
+    int error = dw_ledger_open(file, &process->log);
     if (error)
         return error;
-    dw_sample_log_read_sources_by(&process->log, &process->sampler->sources.reader);
-    process->log.sampling.mode = options->mode;
-    process->log.sampling.native = options->native;
-    process->log.sampling.period_ns = options->period_ns;
-    error = dw_target_describe(&process->sampler->python, &process->log);
-    return error || !path ? error : dw_sample_log_flush(&process->log, false);
+    process->sampler->log = process->log;
+    process->log->timeline = options->timeline;
+    process->log->sampling = (struct dw_sampling){
+        .mode = options->mode,
+        .native = options->native,
+        .period_ns = options->period_ns,
+    };
+    return dw_target_describe(&process->sampler->python, process->log);
+}
+
+int dw_recorded_flush(struct dw_recorded *process)
+{
+    return dw_ledger_flush(process->log, dw_samples_collect, NULL, false);
 }
 
 int dw_recorded_open(struct dw_recorded *process, const struct dw_recording_options *options)
 {
-    int error = dw_sampler_init(process->sampler, process->pid, &process->log);
+    int error = dw_sampler_init(process->sampler, process->pid);
+    struct dw_ledger_options file = {
+        .path = options->path,
+        .is_name_ours = options->path && options->is_path_ours,
+        .is_quiet = true,
+        .source_reader = &process->sampler->sources.reader,
+    };
     if (!error)
-        error = open_log(process, options, options->path);
+        error = open_log(process, options, &file);
+    if (!error && options->path)
+        error = dw_recorded_flush(process);
     process->is_open = !error;
     process->sampler->seen = options->seen;
     process->sampler->seen_context = options->seen_context;
@@ -62,32 +66,49 @@ static bool has_own_threads(struct dw_sampler *sampler)
 
 int dw_recorded_open_child(struct dw_recorded *process, const struct dw_recording_options *options)
 {
-    int error = dw_sampler_init(process->sampler, process->pid, &process->log);
+    char path[PATH_MAX] = "";
+    int error = dw_sampler_init(process->sampler, process->pid);
     if (!error && !has_own_threads(process->sampler))
         error = DW_ERR_NO_RUNTIME;
+    if (!error && options->path) {
+        snprintf(path, sizeof path, "%s", options->path);
+        error = dw_log_name_child(path, sizeof path, dw_log_stem_size(path), process->pid, 1);
+    }
+    struct dw_ledger_options file = {
+        .path = *path ? path : NULL,
+        .is_late = true,
+        .is_name_ours = *path,
+        .is_quiet = true,
+        .source_reader = &process->sampler->sources.reader,
+    };
     if (!error)
-        error = open_log(process, options, NULL);
+        error = open_log(process, options, &file);
     process->is_open = !error;
     return error;
 }
 
-int dw_recorded_keep_child(struct dw_recorded *process, const struct dw_recording_options *options)
+int dw_recorded_end(struct dw_recorded *process)
 {
-    if (!options->path || process->log.fd >= 0 || dw_sample_log_is_empty(&process->log))
+    return dw_ledger_flush_end(process->log, dw_samples_collect, NULL);
+}
+
+bool dw_recorded_has_file(const struct dw_recorded *process)
+{
+    return process->log && process->log->path && !dw_ledger_is_late(process->log);
+}
+
+int dw_recorded_keep_child(struct dw_recorded *process)
+{
+    if (!process->log->path || !dw_ledger_is_late(process->log) ||
+        dw_samples_are_none(process->log))
         return 0;
-    char *path = path_of_child(options->path, process->pid);
-    if (!path)
-        return DW_ERR_MEMORY;
-    int error = dw_log_claim(path);
-    if (!error)
-        error = dw_sample_log_move(&process->log, path);
-    free(path);
-    return error ? error : dw_sample_log_flush(&process->log, false);
+    return dw_recorded_flush(process);
 }
 
 void dw_recorded_release(struct dw_recorded *process)
 {
     dw_sampler_release(process->sampler);
-    dw_sample_log_release(&process->log);
+    dw_ledger_release(process->log);
+    process->log = NULL;
     process->is_open = false;
 }

@@ -7,6 +7,7 @@
 #include "attach/sampling/recorded.h"
 #include "base/clock.h"
 #include "base/grow.h"
+#include "record/probes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define FLUSH_EVERY_NS 500000000
 #define CHILDREN_EVERY_NS 50000000
 #define GOLDEN_SECTION 0.6180339887
 #define SPIN_BELOW_NS 50000 /* shorter sleeps than this mostly last longer */
@@ -46,15 +46,8 @@ static bool add_process(struct dw_recording *recording, pid_t pid)
     if (!process)
         return false;
     *process = (struct dw_recorded){
-        .pid = pid, .sampler = process->sampler, .log.fd = -1, .delay_ns = CHILDREN_EVERY_NS};
+        .pid = pid, .sampler = process->sampler, .delay_ns = CHILDREN_EVERY_NS};
     return true;
-}
-
-/* The array may have moved with the logs in it. */
-static void settle_addresses(struct dw_recording *recording)
-{
-    for (uint32_t i = 0; i < recording->count; i++)
-        recording->processes[i].sampler->log = &recording->processes[i].log;
 }
 
 static int try_to_begin(struct dw_recording *recording, const struct dw_recording_options *options)
@@ -65,7 +58,7 @@ static int try_to_begin(struct dw_recording *recording, const struct dw_recordin
                     : DW_ERR_MEMORY;
     recording->begun_ns = recording->period_start_ns = recording->next_ns =
         dw_clock_ns(CLOCK_MONOTONIC);
-    recording->flush_ns = recording->begun_ns + FLUSH_EVERY_NS;
+    recording->flush_ns = recording->begun_ns + DW_FLUSH_NS;
     return error;
 }
 
@@ -186,7 +179,6 @@ static int try_child(struct dw_recording *recording, struct dw_recorded *process
 static int open_children(struct dw_recording *recording, uint64_t now_ns)
 {
     int error = 0;
-    settle_addresses(recording);
     for (uint32_t i = 1; !error && i < recording->count; i++) {
         struct dw_recorded *process = &recording->processes[i];
         if (!process->is_open && !process->has_ended && now_ns >= process->try_ns)
@@ -206,7 +198,9 @@ static int follow_children(struct dw_recording *recording, uint64_t now_ns)
 
 static void add_numbers(struct dw_recording_numbers *numbers, const struct dw_recorded *process)
 {
-    const struct dw_sampling *sampling = &process->log.sampling;
+    if (!process->log)
+        return;
+    const struct dw_sampling *sampling = &process->log->sampling;
     numbers->taken += sampling->taken;
     numbers->retried += sampling->retried;
     numbers->missed += sampling->missed;
@@ -218,7 +212,7 @@ static void add_numbers(struct dw_recording_numbers *numbers, const struct dw_re
  * and names. */
 static void forget_child(struct dw_recording *recording, struct dw_recorded *process)
 {
-    recording->ended_files += process->log.fd >= 0;
+    recording->ended_files += dw_recorded_has_file(process);
     add_numbers(&recording->ended, process);
     dw_recorded_release(process);
 }
@@ -226,7 +220,7 @@ static void forget_child(struct dw_recording *recording, struct dw_recorded *pro
 static int end_process(struct dw_recording *recording, struct dw_recorded *process)
 {
     process->has_ended = true;
-    int error = process->log.fd >= 0 ? dw_sample_log_flush(&process->log, true) : 0;
+    int error = dw_recorded_has_file(process) ? dw_recorded_end(process) : 0;
     int number = errno;
     if (process != recording->processes)
         forget_child(recording, process);
@@ -240,7 +234,7 @@ static int settle(struct dw_recording *recording, struct dw_recorded *process, i
 {
     bool is_first = process == recording->processes;
     if (!error && !is_first)
-        error = dw_recorded_keep_child(process, &recording->options);
+        error = dw_recorded_keep_child(process);
     if (error == DW_ERR_PERMISSION && !is_first)
         return 0;
     if (error == DW_ERR_IO && lacks_files(recording))
@@ -279,8 +273,8 @@ static int flush(struct dw_recording *recording)
         if (!process->is_open || process->has_ended)
             continue;
         int error = process->sampler->is_lost ? 0 : dw_sampler_name_threads(process->sampler);
-        if (!error && process->log.fd >= 0)
-            error = dw_sample_log_flush(&process->log, false);
+        if (!error && dw_recorded_has_file(process))
+            error = dw_recorded_flush(process);
         if (error)
             return error;
     }
@@ -304,7 +298,7 @@ static void schedule(struct dw_recording *recording, uint64_t now_ns)
     if (recording->period_start_ns < now_ns) {
         uint64_t missed = (now_ns - recording->period_start_ns) / period_ns;
         recording->period_start_ns += missed * period_ns;
-        recording->processes[0].log.sampling.missed += missed;
+        recording->processes[0].log->sampling.missed += missed;
         recording->is_behind = missed != 0;
     }
     place_ns = (place_ns + (uint64_t)((double)period_ns * GOLDEN_SECTION)) % period_ns;
@@ -330,7 +324,7 @@ static int do_what_is_due(struct dw_recording *recording, uint64_t now_ns)
     }
     if (!error && now_ns >= recording->flush_ns) {
         error = flush(recording);
-        recording->flush_ns = now_ns + FLUSH_EVERY_NS;
+        recording->flush_ns = now_ns + DW_FLUSH_NS;
     }
     return error;
 }
@@ -394,13 +388,13 @@ uint32_t dw_recording_file_count(const struct dw_recording *recording)
 {
     uint32_t count = recording->ended_files;
     for (uint32_t i = 0; i < recording->count; i++)
-        count += recording->processes[i].log.fd >= 0;
+        count += dw_recorded_has_file(&recording->processes[i]);
     return count;
 }
 
-struct dw_sample_log *dw_recording_log(struct dw_recording *recording, uint32_t process)
+struct dw_ledger *dw_recording_log(struct dw_recording *recording, uint32_t process)
 {
-    return &recording->processes[process].log;
+    return recording->processes[process].log;
 }
 
 struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording)

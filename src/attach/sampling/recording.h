@@ -56,7 +56,7 @@ int dw_recording_end(struct dw_recording *recording);
 const struct dw_sampler *dw_recording_sampler(const struct dw_recording *recording);
 /* How many processes have a file. */
 uint32_t dw_recording_file_count(const struct dw_recording *recording);
-struct dw_sample_log *dw_recording_log(struct dw_recording *recording, uint32_t process);
+struct dw_ledger *dw_recording_log(struct dw_recording *recording, uint32_t process);
 
 /* The numbers so far; it may be going on. */
 struct dw_recording_numbers dw_recording_numbers(const struct dw_recording *recording);

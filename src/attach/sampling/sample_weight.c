@@ -4,6 +4,7 @@
 #include "attach/sampling/watched.h"
 
 #include "base/grow.h"
+#include "record/samples.h"
 
 #define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
 #define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
@@ -19,8 +20,8 @@ static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample
     if (sampler->seen)
         sampler->seen(sampler->seen_context, sample->log_thread, sample->path, sample->state,
                       weight_ns);
-    return dw_sample_log_add(sampler->log, sample->log_thread, sample->path, sample->state,
-                             sample->until_ns, weight_ns);
+    return dw_samples_add(sampler->log, sample->log_thread, sample->path, sample->state,
+                          sample->until_ns, weight_ns);
 }
 
 static uint64_t seen_ns(const struct dw_cpu_account *account)

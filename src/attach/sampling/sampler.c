@@ -52,9 +52,9 @@ static int find_process(struct dw_sampler *sampler, pid_t pid)
     return error;
 }
 
-int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log *log)
+int dw_sampler_init(struct dw_sampler *sampler, pid_t pid)
 {
-    *sampler = (struct dw_sampler){.log = log};
+    *sampler = (struct dw_sampler){0};
     int error = dw_target_sources_init(&sampler->sources, pid, &sampler->log);
     if (!error)
         error = find_process(sampler, pid);

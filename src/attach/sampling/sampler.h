@@ -25,8 +25,8 @@ typedef void (*dw_sample_seen)(void *context, uint32_t thread, dw_path_id stack,
                                uint64_t weight_ns);
 
 struct dw_sampler {
-    struct dw_sample_log *log; /* borrowed */
-    dw_sample_seen seen;       /* NULL: nobody is told */
+    struct dw_ledger *log; /* borrowed */
+    dw_sample_seen seen;   /* NULL: nobody is told */
     void *seen_context;
     struct dw_target_sources sources;
     struct dw_target target;
@@ -52,9 +52,10 @@ struct dw_sampler {
     uint64_t stops, stopped_ns;     /* readings that needed a thread to stand still */
 };
 
-/* The log's `sampling` says how. Errors are those of dw_target_open and dw_python_locate; a
- * Python that is still starting is DW_ERR_NO_RUNTIME. Release it in any case. */
-int dw_sampler_init(struct dw_sampler *sampler, pid_t pid, struct dw_sample_log *log);
+/* The log comes later; its `sampling` says how. Errors are those of dw_target_open and
+ * dw_python_locate; a Python that is still starting is DW_ERR_NO_RUNTIME. Release it in any case.
+ */
+int dw_sampler_init(struct dw_sampler *sampler, pid_t pid);
 void dw_sampler_release(struct dw_sampler *sampler);
 /* Takes a sample of each thread, which stands for the time from the last one's `until_ns` to this
  * one's. DW_ERR_ENDED when the process has ended; DW_ERR_PERMISSION when it became one that may

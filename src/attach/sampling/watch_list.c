@@ -119,7 +119,7 @@ static int enter_log(struct dw_sampler *sampler, struct dw_watched *watched)
         return 0;
     }
     uint64_t id = watched->id ? (uint64_t)watched->id : watched->live.native_id;
-    return dw_sample_log_thread(sampler->log, id, &watched->log_thread);
+    return dw_ledger_thread(sampler->log, 1, id, &watched->log_thread);
 }
 
 static void leave_log(struct dw_sampler *sampler, const struct dw_watched *watched)

@@ -34,7 +34,7 @@ static int name_by_kernel(struct dw_sampler *sampler, struct dw_watched *watched
     if (!watched->id || !dw_task_read(sampler->target.pid, watched->id, &task))
         return 0;
     const char *name = watched->id == sampler->target.pid ? DW_MAIN_THREAD_NAME : task.name;
-    return dw_sample_log_name_thread(sampler->log, watched->log_thread, name, strlen(name));
+    return dw_ledger_name_thread(sampler->log, watched->log_thread, name, strlen(name));
 }
 
 /* A thread that is about to end is unknown to `threading`, and keeps the name it had. */
@@ -47,8 +47,8 @@ static int name_thread(struct dw_sampler *sampler, struct dw_watched *watched,
     if (active &&
         !dw_py_thread_name(&sampler->python, &sampler->names, active, watched->ident, text)) {
         watched->is_met = watched->is_named = true;
-        return dw_sample_log_name_thread(sampler->log, watched->log_thread,
-                                         (const char *)text->data, text->size);
+        return dw_ledger_name_thread(sampler->log, watched->log_thread, (const char *)text->data,
+                                     text->size);
     }
     return watched->is_named || (watched->is_met && !again) ? 0 : name_by_kernel(sampler, watched);
 }

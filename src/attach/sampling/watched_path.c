@@ -47,7 +47,7 @@ static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
         error = check_call(sampler, outer.place, code.identity, reading);
     if (!error && code.place) {
         known.place = code.place;
-        error = dw_sample_log_stack(sampler->log, outer.path, code.place, &known.path);
+        error = dw_ledger_path(sampler->log, outer.path, code.place, &known.path);
     }
     if (!error)
         error = DW_GROW(thread->known, thread->known_count, thread->known_capacity);
@@ -135,7 +135,7 @@ int dw_watched_find_merged_path(struct dw_sampler *sampler, struct dw_watched *t
             error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log,
                                         &sampler->stack.frames[index], now_ns, &found);
         if (!error && found.place)
-            error = dw_sample_log_stack(sampler->log, path, found.place, &path);
+            error = dw_ledger_path(sampler->log, path, found.place, &path);
     }
     if (!error)
         thread->path = path;

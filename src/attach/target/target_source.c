@@ -126,8 +126,7 @@ static bool has_name(const char *at, const char *end, struct dw_string name)
 /* Whether functions of that file begin where their names are. Code that a program has made, of
  * templates for instance, can have other lines than the file that it names, and some of a file's
  * functions can be made. */
-static bool fits(const struct dw_sample_log *log, dw_string_id file, struct dw_string text,
-                 bool is_cut)
+static bool fits(const struct dw_ledger *log, dw_string_id file, struct dw_string text, bool is_cut)
 {
     uint32_t asked = 0, found = 0;
     const char *end = text.bytes + text.size;
@@ -148,7 +147,7 @@ static bool fits(const struct dw_sample_log *log, dw_string_id file, struct dw_s
 static int read_source(void *context, dw_string_id id, size_t most, struct dw_file *file)
 {
     struct dw_target_sources *sources = context;
-    const struct dw_sample_log *log = *sources->log;
+    const struct dw_ledger *log = *sources->log;
     struct dw_string name = log->strings.strings[id];
     if (!has_kept_rights(sources) || strlen(name.bytes) != name.size)
         return DW_ERR_PERMISSION;
@@ -166,7 +165,7 @@ static int read_source(void *context, dw_string_id id, size_t most, struct dw_fi
 }
 
 int dw_target_sources_init(struct dw_target_sources *sources, pid_t pid,
-                           struct dw_sample_log *const *log)
+                           struct dw_ledger *const *log)
 {
     *sources = (struct dw_target_sources){.pid = pid, .log = log};
     sources->reader = (struct dw_source_reader){read_source, sources};

@@ -3,24 +3,14 @@
  * somebody else's: they are counted, not read. */
 #include "cli/run/recordings.h"
 
+#include "log/log_name.h"
 #include "log/reader.h"
-#include "log/writer.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* STEM.PID.dwell, or STEM.PID.PID.dwell when a child of a child made it. */
-static bool is_child_log(const char *name, const char *stem, size_t stem_size)
-{
-    if (strncmp(name, stem, stem_size) != 0 || name[stem_size] != '.')
-        return false;
-    const char *pids = name + stem_size + 1;
-    size_t size = strspn(pids, "0123456789.");
-    return size > 1 && pids[size - 1] == '.' && !strcmp(pids + size, "dwell");
-}
 
 static void read_children(struct dw_recordings *recordings, struct dw_profile *profile)
 {
@@ -34,7 +24,7 @@ static void read_children(struct dw_recordings *recordings, struct dw_profile *p
     recordings->children = recordings->strangers = 0;
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         snprintf(path, sizeof path, "%s%s", directory, entry->d_name);
-        if (!is_child_log(entry->d_name, stem, stem_size) || stat(path, &status))
+        if (!dw_log_is_of_child(entry->d_name, stem, stem_size) || stat(path, &status))
             continue;
         if (status.st_mtime < recordings->since)
             recordings->strangers++;

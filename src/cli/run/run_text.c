@@ -5,7 +5,7 @@
 #include "cli/run/run_text.h"
 
 #include "lens/view/column.h"
-#include "log/writer.h"
+#include "log/log_name.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -16,7 +16,7 @@ struct dw_top_cell {
     struct dw_top_time time;
 };
 
-void dw_top_table_init(struct dw_top_table *table, struct dw_sample_log *log, uint64_t now_ns)
+void dw_top_table_init(struct dw_top_table *table, struct dw_ledger *log, uint64_t now_ns)
 {
     *table = (struct dw_top_table){.log = log, .faded_ns = now_ns};
 }
@@ -182,7 +182,7 @@ static void sum(struct dw_top_time *to, const struct dw_top_time *time)
 static void add_stack(struct dw_top_table *table, const struct dw_top_view *view, uint32_t index)
 {
     const struct dw_top_cell *cell = &table->cells[index];
-    const struct dw_path *paths = table->log->stacks.paths;
+    const struct dw_path *paths = table->log->paths.paths;
     for (dw_path_id path = cell->stack; path; path = paths[path].parent) {
         dw_place_id place = paths[path].step;
         struct dw_top_row *row =
@@ -265,7 +265,7 @@ static const char *file_name(struct dw_string path, size_t *size)
 static void put_place(const struct dw_top_table *table, const struct dw_top_view *view,
                       const struct dw_place *place, struct dw_out *out)
 {
-    const struct dw_sample_log *log = table->log;
+    const struct dw_ledger *log = table->log;
     const struct dw_frame *frame = &log->frames.frames[place->frame];
     struct dw_string name = log->strings.strings[frame->name];
     size_t size;
@@ -287,7 +287,7 @@ void dw_top_row_put_name(const struct dw_top_table *table, const struct dw_top_v
         return;
     }
     uint64_t id;
-    struct dw_string name = dw_sample_log_thread_name(table->log, row->thread, &id);
+    struct dw_string name = dw_ledger_thread_name(table->log, row->thread, &id);
     dw_out_printf(out, "thread %llu ", (unsigned long long)id);
     dw_out_printable(out, name.bytes, name.size);
 }

@@ -5,7 +5,7 @@
 #define DW_CLI_TOP_TOP_TABLE_H
 
 #include "base/out.h"
-#include "record/sample_log.h"
+#include "record/ledger.h"
 
 enum dw_top_by { DW_TOP_FUNCTIONS, DW_TOP_LINES, DW_TOP_THREADS };
 
@@ -29,7 +29,7 @@ struct dw_top_row {
 };
 
 struct dw_top_table {
-    struct dw_sample_log *log; /* borrowed: what the ids mean */
+    struct dw_ledger *log; /* borrowed: what the ids mean */
     struct dw_top_cell *cells; /* owned; one for each thread, stack and state */
     uint32_t cell_count, cell_capacity;
     struct dw_map cell_index;
@@ -45,7 +45,7 @@ struct dw_top_table {
     bool failed; /* out of memory */
 };
 
-void dw_top_table_init(struct dw_top_table *table, struct dw_sample_log *log, uint64_t now_ns);
+void dw_top_table_init(struct dw_top_table *table, struct dw_ledger *log, uint64_t now_ns);
 void dw_top_table_release(struct dw_top_table *table);
 /* Forgets all times. */
 void dw_top_table_reset(struct dw_top_table *table, uint64_t now_ns);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Only what changed goes out; calls that are open count up to now. */
+ * Only what changed goes out; calls that are open count up to now. While nothing is called there is
+ * nothing new, so it is the calls that see the clock. */
 #include "probe/call/call_log.h"
 
 #include "base/grow.h"
+#include "probe/ledger_python.h"
 
 #include <string.h>
 
-int dw_call_log_open(struct dw_call_log *log, const char *path, const struct dw_clock_pair *began)
-{
-    *log = (struct dw_call_log){0};
-    return dw_probe_log_open(&log->base, path, began);
-}
+static struct dw_call_profile *recorded; /* the one that has a file */
 
 void dw_call_log_release(struct dw_call_log *log)
 {
@@ -19,39 +17,40 @@ void dw_call_log_release(struct dw_call_log *log)
     free(log->tracks);
     free(log->functions);
     free(log->first_of);
-    dw_probe_log_release(&log->base);
 }
 
-/* Grows an array of numbers, with 0 in what is new. */
-static int make_room_for(uint32_t **numbers, uint32_t *capacity, uint32_t index)
+/* Grows an array so that it has an entry `index`, with zeros in what is new. */
+static int make_room(void **array, uint32_t *capacity, size_t size, uint32_t index)
 {
     while (*capacity <= index) {
         uint32_t before = *capacity;
-        int error = dw_grow((void **)numbers, capacity, sizeof **numbers);
+        int error = dw_grow(array, capacity, size);
         if (error)
             return error;
-        memset(*numbers + before, 0, (*capacity - before) * sizeof **numbers);
+        memset((char *)*array + before * size, 0, (*capacity - before) * size);
     }
     return 0;
 }
 
-/* Code that was compiled twice is two functions here, but one in the log. */
-static int add_function(struct dw_call_log *log, const struct dw_call_function *function)
+/* Code that was compiled twice is two functions here, and one in the log. */
+static int find_function(struct dw_call_log *log, uint32_t index)
 {
-    struct dw_call_log_function added = {0};
-    int error = DW_GROW(log->functions, log->function_count, log->function_capacity);
+    struct dw_call_log_function *function = &log->functions[index];
+    const struct dw_call_function *called = &log->profile->functions[index];
+    struct dw_place whole = {0};
+    int error = dw_ledger_function(log->ledger, called->name, (const PyCodeObject *)called->code,
+                                   &whole.frame);
     if (!error)
-        error = dw_probe_log_frame(&log->base, function->name, (const PyCodeObject *)function->code,
-                                   &added.frame);
+        error = dw_ledger_place(log->ledger, &whole, &function->place);
     if (!error)
-        error = make_room_for(&log->first_of, &log->first_capacity, added.frame);
+        error = make_room((void **)&log->first_of, &log->first_capacity, sizeof *log->first_of,
+                          function->place);
     if (error)
         return error;
-    uint32_t *first = &log->first_of[added.frame];
+    uint32_t *first = &log->first_of[function->place];
     if (!*first)
-        *first = log->function_count + 1;
-    added.same_as = *first - 1;
-    log->functions[log->function_count++] = added;
+        *first = index + 1;
+    function->same_as = *first - 1;
     return 0;
 }
 
@@ -67,69 +66,125 @@ static struct dw_call_node *shared_node(struct dw_call_track *track, struct dw_c
 
 /* All nodes of the first thread, of which there may be a million, have paths of their own. Other
  * threads tend to be alike and share theirs. */
-static int add_path(struct dw_call_log *log, bool is_first, dw_path_id parent, dw_frame_id frame,
+static int add_path(struct dw_call_log *log, bool is_first, dw_path_id parent, dw_place_id place,
                     dw_path_id *path)
 {
-    return is_first ? dw_path_append(&log->base.paths, parent, frame, path)
-                    : dw_path_intern(&log->base.paths, parent, frame, path);
+    return is_first ? dw_ledger_append_path(log->ledger, parent, place, path)
+                    : dw_ledger_path(log->ledger, parent, place, path);
 }
 
-static int add_node(struct dw_call_log *log, struct dw_call_track *track, uint32_t index,
-                    const struct dw_call_node *node, struct dw_call_log_node *added)
+/* Room for what is known of all nodes of the track. */
+static int know_nodes(struct dw_call_log_track *known, const struct dw_call_track *track)
 {
-    const struct dw_call_log_track *known = &log->tracks[index];
-    uint32_t parent = known->nodes[node->parent->index].same_as;
-    const struct dw_call_log_function *function = &log->functions[node->function];
-    added->same_as = node->index;
-    if (parent == node->parent->index && function->same_as == node->function)
-        return add_path(log, !index, known->nodes[parent].path, function->frame, &added->path);
-    const struct dw_call_node *shared =
-        shared_node(track, dw_call_track_node(track, parent), function->same_as);
-    added->same_as = shared ? shared->index : 0;
-    return shared ? 0 : DW_ERR_MEMORY;
-}
-
-static int add_nodes(struct dw_call_log *log, struct dw_call_track *track, uint32_t index)
-{
-    struct dw_call_log_track *known = &log->tracks[index];
-    for (uint32_t i = known->count; i < track->node_count; i++) {
-        struct dw_call_log_node added = {DW_PATH_ROOT, 0};
-        int error = DW_GROW(known->nodes, known->count, known->capacity);
-        if (!error && i)
-            error = add_node(log, track, index, dw_call_track_node(track, i), &added);
-        if (error)
-            return error;
-        known->nodes[known->count++] = added;
-    }
-    return 0;
-}
-
-static int add_definitions(struct dw_call_log *log, const struct dw_call_profile *profile)
-{
-    int error = 0;
-    while (!error && log->function_count < profile->function_count)
-        error = add_function(log, &profile->functions[log->function_count]);
-    while (!error && log->track_count < profile->track_count) {
-        error = DW_GROW(log->tracks, log->track_count, log->track_capacity);
-        if (!error)
-            log->tracks[log->track_count++] = (struct dw_call_log_track){0};
-    }
-    for (uint32_t i = 0; i < profile->track_count && !error; i++)
-        error = add_nodes(log, profile->tracks[i], i);
+    int error = make_room((void **)&known->nodes, &known->capacity, sizeof *known->nodes,
+                          track->node_count);
+    if (!error)
+        error = make_room((void **)&known->written, &known->written_capacity,
+                          sizeof *known->written, track->node_count);
+    for (; !error && known->count < track->node_count; known->count++)
+        known->nodes[known->count].same_as = known->count & INT32_MAX;
     return error;
 }
 
-static void write_definitions(struct dw_call_log *log, const struct dw_call_profile *profile)
+static int find_path(struct dw_call_log *log, struct dw_call_track *track, uint32_t index,
+                     const struct dw_call_node *node)
 {
-    dw_probe_log_define(&log->base);
-    for (uint32_t i = 0; i < profile->track_count; i++) {
-        const char *name = profile->tracks[i]->thread_name;
-        if (log->tracks[i].is_named)
-            continue;
-        dw_log_write_thread(&log->base.writer, i, 0, profile->tracks[i]->thread_id,
-                            (struct dw_string){name ? name : "", name ? strlen(name) : 0});
-        log->tracks[i].is_named = name != NULL;
+    struct dw_call_log_track *known = &log->tracks[index];
+    uint32_t parent = known->nodes[node->parent->index].same_as;
+    const struct dw_call_log_function *function = &log->functions[node->function];
+    int error = function->place ? 0 : find_function(log, node->function);
+    if (error)
+        return error;
+    if (parent == node->parent->index && function->same_as == node->function)
+        return add_path(log, !index, known->nodes[parent].path, function->place,
+                        &known->nodes[node->index].path);
+    const struct dw_call_node *shared =
+        shared_node(track, dw_call_track_node(track, parent), function->same_as);
+    error = shared ? know_nodes(known, track) : DW_ERR_MEMORY;
+    if (error)
+        return error;
+    known->nodes[node->index].same_as = shared->index & INT32_MAX;
+    return known->nodes[shared->index].path ? 0 : find_path(log, track, index, shared);
+}
+
+/* Which nodes the log needs to know: not those that only the parent of this process has called. */
+static void mark_news(struct dw_call_log_track *known, const struct dw_call_track *track)
+{
+    for (uint32_t depth = dw_calls_open_depth(track); depth; depth--)
+        known->nodes[track->stack[depth].node->index].has_news = true;
+    for (uint32_t i = track->node_count - 1; i; i--) {
+        const struct dw_call_node *node = dw_call_track_node(track, i);
+        known->nodes[i].has_news |= node->count || node->total;
+        known->nodes[node->parent->index].has_news |= known->nodes[i].has_news;
     }
+}
+
+static int find_paths(struct dw_call_log *log, struct dw_call_track *track, uint32_t index)
+{
+    struct dw_call_log_track *known = &log->tracks[index];
+    int error = know_nodes(known, track);
+    if (error)
+        return error;
+    mark_news(known, track);
+    for (uint32_t i = 1; i < track->node_count && !error; i++) {
+        const struct dw_call_log_node *node = &known->nodes[i];
+        if (node->has_news && !node->path && node->same_as == i)
+            error = find_path(log, track, index, dw_call_track_node(track, i));
+    }
+    return error;
+}
+
+static int enter_thread(struct dw_call_log *log, const struct dw_call_track *track,
+                        struct dw_call_log_track *known)
+{
+    int error = known->is_entered ? 0
+                                  : dw_ledger_thread(log->ledger, dw_call_probe.bit,
+                                                     track->thread_id, &known->thread);
+    if (error)
+        return error;
+    if (!known->is_entered)
+        known->id = dw_ledger_thread_id(log->ledger, known->thread);
+    known->is_entered = true;
+    if (known->is_named || !track->thread_name)
+        return 0;
+    known->is_named = true;
+    return dw_ledger_name_thread(log->ledger, known->thread, track->thread_name,
+                                 strlen(track->thread_name));
+}
+
+static int know_tracks(struct dw_call_log *log)
+{
+    uint32_t count = log->profile->track_count;
+    int error = make_room((void **)&log->tracks, &log->track_capacity, sizeof *log->tracks, count);
+    log->track_count = error ? log->track_count : count;
+    return error;
+}
+
+/* Without it the thread is met again at the next flush. */
+void dw_calls_enter_thread(struct dw_call_profile *profile)
+{
+    struct dw_call_log *log = profile->log;
+    if (log && profile->track_count && !know_tracks(log))
+        enter_thread(log, profile->tracks[log->track_count - 1],
+                     &log->tracks[log->track_count - 1]);
+}
+
+/* Threads of the parent of this process have no id here, and nothing to tell. */
+static int add_definitions(struct dw_call_log *log)
+{
+    const struct dw_call_profile *profile = log->profile;
+    int error = make_room((void **)&log->functions, &log->function_capacity, sizeof *log->functions,
+                          profile->function_count);
+    if (!error)
+        error = know_tracks(log);
+    for (uint32_t i = 0; i < profile->track_count && !error; i++) {
+        if (!profile->tracks[i]->thread_id)
+            continue;
+        error = enter_thread(log, profile->tracks[i], &log->tracks[i]);
+        if (!error)
+            error = find_paths(log, profile->tracks[i], i);
+    }
+    return error;
 }
 
 /* The times of all nodes as of now; NULL when out of memory. */
@@ -138,7 +193,8 @@ static struct dw_call_times *times_of(const struct dw_call_track *track, uint64_
     struct dw_call_times *times = malloc(track->node_count * sizeof *times);
     for (uint32_t i = 0; times && i < track->node_count; i++) {
         const struct dw_call_node *node = dw_call_track_node(track, i);
-        times[i] = (struct dw_call_times){node->count, node->total, node->self};
+        times[i] = (struct dw_call_times){node->count, node->total, node->self,
+                                          dw_call_track_suspended(track, i)};
     }
     uint64_t inside = 0; /* the time of the open call above */
     for (uint32_t depth = dw_calls_open_depth(track); times && depth; depth--) {
@@ -162,98 +218,158 @@ static void add_shared(const struct dw_call_log_track *known, struct dw_call_tim
         all->count += times[i].count;
         all->total += times[i].total;
         all->self += times[i].self;
+        all->suspended += times[i].suspended;
     }
 }
 
 /* Whether the log's idea of the node is out of date; remembers the new one. */
-static bool is_news(struct dw_call_log_track *known, uint32_t node,
-                    const struct dw_call_times *times)
+static bool is_news(struct dw_call_times *written, const struct dw_call_times *times)
 {
-    struct dw_call_times *written = &known->written[node];
-    bool news = written->count != times->count || written->total != times->total;
+    bool news = written->count != times->count || written->total != times->total ||
+                written->suspended != times->suspended;
     *written = *times;
     return news;
 }
 
-static int make_room(struct dw_call_log_track *known, uint32_t count)
+/* The total and the suspended time of calls, in nanoseconds. */
+static void write_row(struct dw_log_writer *writer, dw_path_id path, uint64_t count, uint64_t total,
+                      uint64_t suspended, uint64_t children)
 {
-    while (known->written_capacity < count) {
-        uint32_t before = known->written_capacity;
-        int error =
-            dw_grow((void **)&known->written, &known->written_capacity, sizeof *known->written);
-        if (error)
-            return error;
-        memset(known->written + before, 0,
-               (known->written_capacity - before) * sizeof *known->written);
-    }
-    return 0;
+    dw_measure_mask mask = DW_MASK(DW_CALLS) | DW_MASK(DW_CALL_TOTAL) | DW_MASK(DW_CALL_CHILDREN);
+    uint64_t plain[] = {count, total, children}, slept[] = {count, total, suspended, children};
+    dw_log_rows_add(writer, path, DW_LABELS_NONE,
+                    suspended ? mask | DW_MASK(DW_CALL_SUSPENDED) : mask, suspended ? slept : plain,
+                    NULL);
 }
 
-static int write_values(struct dw_call_log *log, const struct dw_call_profile *profile,
-                        uint32_t index)
+static uint64_t scaled(uint64_t ticks, double tick_ns)
 {
-    const struct dw_call_track *track = profile->tracks[index];
+    return (uint64_t)((double)ticks * tick_ns + 0.5);
+}
+
+static void write_rows(struct dw_call_log *log, struct dw_log_writer *writer, uint32_t index,
+                       struct dw_call_times *times)
+{
+    const struct dw_call_track *track = log->profile->tracks[index];
     struct dw_call_log_track *known = &log->tracks[index];
-    double tick_ns = dw_calls_tick_ns(profile);
-    struct dw_metric root = {.count = 1};
-    struct dw_call_times *times = times_of(track, dw_calls_now(profile));
-    int error = times ? make_room(known, track->node_count) : DW_ERR_MEMORY;
-    if (!error)
-        add_shared(known, times);
-    dw_log_values_begin(&log->base.writer, index);
-    for (uint32_t i = 1; i < track->node_count && !error; i++) {
-        if (known->nodes[i].same_as != i)
+    double tick_ns = dw_calls_tick_ns(log->profile);
+    uint64_t all_ns = 0;
+    add_shared(known, times);
+    dw_log_rows_begin(writer, known->id);
+    for (uint32_t i = 1; i < track->node_count; i++) {
+        const struct dw_call_times *at = &times[i];
+        if (!known->nodes[i].path)
             continue;
-        struct dw_metric metric = {
-            .count = times[i].count,
-            .total = (uint64_t)((double)times[i].total * tick_ns + 0.5),
-            .children = (uint64_t)((double)(times[i].total - times[i].self) * tick_ns + 0.5),
-        };
-        if (!dw_call_track_node(track, i)->parent->index)
-            root.total += metric.total;
-        if (is_news(known, i, &times[i]))
-            dw_log_values_add(&log->base.writer, known->nodes[i].path, &metric, 0);
+        uint64_t total_ns = scaled(at->total, tick_ns);
+        all_ns += dw_call_track_node(track, i)->parent->index ? 0 : total_ns;
+        if (is_news(&known->written[i], at))
+            write_row(writer, known->nodes[i].path, at->count, total_ns,
+                      scaled(at->suspended, tick_ns), scaled(at->total - at->self, tick_ns));
     }
-    root.children = root.total;
-    dw_log_values_add(&log->base.writer, DW_PATH_ROOT, &root, 0);
-    dw_log_values_end(&log->base.writer);
-    free(times);
+    write_row(writer, DW_PATH_ROOT, 1, all_ns, 0, all_ns);
+    dw_log_rows_end(writer);
+}
+
+int dw_calls_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+{
+    struct dw_call_log *log = context;
+    int error = add_definitions(log);
+    if (error)
+        return error;
+    dw_ledger_define(ledger, sink);
+    for (uint32_t i = 0; i < log->track_count && !error; i++) {
+        const struct dw_call_track *track = log->profile->tracks[i];
+        struct dw_call_times *times =
+            track->thread_id ? times_of(track, dw_calls_now(log->profile)) : NULL;
+        error = track->thread_id && !times ? DW_ERR_MEMORY : 0;
+        if (times)
+            write_rows(log, &sink->writer, i, times);
+        free(times);
+    }
     return error;
 }
 
-int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *profile, bool last)
+int dw_call_log_start(struct dw_call_profile *profile, const char *path)
 {
-    int error = add_definitions(log, profile);
-    if (error)
+    struct dw_call_log *log = calloc(1, sizeof *log);
+    dw_probe_add(&dw_call_probe);
+    struct dw_ledger_options file = {.path = path};
+    int error = log ? dw_ledger_open(&file, &log->ledger) : DW_ERR_MEMORY;
+    if (error) {
+        free(log);
         return error;
-    write_definitions(log, profile);
-    for (uint32_t i = 0; i < profile->track_count && !error; i++)
-        error = write_values(log, profile, i);
-    if (error)
-        return error;
-    return dw_probe_log_end(&log->base, last, profile->ended.tick ? &profile->ended : NULL);
+    }
+    log->profile = recorded = profile;
+    profile->log = log;
+    profile->flush_at = dw_flush_next(dw_tick(), 1);
+    return 0;
 }
 
-/* While nothing is called there is nothing new, so calls look at the clock. */
-static void drop_log(struct dw_call_profile *profile)
+void dw_call_log_stop(struct dw_call_profile *profile)
 {
+    if (!profile->log)
+        return;
+    dw_ledger_stop(profile->log->ledger);
+    dw_ledger_release(profile->log->ledger);
     dw_call_log_release(profile->log);
     free(profile->log);
     profile->log = NULL;
+    recorded = NULL;
+}
+
+static bool has_calls(const struct dw_call_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        for (uint32_t node = 1; node < profile->tracks[i]->node_count; node++)
+            if (dw_call_track_node(profile->tracks[i], node)->total)
+                return true;
+    return false;
 }
 
 void dw_calls_flush(struct dw_call_profile *profile, bool last)
 {
-    if (profile->log && !dw_probe_log_is_ours(&profile->log->base))
-        drop_log(profile);
-    if (!profile->log)
-        return;
+    struct dw_call_log *log = profile->log;
     uint64_t before = dw_tick();
-    int error = dw_call_log_flush(profile->log, profile, last);
-    if (error) {
-        dw_probe_log_complain(error);
-        drop_log(profile);
+    if (!log)
         return;
-    }
-    profile->flush_at = dw_probe_log_next(before, dw_calls_tick_ns(profile));
+    int error = dw_ledger_is_late(log->ledger) && !has_calls(profile) ? 0
+                : last ? dw_ledger_flush_end(log->ledger, dw_calls_collect, log)
+                       : dw_ledger_flush(log->ledger, dw_calls_collect, log, false);
+    profile->flush_at = dw_flush_next(before, dw_calls_tick_ns(profile));
+    if (error)
+        dw_call_log_stop(profile);
 }
+
+static void flush_last(void)
+{
+    if (recorded)
+        dw_calls_flush(recorded, true);
+}
+
+static void stop(void)
+{
+    if (!recorded)
+        return;
+    dw_calls_disable(recorded);
+    dw_calls_flush(recorded, false);
+    dw_call_log_stop(recorded);
+}
+
+/* Ids of the parent's ledger mean nothing in that of the child. */
+static void forked(void)
+{
+    if (!recorded)
+        return;
+    struct dw_call_log *log = recorded->log;
+    dw_calls_forked(recorded);
+    dw_call_log_release(log);
+    *log = (struct dw_call_log){.ledger = log->ledger, .profile = recorded};
+}
+
+struct dw_probe dw_call_probe = {
+    .name = "calls",
+    .needs_gil = true,
+    .flush = flush_last,
+    .stop = stop,
+    .forked = forked,
+};

@@ -1,43 +1,52 @@
 /* SPDX-License-Identifier: MIT
- * A calls profile as a log: a whole one in memory, or a file that grows while the
- * program runs. The GIL guards it. */
+ * From a calls profile to a ledger: a whole log in memory, or the file of the process, which grows
+ * while the program runs. The GIL guards it. */
 #ifndef DW_PROBE_CALL_CALL_LOG_H
 #define DW_PROBE_CALL_CALL_LOG_H
 
 #include "probe/call/calls.h"
-#include "probe/probe_log.h"
+#include "record/ledger.h"
+#include "record/probes.h"
+
+extern struct dw_probe dw_call_probe;
 
 /* Ticks of one node, with those of calls that are still open. */
 struct dw_call_times {
-    uint64_t count, total, self;
+    uint64_t count, total, self, suspended;
 };
 
 struct dw_call_log {
-    struct dw_probe_log base;
+    struct dw_ledger *ledger;
+    struct dw_call_profile *profile;
     struct dw_call_log_function {
-        dw_frame_id frame;
-        uint32_t same_as; /* the first one that has this frame */
+        dw_place_id place; /* 0: not asked for yet */
+        uint32_t same_as;  /* the first one that has this place */
     } * functions;
-    uint32_t function_count, function_capacity;
-    uint32_t *first_of; /* by frame: 1 + the first function that has it, or 0 */
+    uint32_t function_capacity;
+    uint32_t *first_of; /* by place: 1 + the first function that has it, or 0 */
     uint32_t first_capacity;
     struct dw_call_log_track {
         struct dw_call_log_node {
-            dw_path_id path;
-            uint32_t same_as; /* the node that has the path, and gets this one's times */
+            dw_path_id path;       /* 0: none yet */
+            uint32_t same_as : 31; /* the node that has the path, and gets what this one took */
+            bool has_news : 1;     /* it, or something that it called */
         } * nodes;
         uint32_t count, capacity;
         struct dw_call_times *written; /* what the log has, by node */
         uint32_t written_capacity;
-        bool is_named; /* the log knows the thread by its name */
+        uint32_t thread, id;       /* in the ledger, and in the log */
+        bool is_entered, is_named; /* there */
     } * tracks;
     uint32_t track_count, track_capacity;
 };
 
-/* `path` NULL: in memory. 0 or an error. */
-int dw_call_log_open(struct dw_call_log *log, const char *path, const struct dw_clock_pair *began);
-/* Brings the log up to date; the last flush says that the log is complete. */
-int dw_call_log_flush(struct dw_call_log *log, const struct dw_call_profile *profile, bool last);
+/* The ledger is the caller's. */
 void dw_call_log_release(struct dw_call_log *log);
+/* Writes what a log's profile has new. */
+dw_collect dw_calls_collect;
+
+/* From now on the profile goes to the file too, until stop. 0 or an error. */
+int dw_call_log_start(struct dw_call_profile *profile, const char *path);
+void dw_call_log_stop(struct dw_call_profile *profile);
 
 #endif

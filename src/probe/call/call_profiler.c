@@ -7,6 +7,8 @@
 #include "probe/call/argument_type.h"
 #include "probe/call/call_log.h"
 #include "probe/call/calls.h"
+#include "probe/ledger_python.h"
+#include "probe/render.h"
 
 #include <stdlib.h>
 
@@ -176,43 +178,43 @@ static PyObject *profiler_entries(PyObject *self, PyObject *arguments)
 static PyObject *profiler_log(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    struct dw_call_log log;
-    const struct dw_call_profile *profile = profile_of(self);
-    int error = dw_call_log_open(&log, NULL, profile->began.tick ? &profile->began : NULL);
-    if (!error)
-        error = dw_call_log_flush(&log, profile, true);
-    PyObject *bytes = dw_probe_log_bytes(&log.base, error);
+    struct dw_call_log log = {.profile = profile_of(self)};
+    dw_probe_add(&dw_call_probe);
+    int error = dw_ledger_open(&(struct dw_ledger_options){0}, &log.ledger);
+    if (!error) {
+        if (log.profile->began.tick)
+            log.ledger->process.first_clock = log.profile->began;
+        log.ledger->ended = log.profile->ended;
+        error = dw_ledger_flush_end(log.ledger, dw_calls_collect, &log);
+    }
     dw_call_log_release(&log);
-    return bytes;
+    return dw_ledger_take_bytes(log.ledger, error);
 }
 
 /* record(file): from now on the profile goes to a log too, while the program runs. */
 static PyObject *profiler_record(PyObject *self, PyObject *arguments)
 {
     PyObject *path;
-    struct dw_call_profile *profile = profile_of(self);
     if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
         return NULL;
-    struct dw_call_log *log = calloc(1, sizeof *log);
-    int error = log ? dw_call_log_open(log, PyBytes_AS_STRING(path), NULL) : DW_ERR_MEMORY;
-    if (!error) {
-        profile->log = log;
-    } else {
-        PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
-        if (log)
-            dw_call_log_release(log);
-        free(log);
-    }
+    int error = dw_call_log_start(profile_of(self), PyBytes_AS_STRING(path));
+    if (error)
+        dw_raise_error(error, PyBytes_AS_STRING(path));
     Py_DECREF(path);
     return error ? NULL : Py_NewRef(Py_None);
 }
 
-/* flush_last(): the log is complete as of now, and goes on if the process does. */
-static PyObject *profiler_flush_last(PyObject *self, PyObject *unused)
+/* By function: the ticks that its generators slept; NULL with an exception. */
+static uint64_t *suspended_ticks(const struct dw_call_profile *profile)
 {
-    (void)unused;
-    dw_calls_flush(profile_of(self), true);
-    Py_RETURN_NONE;
+    uint64_t *ticks = calloc(profile->function_count + 1u, sizeof *ticks);
+    for (uint32_t i = 0; ticks && i < profile->track_count; i++)
+        for (uint32_t node = 1; node < profile->tracks[i]->node_count; node++)
+            ticks[dw_call_track_node(profile->tracks[i], node)->function] +=
+                dw_call_track_suspended(profile->tracks[i], node);
+    if (!ticks)
+        PyErr_NoMemory();
+    return ticks;
 }
 
 /* suspensions(): (code or None, name, resumptions, seconds asleep) of every function. */
@@ -221,29 +223,17 @@ static PyObject *profiler_suspensions(PyObject *self, PyObject *unused)
     (void)unused;
     const struct dw_call_profile *profile = profile_of(self);
     double tick_seconds = dw_calls_tick_ns(profile) * 1e-9;
-    PyObject *list = PyList_New(0);
+    uint64_t *suspended = suspended_ticks(profile);
+    PyObject *list = suspended ? PyList_New(0) : NULL;
     for (uint32_t i = 0; list && i < profile->function_count; i++) {
         const struct dw_call_function *function = &profile->functions[i];
         if (append(list, Py_BuildValue("(OOKd)", function->code ? function->code : Py_None,
                                        function->name, (unsigned long long)function->resumes,
-                                       (double)function->suspended * tick_seconds)))
+                                       (double)suspended[i] * tick_seconds)))
             Py_CLEAR(list);
     }
+    free(suspended);
     return list;
-}
-
-/* finish(): the log is complete and closed. */
-static PyObject *profiler_finish(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    struct dw_call_profile *profile = profile_of(self);
-    dw_calls_disable(profile);
-    dw_calls_flush(profile, true);
-    if (profile->log)
-        dw_call_log_release(profile->log);
-    free(profile->log);
-    profile->log = NULL;
-    Py_RETURN_NONE;
 }
 
 /* describe(type, function): the function gives the text for arguments of exactly this type. */
@@ -262,6 +252,7 @@ static void profiler_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     dw_calls_disable(profile_of(self));
+    dw_call_log_stop(profile_of(self));
     dw_calls_clear(profile_of(self));
     Py_CLEAR(profile_of(self)->timer);
     type->tp_free(self);
@@ -273,9 +264,7 @@ static PyMethodDef methods[] = {
     {"disable", profiler_disable, METH_NOARGS, PyDoc_STR("Stops collecting calls.")},
     {"clear", profiler_clear, METH_NOARGS, PyDoc_STR("Forgets what was collected so far.")},
     {"_record", profiler_record, METH_VARARGS, NULL},
-    {"_flush_last", profiler_flush_last, METH_NOARGS, NULL},
     {"_suspensions", profiler_suspensions, METH_NOARGS, NULL},
-    {"_finish", profiler_finish, METH_NOARGS, NULL},
     {"_describe", profiler_describe, METH_VARARGS | METH_STATIC, NULL},
     {"_log", profiler_log, METH_NOARGS, NULL},
     {"_entries", profiler_entries, METH_VARARGS, NULL},

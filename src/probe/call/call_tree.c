@@ -127,6 +127,20 @@ struct dw_call_node *dw_call_child_find(struct dw_call_track *track, struct dw_c
     return found == DW_MAP_NONE ? NULL : dw_call_track_node(track, found);
 }
 
+void dw_call_track_suspend(struct dw_call_track *track, const struct dw_call_node *node,
+                           uint64_t ticks)
+{
+    while (track->suspended_capacity <= node->index) {
+        uint32_t before = track->suspended_capacity;
+        if (dw_grow((void **)&track->suspended, &track->suspended_capacity,
+                    sizeof *track->suspended))
+            return;
+        memset(track->suspended + before, 0,
+               (track->suspended_capacity - before) * sizeof *track->suspended);
+    }
+    track->suspended[node->index] += ticks;
+}
+
 /* A new track begins with a root that is not a call. */
 struct dw_call_track *dw_call_track_new(struct dw_call_profile *profile)
 {
@@ -154,6 +168,7 @@ void dw_call_track_free(struct dw_call_track *track)
     free(track->chunks);
     free(track->stack);
     free(track->thread_name);
+    free(track->suspended);
     dw_map_release(&track->index);
     *track = (struct dw_call_track){0};
 }

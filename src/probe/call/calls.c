@@ -43,8 +43,10 @@ static struct dw_call_track *track_slow(void)
     if (active->only_thread && active->only_thread != PyThread_get_thread_ident())
         return NULL;
     here = find_track();
-    if (!here)
+    if (!here) {
         here = dw_call_track_new(active);
+        dw_calls_enter_thread(active);
+    }
     if (here) {
         here_serial = here->serial = serial;
         here->depth = 0;
@@ -276,8 +278,7 @@ void dw_calls_on_resume(dw_py_frame *frame, PyCodeObject *code)
     track->profile->functions[node->function].resumes++;
     push(track, node);
     if (dw_pointer_map_take(&track->profile->sleepers, dw_py_frame_generator(frame), &since))
-        track->profile->functions[node->function].suspended +=
-            track->stack[track->depth].start - since;
+        dw_call_track_suspend(track, node, track->stack[track->depth].start - since);
 }
 
 /* Also ends the calls above the last one of `key`, which left without an event. Returns the
@@ -393,6 +394,33 @@ void dw_calls_disable(struct dw_call_profile *profile)
     active = NULL;
     serial++;
     dw_call_events_disable();
+}
+
+static void restart_track(struct dw_call_track *track)
+{
+    for (uint32_t i = 0; i < track->node_count; i++) {
+        struct dw_call_node *node = dw_call_track_node(track, i);
+        node->count = node->total = node->self = 0;
+    }
+    if (track->suspended)
+        memset(track->suspended, 0, track->suspended_capacity * sizeof *track->suspended);
+}
+
+void dw_calls_forked(struct dw_call_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->track_count; i++) {
+        struct dw_call_track *track = profile->tracks[i];
+        restart_track(track);
+        track->thread_id = track == here ? PyThread_get_thread_native_id() : 0;
+        track->depth = track == here ? track->depth : 0;
+    }
+    for (uint32_t depth = here ? dw_calls_open_depth(here) : 0; depth; depth--) {
+        here->stack[depth].start = clock_now();
+        here->stack[depth].children = 0;
+        here->stack[depth].node->count++;
+    }
+    for (uint32_t i = 0; i < profile->function_count; i++)
+        profile->functions[i].resumes = 0;
 }
 
 static void forget_track(struct dw_call_track *track)

@@ -12,11 +12,10 @@
 
 /* What is called: Python code, perhaps with a signature, or a C function. */
 struct dw_call_function {
-    const void *key;    /* code object, signature or method definition */
-    PyObject *code;     /* strong; NULL for a C function */
-    PyObject *name;     /* str: as pstats shows it */
-    uint64_t suspended; /* ticks that its generators slept */
-    uint64_t resumes;   /* how often they went on */
+    const void *key;  /* code object, signature or method definition */
+    PyObject *code;   /* strong; NULL for a C function */
+    PyObject *name;   /* str: as pstats shows it */
+    uint64_t resumes; /* how often its generators went on */
 };
 
 struct dw_call_node {
@@ -46,8 +45,10 @@ struct dw_call_track {
     struct dw_call_node **chunks; /* nodes, allocated together */
     uint32_t node_count, chunk_capacity, chunk_count;
     struct dw_map index;
+    uint64_t *suspended; /* ticks that generators slept, by node: of those that have woken */
+    uint32_t suspended_capacity;
     unsigned long thread; /* as Python identifies it */
-    uint64_t thread_id;   /* as the kernel does */
+    uint64_t thread_id;   /* as the kernel does; 0: it is one of the parent of this process */
     char *thread_name;
 };
 
@@ -73,6 +74,13 @@ struct dw_call_profile {
 
 /* call_tree.c. NULL or DW_MAP_NONE when absent, or out of memory. */
 struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint32_t index);
+static inline uint64_t dw_call_track_suspended(const struct dw_call_track *track, uint32_t node)
+{
+    return node < track->suspended_capacity ? track->suspended[node] : 0;
+}
+/* Adds to the time that the generators of a node slept. */
+void dw_call_track_suspend(struct dw_call_track *track, const struct dw_call_node *node,
+                           uint64_t ticks);
 struct dw_call_track *dw_call_track_new(struct dw_call_profile *profile);
 void dw_call_track_free(struct dw_call_track *track);
 struct dw_call_node *dw_call_child_find(struct dw_call_track *track, struct dw_call_node *parent,
@@ -96,6 +104,10 @@ bool dw_calls_mute(bool mute);
 uint64_t dw_calls_now(const struct dw_call_profile *profile);
 /* The entries of the stack that are open, from 1 on. */
 uint32_t dw_calls_open_depth(const struct dw_call_track *track);
+/* In a forked child: nothing has counted yet, and calls that are open begin now. */
+void dw_calls_forked(struct dw_call_profile *profile);
+/* call_log.c: makes the thread of the last track known to the log, while it lives. */
+void dw_calls_enter_thread(struct dw_call_profile *profile);
 /* Writes the log and sets when it is due again. */
 void dw_calls_flush(struct dw_call_profile *profile, bool last);
 /* Nanoseconds of a tick of the profile's clock, as well as it is known by now. */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * A flush writes the rows that changed. A forked child writes a file of its own,
- * NAME.PID.dwell, as soon as it has something to tell. */
+ * A flush writes the rows that changed. */
 #include "probe/line/line_log.h"
 
 #include "base/error.h"
+#include "probe/ledger_python.h"
+#include "record/probes.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct dw_line_profile *recorded; /* the one that has a log */
 
@@ -32,18 +30,18 @@ static int add_row(struct dw_line_table *rows, const struct dw_line_count *count
     return dw_line_add(rows, &row);
 }
 
-static int add_edge(struct dw_probe_log *log, struct dw_line_table *rows,
+static int add_edge(struct dw_ledger *log, struct dw_line_table *rows,
                     const struct dw_line_edge *edge, struct dw_line row, double tick_ns)
 {
     const struct dw_line_callee *callee = edge->callee;
     const PyCodeObject *code = callee->name ? NULL : (const PyCodeObject *)callee->owner;
-    int error = dw_probe_log_frame(log, code ? code->co_qualname : callee->name, code, &row.callee);
+    int error = dw_ledger_function(log, code ? code->co_qualname : callee->name, code, &row.callee);
     row.values[DW_LINE_HITS] = edge->calls;
     row.values[DW_LINE_TIME] = scaled(edge->time, tick_ns);
     return error ? error : dw_line_add(rows, &row);
 }
 
-static int add_line(struct dw_probe_log *log, struct dw_line_table *rows,
+static int add_line(struct dw_ledger *log, struct dw_line_table *rows,
                     const struct dw_line_count *count, dw_frame_id function, uint32_t number,
                     double tick_ns)
 {
@@ -54,12 +52,12 @@ static int add_line(struct dw_probe_log *log, struct dw_line_table *rows,
     return error;
 }
 
-static int add_function(struct dw_probe_log *log, struct dw_line_table *rows,
+static int add_function(struct dw_ledger *log, struct dw_line_table *rows,
                         const struct dw_line_code *function, double tick_ns)
 {
     struct dw_line whole = {.values = {[DW_LINE_HITS] = function->calls}};
     int error =
-        dw_probe_log_frame(log, function->code->co_qualname, function->code, &whole.function);
+        dw_ledger_function(log, function->code->co_qualname, function->code, &whole.function);
     for (uint32_t i = 0; i < function->line_count && !error; i++) {
         const struct dw_line_count *count = &function->lines[i];
         whole.values[DW_LINE_TIME] += scaled(count->time, tick_ns);
@@ -69,8 +67,8 @@ static int add_function(struct dw_probe_log *log, struct dw_line_table *rows,
     return error ? error : dw_line_add(rows, &whole);
 }
 
-static int collect(struct dw_probe_log *log, struct dw_line_profile *profile,
-                   struct dw_line_table *rows)
+static int read_rows(struct dw_ledger *log, struct dw_line_profile *profile,
+                     struct dw_line_table *rows)
 {
     int error = 0;
     double tick_ns = dw_lines_tick_ns(profile);
@@ -100,71 +98,19 @@ static int keep_news(struct dw_line_table *rows, struct dw_line_table *written)
     return 0;
 }
 
-static int flush(struct dw_line_log *log, struct dw_line_profile *profile, bool last)
+static int collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
 {
+    struct dw_line_profile *profile = context;
     struct dw_line_table rows = {0};
-    int error = collect(&log->base, profile, &rows);
+    int error = read_rows(ledger, profile, &rows);
     if (!error)
-        error = keep_news(&rows, &log->written);
+        error = keep_news(&rows, &profile->log->written);
     if (!error) {
-        dw_probe_log_define(&log->base);
-        dw_log_write_lines(&log->base.writer, 0, &rows, 0);
-        error = dw_probe_log_end(&log->base, last, NULL);
+        dw_ledger_define(ledger, sink);
+        dw_log_write_lines(&sink->writer, 0, &rows, 0);
     }
     dw_line_table_release(&rows);
     return error;
-}
-
-static void free_log(struct dw_line_log *log)
-{
-    dw_probe_log_release(&log->base);
-    dw_line_table_release(&log->written);
-    free(log->path);
-    free(log);
-}
-
-void dw_line_log_stop(struct dw_line_profile *profile)
-{
-    if (profile->log)
-        free_log(profile->log);
-    profile->log = NULL;
-    if (recorded == profile)
-        recorded = NULL;
-}
-
-static int new_log(const char *path, struct dw_line_log **result)
-{
-    struct dw_line_log *log = calloc(1, sizeof *log);
-    if (!log)
-        return DW_ERR_MEMORY;
-    log->path = strdup(path);
-    int error = log->path ? dw_probe_log_open(&log->base, path, NULL) : DW_ERR_MEMORY;
-    if (error)
-        free_log(log);
-    else
-        *result = log;
-    return error;
-}
-
-/* [signal-safe] */
-static void after_fork_in_child(void)
-{
-    if (recorded)
-        dw_lines_forked(recorded);
-}
-
-int dw_line_log_start(struct dw_line_profile *profile, const char *path)
-{
-    static bool watches_forks;
-    int error = new_log(path, &profile->log);
-    if (error)
-        return error;
-    recorded = profile;
-    profile->first_clock = dw_clock_pair_now();
-    profile->flush_at = dw_probe_log_next(dw_tick(), 1);
-    if (!watches_forks)
-        watches_forks = !pthread_atfork(NULL, NULL, after_fork_in_child);
-    return 0;
 }
 
 static bool has_hits(const struct dw_line_profile *profile)
@@ -178,42 +124,79 @@ static bool has_hits(const struct dw_line_profile *profile)
     return false;
 }
 
-/* Gives a forked child a file beside its parent's, once it has something to tell. */
-static int change_to_child_log(struct dw_line_profile *profile)
-{
-    char path[4096];
-    struct dw_line_log *parent = profile->log, *child;
-    if (!has_hits(profile))
-        return 0;
-    snprintf(path, sizeof path, "%s", parent->path);
-    int error = dw_log_name_child(path, sizeof path, dw_log_stem_size(path));
-    if (!error)
-        error = new_log(path, &child);
-    if (error)
-        return error;
-    free_log(parent);
-    profile->log = child;
-    return 0;
-}
-
-static int flush_profile(struct dw_line_profile *profile, bool last)
-{
-    int error = dw_probe_log_is_ours(&profile->log->base) ? 0 : change_to_child_log(profile);
-    if (error || !dw_probe_log_is_ours(&profile->log->base))
-        return error;
-    return flush(profile->log, profile, last);
-}
-
+/* A forked child makes its file once it has something to tell. */
 void dw_lines_flush(struct dw_line_profile *profile, bool last)
 {
     if (!profile->log)
         return;
     uint64_t before = dw_tick();
-    int error = flush_profile(profile, last);
-    if (error) {
-        dw_probe_log_complain(error);
+    struct dw_ledger *ledger = profile->log->ledger;
+    int error = dw_ledger_is_late(ledger) && !has_hits(profile) ? 0
+                : last ? dw_ledger_flush_end(ledger, collect, profile)
+                       : dw_ledger_flush(ledger, collect, profile, false);
+    if (error)
         dw_line_log_stop(profile);
-    }
-    profile->flush_at = dw_probe_log_next(before, dw_lines_tick_ns(profile));
+    profile->flush_at = dw_flush_next(before, dw_lines_tick_ns(profile));
     dw_lines_restart(profile);
+}
+
+static void flush_last(void)
+{
+    if (recorded)
+        dw_lines_flush(recorded, true);
+}
+
+static void stop(void)
+{
+    if (!recorded)
+        return;
+    dw_lines_flush(recorded, false);
+    dw_line_log_stop(recorded);
+}
+
+/* The log of the child has none of what its parent's has. */
+static void forked(void)
+{
+    dw_lines_forget_other_threads();
+    if (!recorded)
+        return;
+    dw_lines_forked(recorded);
+    dw_line_table_release(&recorded->log->written);
+}
+
+struct dw_probe dw_line_probe = {
+    .name = "lines",
+    .needs_gil = true,
+    .flush = flush_last,
+    .stop = stop,
+    .forked = forked,
+};
+
+int dw_line_log_start(struct dw_line_profile *profile, const char *path)
+{
+    struct dw_line_log *log = calloc(1, sizeof *log);
+    dw_probe_add(&dw_line_probe);
+    struct dw_ledger_options file = {.path = path};
+    int error = log ? dw_ledger_open(&file, &log->ledger) : DW_ERR_MEMORY;
+    if (error) {
+        free(log);
+        return error;
+    }
+    recorded = profile;
+    profile->log = log;
+    profile->first_clock = dw_clock_pair_now();
+    profile->flush_at = dw_flush_next(dw_tick(), 1);
+    return 0;
+}
+
+void dw_line_log_stop(struct dw_line_profile *profile)
+{
+    if (!profile->log)
+        return;
+    dw_ledger_stop(profile->log->ledger);
+    dw_ledger_release(profile->log->ledger);
+    dw_line_table_release(&profile->log->written);
+    free(profile->log);
+    profile->log = NULL;
+    recorded = NULL;
 }

@@ -3,12 +3,12 @@
 #ifndef DW_PROBE_LINE_LINE_LOG_H
 #define DW_PROBE_LINE_LINE_LOG_H
 
+#include "model/line_table.h"
 #include "probe/line/line_probe.h"
-#include "probe/probe_log.h"
+#include "record/ledger.h"
 
 struct dw_line_log {
-    struct dw_probe_log base;
-    char *path;
+    struct dw_ledger *ledger;
     struct dw_line_table written; /* what the log has */
 };
 

@@ -121,11 +121,15 @@ void dw_lines_settle(struct dw_line_profile *profile);
 void dw_lines_end_all(struct dw_line_profile *profile);
 /* Open calls count from now on: the time since they were settled was dwell's own. */
 void dw_lines_restart(struct dw_line_profile *profile);
-/* [signal-safe] In a forked child: all numbers begin at 0. */
+/* [signal-safe] In a forked child. The other threads are not in it, and their calls never end. */
+void dw_lines_forget_other_threads(void);
+/* [signal-safe] The same: nothing has counted yet. */
 void dw_lines_forked(struct dw_line_profile *profile);
 void dw_lines_release(struct dw_line_profile *profile);
 /* Nanoseconds of a tick, as well as it is known; it does not change while the profile is off. */
 double dw_lines_tick_ns(const struct dw_line_profile *profile);
+
+extern struct dw_probe dw_line_probe;
 
 /* line_log.c: writes the log and sets when it is due again. */
 void dw_lines_flush(struct dw_line_profile *profile, bool last);

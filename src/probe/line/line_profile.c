@@ -3,14 +3,12 @@
 #include "probe/line/line_track.h"
 
 #include "cpython/line_events.h"
-
-#include <pthread.h>
+#include "record/probes.h"
 
 static uint64_t last_serial;
 static struct dw_line_profile *first_on; /* of the profiles that are on */
 
-/* [signal-safe] The other threads are not in a forked child, and their calls never end. */
-static void forget_other_threads(void)
+void dw_lines_forget_other_threads(void)
 {
     unsigned long thread = PyThread_get_thread_ident();
     for (struct dw_line_profile *profile = first_on; profile; profile = profile->next_on)
@@ -32,8 +30,7 @@ int dw_lines_enable(struct dw_line_profile *profile)
             dw_line_events_disable();
         return -1;
     }
-    if (!last_serial)
-        pthread_atfork(NULL, NULL, forget_other_threads);
+    dw_probe_add(&dw_line_probe);
     if (!profile->first_clock.tick)
         profile->first_clock = dw_clock_pair_now();
     profile->enable_count = 1;

@@ -2,11 +2,11 @@
  * Numbers of lines between Python objects and logs, in both directions. */
 #include "probe/line/line_rows.h"
 
-#include "probe/probe_log.h"
+#include "probe/ledger_python.h"
 #include "probe/render.h"
 
 /* (name, file, line, calls, time) */
-static int add_callee_row(struct dw_probe_log *log, struct dw_line_table *rows, struct dw_line row,
+static int add_callee_row(struct dw_ledger *log, struct dw_line_table *rows, struct dw_line row,
                           PyObject *tuple)
 {
     PyObject *name, *file;
@@ -17,9 +17,8 @@ static int add_callee_row(struct dw_probe_log *log, struct dw_line_table *rows, 
     frame.kind = PyUnicode_GET_LENGTH(file) ? DW_FRAME_FUNCTION : DW_FRAME_BUILTIN;
     row.values[DW_LINE_HITS] = calls;
     row.values[DW_LINE_TIME] = time;
-    if (dw_probe_log_string(log, name, &frame.name) ||
-        dw_probe_log_string(log, file, &frame.file) ||
-        dw_frame_intern(&log->frames, &frame, &row.callee) || dw_line_add(rows, &row)) {
+    if (dw_ledger_text(log, name, &frame.name) || dw_ledger_text(log, file, &frame.file) ||
+        dw_ledger_frame(log, &frame, &row.callee) || dw_line_add(rows, &row)) {
         PyErr_NoMemory();
         return -1;
     }
@@ -27,7 +26,7 @@ static int add_callee_row(struct dw_probe_log *log, struct dw_line_table *rows, 
 }
 
 /* (line, hits, time, self, inclusive, suspended, callees) */
-static int add_line_row(struct dw_probe_log *log, struct dw_line_table *rows, dw_frame_id function,
+static int add_line_row(struct dw_ledger *log, struct dw_line_table *rows, dw_frame_id function,
                         PyObject *tuple)
 {
     unsigned long long values[DW_LINE_METRICS] = {0}; /* those of samples stay so */
@@ -51,7 +50,7 @@ static int add_line_row(struct dw_probe_log *log, struct dw_line_table *rows, dw
 }
 
 /* (file, first line, name, calls, lines) */
-static int add_function_rows(struct dw_probe_log *log, struct dw_line_table *rows, PyObject *tuple)
+static int add_function_rows(struct dw_ledger *log, struct dw_line_table *rows, PyObject *tuple)
 {
     PyObject *file, *name, *lines;
     struct dw_frame frame = {.kind = DW_FRAME_FUNCTION};
@@ -60,9 +59,8 @@ static int add_function_rows(struct dw_probe_log *log, struct dw_line_table *row
     if (!PyArg_ParseTuple(tuple, "UIUKO!", &file, &frame.line, &name, &calls, &PyList_Type, &lines))
         return -1;
     whole.values[DW_LINE_HITS] = calls;
-    if (dw_probe_log_string(log, name, &frame.name) ||
-        dw_probe_log_string(log, file, &frame.file) ||
-        dw_frame_intern(&log->frames, &frame, &whole.function) || dw_line_add(rows, &whole)) {
+    if (dw_ledger_text(log, name, &frame.name) || dw_ledger_text(log, file, &frame.file) ||
+        dw_ledger_frame(log, &frame, &whole.function) || dw_line_add(rows, &whole)) {
         PyErr_NoMemory();
         return -1;
     }
@@ -72,7 +70,7 @@ static int add_function_rows(struct dw_probe_log *log, struct dw_line_table *row
     return 0;
 }
 
-static int add_sources(struct dw_probe_log *log, PyObject *sources)
+static int add_sources(struct dw_ledger *log, PyObject *sources)
 {
     PyObject *file, *text;
     Py_ssize_t at = 0;
@@ -82,36 +80,41 @@ static int add_sources(struct dw_probe_log *log, PyObject *sources)
             PyErr_SetString(PyExc_TypeError, "sources are a dict of str by str");
             return -1;
         }
-        if (dw_probe_log_string(log, file, &names[0]) || dw_probe_log_string(log, text, &names[1]))
+        if (dw_ledger_text(log, file, &names[0]) || dw_ledger_text(log, text, &names[1]))
             return -1;
-        dw_log_write_source(&log->writer, log->strings.strings[names[0]],
+        dw_log_write_source(&log->sink.writer, log->strings.strings[names[0]],
                             log->strings.strings[names[1]]);
     }
+    return 0;
+}
+
+static int collect_rows(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+{
+    dw_ledger_define(ledger, sink);
+    dw_log_write_lines(&sink->writer, 0, context, 0);
     return 0;
 }
 
 PyObject *dw_line_rows_to_log(PyObject *module, PyObject *arguments)
 {
     PyObject *functions, *sources, *bytes = NULL;
-    struct dw_probe_log log;
+    struct dw_ledger *log = NULL;
     struct dw_line_table rows = {0};
     (void)module;
     if (!PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &functions, &PyDict_Type, &sources))
         return NULL;
-    int error = dw_probe_log_open(&log, NULL, NULL), failed = 0;
+    int error = dw_ledger_open(&(struct dw_ledger_options){0}, &log), failed = 0;
     for (Py_ssize_t i = 0; !error && !failed && i < PyList_GET_SIZE(functions); i++)
-        failed = add_function_rows(&log, &rows, PyList_GET_ITEM(functions, i));
+        failed = add_function_rows(log, &rows, PyList_GET_ITEM(functions, i));
     if (!error && !failed)
-        failed = add_sources(&log, sources);
-    if (!error && !failed) {
-        dw_probe_log_define(&log);
-        dw_log_write_lines(&log.writer, 0, &rows, 0);
-        error = dw_probe_log_end(&log, true, NULL);
-    }
-    if (!failed)
-        bytes = dw_probe_log_bytes(&log, error);
+        failed = add_sources(log, sources);
+    if (!error && !failed)
+        error = dw_ledger_flush_end(log, collect_rows, &rows);
+    if (failed)
+        dw_ledger_release(log);
+    else
+        bytes = dw_ledger_take_bytes(log, error);
     dw_line_table_release(&rows);
-    dw_probe_log_release(&log);
     return bytes;
 }
 

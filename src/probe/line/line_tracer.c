@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "probe/line/line_log.h"
 #include "probe/line/line_probe.h"
+#include "probe/render.h"
 
 struct line_tracer {
     PyObject_HEAD struct dw_line_profile profile;
@@ -133,26 +134,9 @@ static PyObject *tracer_record(PyObject *self, PyObject *arguments)
         return NULL;
     int error = dw_line_log_start(profile_of(self), PyBytes_AS_STRING(path));
     if (error)
-        PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
+        dw_raise_error(error, PyBytes_AS_STRING(path));
     Py_DECREF(path);
     return error ? NULL : Py_NewRef(Py_None);
-}
-
-/* flush_last(): the log is complete as of now, and goes on if the process does. */
-static PyObject *tracer_flush_last(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    dw_lines_flush(profile_of(self), true);
-    Py_RETURN_NONE;
-}
-
-/* finish(): the log is complete and closed. */
-static PyObject *tracer_finish(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    dw_lines_flush(profile_of(self), true);
-    dw_line_log_stop(profile_of(self));
-    Py_RETURN_NONE;
 }
 
 static PyObject *tracer_enable_count(PyObject *self, void *unused)
@@ -181,8 +165,6 @@ static PyMethodDef methods[] = {
      PyDoc_STR("Stops collecting lines, unless somebody else enabled it too.")},
     {"_rows", tracer_rows, METH_NOARGS, NULL},
     {"_record", tracer_record, METH_VARARGS, NULL},
-    {"_flush_last", tracer_flush_last, METH_NOARGS, NULL},
-    {"_finish", tracer_finish, METH_NOARGS, NULL},
     {0},
 };
 

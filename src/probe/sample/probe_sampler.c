@@ -9,14 +9,11 @@
 #include "cpython/thread_births.h"
 #include "probe/sample/sample_births.h"
 #include "probe/sample/sample_recording.h"
-#include "record/recorder.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -31,12 +28,9 @@ static struct {
     _Atomic bool stops;           /* it is to end */
     _Atomic bool asks_for_births; /* the interpreter is to tell of births, and does not yet */
     bool is_paused;               /* the thread makes way for a fork */
-    bool was_on;                  /* in a forked child: the parent was recording */
     pthread_t thread;
     sem_t wakes; /* wakes the thread early */
     struct dw_sampler_options options;
-    char log_file[PATH_MAX]; /* the options' name of the log */
-    size_t stem_size;        /* of its name: children put their pid behind it */
     struct dw_sample_recording recording;
 } sampler = {.turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -164,10 +158,10 @@ static void stop_thread(void)
 }
 
 /* Threads may announce themselves from the first look on. */
-static int begin(bool makes_file_late)
+static int begin(void)
 {
     sampler.is_on = true;
-    int error = dw_sample_recording_begin(&sampler.recording, &sampler.options, makes_file_late);
+    int error = dw_sample_recording_begin(&sampler.recording, &sampler.options);
     if (!error && (error = start_thread())) {
         int saved_errno = errno;
         dw_sample_recording_end(&sampler.recording);
@@ -178,42 +172,27 @@ static int begin(bool makes_file_late)
     return error;
 }
 
-/* The program may change its directory. */
-static int set_log_file(const char *path)
+/* With the lock: of a child that has not gone on, which has nothing to tell. */
+static void forget_ledger(void)
 {
-    char directory[PATH_MAX] = "";
-    if (path[0] != '/' && !getcwd(directory, sizeof directory))
-        return DW_ERR_IO;
-    int size = snprintf(sampler.log_file, sizeof sampler.log_file, "%s%s%s", directory,
-                        *directory ? "/" : "", path);
-    errno = ENAMETOOLONG;
-    if (size >= (int)sizeof sampler.log_file)
-        return DW_ERR_IO;
-    sampler.stem_size = dw_log_stem_size(sampler.log_file);
-    return 0;
+    if (sampler.recording.log)
+        dw_ledger_stop(sampler.recording.log);
+    dw_ledger_release(sampler.recording.log);
+    sampler.recording.log = NULL;
 }
-
-static void before_fork(void);
-static void after_fork_in_parent(void);
-static void after_fork_in_child(void);
 
 int dw_probe_sampler_start(const struct dw_sampler_options *options)
 {
-    static bool watches_forks;
     int error = DW_ERR_ARGUMENT;
-    dw_recorder_watch_forks();
-    begin_turn();
-    if (!watches_forks) {
+    if (!dw_sample_probe.bit)
         sem_init(&sampler.wakes, 0, 0);
-        watches_forks = !pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    }
+    dw_probe_add(&dw_sample_probe);
+    begin_turn();
     if (!sampler.is_on) {
         sampler.options = *options;
-        error = options->log_file ? set_log_file(options->log_file) : 0;
-        if (options->log_file)
-            sampler.options.log_file = sampler.log_file;
-        if (!error)
-            error = begin(false);
+        forget_ledger();
+        error = begin();
+        sampler.options.log_file = NULL; /* it was theirs */
     }
     end_turn();
     return error;
@@ -221,22 +200,27 @@ int dw_probe_sampler_start(const struct dw_sampler_options *options)
 
 int dw_probe_sampler_stop(struct dw_buffer *memory)
 {
+    int error = 0;
     begin_turn();
-    sampler.was_on = false;
-    if (!sampler.is_on) {
-        end_turn();
-        return 0;
+    if (sampler.is_on) {
+        stop_thread();
+        error = dw_sample_recording_end(&sampler.recording);
+        const struct dw_ledger *log = sampler.recording.log;
+        if (memory && !log->path)
+            dw_buffer_append(memory, log->sink.writer.memory.data, log->sink.writer.memory.size);
+        int saved_errno = errno;
+        dw_sample_recording_release(&sampler.recording);
+        errno = saved_errno;
+        sampler.is_on = false;
     }
-    stop_thread();
-    dw_sample_recording_end(&sampler.recording);
-    const struct dw_log_writer *writer = &sampler.recording.log.writer;
-    int error = dw_log_writer_error(writer);
-    if (memory && writer->fd < 0)
-        dw_buffer_append(memory, writer->memory.data, writer->memory.size);
-    dw_sample_recording_release(&sampler.recording);
-    sampler.is_on = false;
+    forget_ledger();
     end_turn();
     return error;
+}
+
+static void stop_for_good(void)
+{
+    dw_probe_sampler_stop(NULL);
 }
 
 void dw_probe_sampler_watch_births(void)
@@ -244,7 +228,7 @@ void dw_probe_sampler_watch_births(void)
     dw_py_births_watch(on_birth);
 }
 
-void dw_probe_sampler_flush_last(void)
+static void flush_last(void)
 {
     pthread_mutex_lock(&sampler.lock);
     if (sampler.is_on)
@@ -291,16 +275,26 @@ static void after_fork_in_child(void)
     if (!sampler.is_on)
         return;
     dw_sample_recording_abandon(&sampler.recording);
+    if (!sampler.recording.log->path)
+        forget_ledger();
     sampler.is_on = false;
-    sampler.was_on = true;
 }
 
-void dw_probe_sampler_continue(void)
+/* In a forked child, in a file of its own. */
+static void continue_in_child(void)
 {
     begin_turn();
-    if (sampler.was_on && !sampler.is_on && sampler.options.log_file &&
-        !dw_log_name_child(sampler.log_file, sizeof sampler.log_file, sampler.stem_size))
-        begin(true);
-    sampler.was_on = false;
+    if (!sampler.is_on && sampler.recording.log)
+        begin();
     end_turn();
 }
+
+struct dw_probe dw_sample_probe = {
+    .name = "samples",
+    .flush = flush_last,
+    .stop = stop_for_good,
+    .before = before_fork,
+    .after = after_fork_in_parent,
+    .forked = after_fork_in_child,
+    .go_on = continue_in_child,
+};

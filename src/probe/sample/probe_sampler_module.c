@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "cpython/task_name.h"
 #include "cpython/thread_births.h"
-#include "probe/last_words.h"
 #include "probe/render.h"
 #include "probe/sample/sample_recording.h"
 #include "probe/sample/sample_slot.h"
@@ -94,39 +93,10 @@ PyObject *dw_probe_sampler_py_stop(PyObject *module, PyObject *unused)
     return result;
 }
 
-/* finish(): at the end of a program. Trouble with the file was reported when it came up. */
-PyObject *dw_probe_sampler_py_finish(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    sigset_t before;
-    dw_py_births_unwatch();
-    dw_last_words_hold(&before);
-    Py_BEGIN_ALLOW_THREADS dw_probe_sampler_stop(NULL);
-    Py_END_ALLOW_THREADS dw_last_words_let_go(&before);
-    Py_RETURN_NONE;
-}
-
 PyObject *dw_probe_sampler_py_is_on(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     return PyBool_FromLong(dw_probe_sampler_is_on());
-}
-
-PyObject *dw_probe_sampler_py_flush_last(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    sigset_t before;
-    dw_last_words_hold(&before);
-    Py_BEGIN_ALLOW_THREADS dw_probe_sampler_flush_last();
-    Py_END_ALLOW_THREADS dw_last_words_let_go(&before);
-    Py_RETURN_NONE;
-}
-
-PyObject *dw_probe_sampler_py_continue(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    dw_probe_sampler_continue();
-    Py_RETURN_NONE;
 }
 
 PyObject *dw_probe_sampler_py_knows_tasks(PyObject *module, PyObject *unused)

@@ -2,6 +2,7 @@
  * Samples say how much of the last one's stack they share, so the paths of the last one are
  * kept, and only what is new is looked up. */
 #include "base/grow.h"
+#include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_places.h"
 
 static int push_path(struct dw_sample_places *places, struct dw_slot *slot, dw_path_id *path,
@@ -62,7 +63,9 @@ static void owe_kernel(struct dw_slot *slot, const struct dw_sample_record *reco
 int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot)
 {
     uint32_t index;
-    int error = slot->thread ? 0 : dw_sample_log_thread(places->log, (uint64_t)slot->tid, &index);
+    int error = slot->thread ? 0
+                             : dw_ledger_thread(places->log, dw_sample_probe.bit,
+                                                (uint64_t)slot->tid, &index);
     if (!error && !slot->thread)
         slot->thread = index + 1;
     return error;
@@ -80,8 +83,8 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     if (!error && in_kernel)
         owe_kernel(slot, record, path, in_kernel);
     if (!error)
-        error = dw_sample_log_add(places->log, slot->thread - 1, path, record->state,
-                                  record->now_ns, record->cpu_ns - in_kernel);
+        error = dw_samples_add(places->log, slot->thread - 1, path, record->state, record->now_ns,
+                               record->cpu_ns - in_kernel);
     if (error) {
         sampling->missed++;
         return;
@@ -123,7 +126,7 @@ void dw_sample_drain_rest(struct dw_sample_places *places, struct dw_slot *slot,
         return;
     atomic_store(&slot->cpu_done_ns, slot->cpu_end_ns);
     if (path != DW_PATH_ROOT ||
-        !dw_sample_log_stack(places->log, path, places->marks[DW_MARK_UNKNOWN], &path))
-        dw_sample_log_add_time(places->log, slot->thread - 1, path, state, now_ns,
-                               slot->cpu_end_ns - done_ns);
+        !dw_ledger_path(places->log, path, places->marks[DW_MARK_UNKNOWN], &path))
+        dw_samples_add_time(places->log, slot->thread - 1, path, state, now_ns,
+                            slot->cpu_end_ns - done_ns);
 }

@@ -39,8 +39,8 @@ static bool name_by_python(struct dw_sample_reader *reader, const struct dw_slot
     dw_buffer_restart(text);
     return dict &&
            !dw_py_thread_name(&reader->python, &reader->known_names, dict, thread->ident, text) &&
-           !dw_sample_log_name_thread(reader->places->log, slot->thread - 1,
-                                      (const char *)text->data, text->size);
+           !dw_ledger_name_thread(reader->places->log, slot->thread - 1, (const char *)text->data,
+                                  text->size);
 }
 
 /* A thread that is about to end is no longer Python's, and keeps the name it had. */
@@ -51,15 +51,14 @@ static void name_thread(struct dw_sample_reader *reader, struct dw_slot *slot)
     if (slot->is_named || !dw_task_read(getpid(), slot->tid, &task))
         return;
     const char *name = slot->tid == getpid() ? DW_MAIN_THREAD_NAME : task.name;
-    dw_sample_log_name_thread(reader->places->log, slot->thread - 1, name, strlen(name));
+    dw_ledger_name_thread(reader->places->log, slot->thread - 1, name, strlen(name));
 }
 
 void dw_sample_set_name(struct dw_sample_reader *reader, struct dw_slot *slot, const char *name,
                         size_t size)
 {
     if (!dw_sample_enter_thread(reader->places, slot))
-        slot->is_named =
-            !dw_sample_log_name_thread(reader->places->log, slot->thread - 1, name, size);
+        slot->is_named = !dw_ledger_name_thread(reader->places->log, slot->thread - 1, name, size);
 }
 
 void dw_sample_name_threads(struct dw_sample_reader *reader,

@@ -272,7 +272,7 @@ static void learn_rules(struct dw_sample_natives *natives, const struct dw_nativ
         publish(natives);
 }
 
-static dw_place_id file_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
+static dw_place_id file_place(struct dw_sample_natives *natives, struct dw_ledger *log,
                               const struct dw_native_module *module, uint64_t address)
 {
     struct dw_native_file *file = dw_native_names_file(&natives->names, module);
@@ -284,8 +284,8 @@ static dw_place_id file_place(struct dw_sample_natives *natives, struct dw_sampl
 }
 
 /* Code that was not announced before may be by now. */
-static int made_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
-                      uint64_t address, dw_place_id *id)
+static int made_place(struct dw_sample_natives *natives, struct dw_ledger *log, uint64_t address,
+                      dw_place_id *id)
 {
     struct dw_native_names *names = &natives->names;
     int error = dw_native_names_made(names, log, address, id);
@@ -295,7 +295,7 @@ static int made_place(struct dw_sample_natives *natives, struct dw_sample_log *l
     return error ? error : dw_native_names_made(names, log, address, id);
 }
 
-dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
+dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_ledger *log,
                                     uint64_t address, dw_path_id outer, bool *lasts)
 {
     const struct dw_native_module *module = find_module(natives, address);

@@ -38,7 +38,7 @@ bool dw_sample_natives_made_changed(const struct dw_sample_natives *natives);
 int dw_sample_natives_look_at_made(struct dw_sample_natives *natives);
 /* The place of an address; 0 for one that is left out. Unless it lasts, it is valid only under the
  * path `outer`. */
-dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_sample_log *log,
+dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw_ledger *log,
                                     uint64_t address, dw_path_id outer, bool *lasts);
 
 #endif

@@ -22,17 +22,13 @@ static const char *const mark_names[DW_MARKS] = {
     [DW_MARK_OWN] = "<dwell>",
 };
 
-static int mark_place(struct dw_sample_log *log, const void *name, size_t size, dw_place_id *place)
+static int mark_place(struct dw_ledger *log, const void *name, size_t size, dw_place_id *place)
 {
-    struct dw_frame frame = {.kind = DW_FRAME_MARK};
-    struct dw_place mark = {0};
-    int error = dw_sample_log_string(log, name, size, &frame.name);
-    if (!error)
-        error = dw_sample_log_frame(log, &frame, &mark.frame);
-    return error ? error : dw_sample_log_place(log, &mark, place);
+    return dw_ledger_named_place(log, DW_FRAME_MARK, (struct dw_string){name, size},
+                                 (struct dw_string){"", 0}, 0, place);
 }
 
-int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log *log)
+int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log)
 {
     memset(places, 0, sizeof *places);
     places->log = log;
@@ -46,10 +42,10 @@ int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log 
 int dw_sample_places_set_base(struct dw_sample_places *places, const struct dw_function_name *base)
 {
     struct dw_frame frame = {.kind = DW_FRAME_FUNCTION, .line = base->line};
-    int error = dw_sample_log_string(places->log, base->name, strlen(base->name), &frame.name);
+    int error = dw_ledger_string(places->log, base->name, strlen(base->name), &frame.name);
     if (!error)
-        error = dw_sample_log_string(places->log, base->file, strlen(base->file), &frame.file);
-    return error ? error : dw_sample_log_frame(places->log, &frame, &places->base);
+        error = dw_ledger_string(places->log, base->file, strlen(base->file), &frame.file);
+    return error ? error : dw_ledger_frame(places->log, &frame, &places->base);
 }
 
 void dw_sample_places_release(struct dw_sample_places *places)
@@ -64,6 +60,7 @@ void dw_sample_places_release(struct dw_sample_places *places)
 
 void dw_sample_places_forget(struct dw_sample_places *places, bool went)
 {
+    pthread_mutex_lock(&places->log->tables);
     const struct dw_place *known = places->log->places.places;
     for (uint32_t i = 0; i < DW_PLACE_CACHE; i++) {
         struct dw_cached_token *cached = &places->cache[i];
@@ -71,6 +68,7 @@ void dw_sample_places_forget(struct dw_sample_places *places, bool went)
             (went || !known[cached->place].module))
             *cached = (struct dw_cached_token){0};
     }
+    pthread_mutex_unlock(&places->log->tables);
 }
 
 static void put_utf8(struct dw_buffer *to, uint32_t point)
@@ -99,8 +97,7 @@ static int text_id(struct dw_sample_places *places, struct dw_code_text text, co
     struct dw_buffer *utf8 = &places->text;
     dw_buffer_restart(utf8);
     put_text(utf8, text, bytes);
-    return utf8->failed ? DW_ERR_MEMORY
-                        : dw_sample_log_string(places->log, utf8->data, utf8->size, id);
+    return utf8->failed ? DW_ERR_MEMORY : dw_ledger_string(places->log, utf8->data, utf8->size, id);
 }
 
 static int describe(struct dw_sample_places *places, const struct dw_code_record *record,
@@ -111,7 +108,7 @@ static int describe(struct dw_sample_places *places, const struct dw_code_record
     if (!error)
         error = text_id(places, record->file, dw_code_record_file(record), &frame.file);
     if (!error)
-        error = dw_sample_log_frame(places->log, &frame, &code->frame);
+        error = dw_ledger_frame(places->log, &frame, &code->frame);
     return error;
 }
 
@@ -182,7 +179,7 @@ static dw_place_id python_place(struct dw_sample_places *places, uint64_t rest)
         .column = at.column,
         .end_column = at.end_column,
     };
-    return dw_sample_log_place(places->log, &place, &id) ? places->marks[DW_MARK_UNKNOWN] : id;
+    return dw_ledger_place(places->log, &place, &id) ? places->marks[DW_MARK_UNKNOWN] : id;
 }
 
 static dw_place_id find_place(struct dw_sample_places *places, dw_path_id outer, uint64_t token,
@@ -217,9 +214,9 @@ int dw_sample_places_extend(struct dw_sample_places *places, uint64_t token, dw_
     dw_place_id place = dw_sample_places_of(places, *path, token);
     if (!place)
         return 0;
-    if (places->base && places->log->places.places[place].frame == places->base) {
+    if (places->base && dw_ledger_place_at(places->log, place).frame == places->base) {
         *path = DW_PATH_ROOT;
         return 0;
     }
-    return dw_sample_log_stack(places->log, *path, place, path);
+    return dw_ledger_path(places->log, *path, place, path);
 }

@@ -7,7 +7,7 @@
 #include "probe/sample/sample_natives.h"
 #include "probe/sample/sample_slot.h"
 #include "probe/sample/sample_task.h"
-#include "record/sample_log.h"
+#include "record/samples.h"
 
 #define DW_PLACE_CACHE 16384u
 
@@ -20,7 +20,7 @@ struct dw_function_name {
 };
 
 struct dw_sample_places {
-    struct dw_sample_log *log;
+    struct dw_ledger *log;
     struct dw_sample_natives natives;
     struct dw_described_code *codes; /* by number - 1 */
     uint32_t last_code;              /* the largest number of those that are described */
@@ -36,7 +36,7 @@ struct dw_sample_places {
     } cache[DW_PLACE_CACHE];
 };
 
-int dw_sample_places_init(struct dw_sample_places *places, struct dw_sample_log *log);
+int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log);
 void dw_sample_places_release(struct dw_sample_places *places);
 
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record);

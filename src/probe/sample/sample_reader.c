@@ -205,8 +205,8 @@ bool dw_sample_reader_path(struct dw_sample_reader *reader, const struct dw_slot
                            uint64_t now_ns, dw_path_id *path)
 {
     if (dw_own_work_is_in(atomic_load(&slot->tid)))
-        return !dw_sample_log_stack(reader->places->log, DW_PATH_ROOT,
-                                    reader->places->marks[DW_MARK_OWN], path);
+        return !dw_ledger_path(reader->places->log, DW_PATH_ROOT,
+                               reader->places->marks[DW_MARK_OWN], path);
     struct dw_merge merge = {
         .native = reader->memory->native,
         .native_count = unwind(reader, stand),

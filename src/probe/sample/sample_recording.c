@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_births.h"
 #include "probe/sample/sample_code.h"
 #include "probe/sample/sample_handler.h"
@@ -29,8 +30,7 @@
     50000000u                     /* without a thread that turned from waiting to running, or back \
                                    */
 #define CALM_LOOK_NS 3000000u     /* at threads that wait, then */
-#define FLUSH_NS 500000000u       /* a kill costs no more than this, */
-#define FIRST_FLUSH_NS 50000000u  /* and, when it comes early, */
+#define FIRST_FLUSH_NS 50000000u  /* a kill that comes early costs no more than this, or */
 #define FLUSH_PART 8              /* this part of the recording: pools kill their workers */
 #define QUICK_LOOK_NS 1000000u    /* for threads, while such come that do not say so */
 #define QUICK_LOOKS_NS 200000000u /* for so long after the last one */
@@ -47,12 +47,18 @@ static void complete_thread(struct dw_sample_recording *recording, struct dw_slo
     dw_sleep_finish(&recording->reader, slot, now_ns);
 }
 
+static void leave_thread(struct dw_ledger *log, uint32_t thread)
+{
+    dw_ledger_end_thread(log, thread);
+    dw_ledger_leave_thread(log, dw_sample_probe.bit, thread);
+}
+
 static void end_thread(void *context, struct dw_slot *slot)
 {
     struct dw_sample_recording *recording = context;
     complete_thread(recording, slot);
     if (slot->thread)
-        dw_sample_log_end_thread(&recording->log, slot->thread - 1);
+        leave_thread(recording->log, slot->thread - 1);
     slot->thread = 0;
 }
 
@@ -77,13 +83,8 @@ static void count_unseen(struct dw_sample_recording *recording)
         unseen_ns > recording->unseen_ns + INT64_MAX)
         return;
     uint64_t missed = (unseen_ns - recording->unseen_ns) / period_ns;
-    recording->log.sampling.missed += missed;
+    recording->log->sampling.missed += missed;
     recording->unseen_ns += missed * period_ns;
-}
-
-static bool has_file_to_make(const struct dw_sample_recording *recording)
-{
-    return recording->makes_file_late && recording->log.fd < 0 && !recording->log.writer.error;
 }
 
 static void look_at_limit(struct dw_sample_recording *recording)
@@ -91,24 +92,23 @@ static void look_at_limit(struct dw_sample_recording *recording)
     recording->places.may_be_held_back = dw_timer_may_be_held_back(recording->options.period_ns);
 }
 
-/* Reports trouble once; what comes after it is lost. */
-static void flush(struct dw_sample_recording *recording, bool last)
+/* In a forked child the file is made when there is something to tell. */
+static bool prepare_flush(struct dw_sample_recording *recording)
 {
-    bool was_good = !recording->log.writer.error;
-    if (has_file_to_make(recording) && dw_sample_log_is_empty(&recording->log))
-        return;
+    if (recording->log->path && dw_ledger_is_late(recording->log) &&
+        dw_samples_are_none(recording->log))
+        return false;
     dw_sample_name_threads(&recording->reader, &recording->threads, true);
     count_unseen(recording);
     look_at_limit(recording);
-    if (has_file_to_make(recording))
-        dw_sample_log_move(&recording->log, recording->options.log_file);
-    dw_sample_log_flush(&recording->log, last);
-    if (was_good && recording->log.writer.error) {
-        errno = recording->log.writer.saved_errno;
-        dprintf(STDERR_FILENO, "dwell: %s: %s; samples are lost from now on\n",
-                recording->options.log_file, dw_error_text(recording->log.writer.error));
-    }
     recording->flushed_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    return true;
+}
+
+static void flush(struct dw_sample_recording *recording)
+{
+    if (prepare_flush(recording))
+        dw_ledger_flush(recording->log, dw_samples_collect, NULL, false);
 }
 
 /* Addresses have other names from now on. */
@@ -259,7 +259,9 @@ static bool looks_quickly(const struct dw_sample_recording *recording, uint64_t 
 static uint64_t flush_period_ns(const struct dw_sample_recording *recording, uint64_t now_ns)
 {
     uint64_t part_ns = (now_ns - recording->begun_ns) / FLUSH_PART;
-    return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS : part_ns < FLUSH_NS ? part_ns : FLUSH_NS;
+    return part_ns < FIRST_FLUSH_NS ? FIRST_FLUSH_NS
+           : part_ns < DW_FLUSH_NS  ? part_ns
+                                    : DW_FLUSH_NS;
 }
 
 static uint64_t look_ns(const struct dw_sample_recording *recording)
@@ -299,7 +301,7 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
     if (is_wall(recording))
         look_at_sleepers(recording, now_ns);
     if (now_ns - recording->flushed_ns >= flush_period_ns(recording, now_ns))
-        flush(recording, false);
+        flush(recording);
 }
 
 /* In wall mode: while threads only run, or only wait, fewer looks see as much. */
@@ -322,17 +324,21 @@ uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recor
     return asked_ns < most_ns ? asked_ns : most_ns;
 }
 
+/* A child has the ledger of its parent, emptied. */
 static int open_log(struct dw_sample_recording *recording)
 {
     const struct dw_sampler_options *options = &recording->options;
-    const char *file = recording->makes_file_late ? NULL : options->log_file;
-    int error = dw_sample_log_open(&recording->log, file, options->timeline);
-    recording->log.sampling = (struct dw_sampling){
+    struct dw_ledger_options file = {.path = options->log_file};
+    int error = recording->log ? 0 : dw_ledger_open(&file, &recording->log);
+    if (error)
+        return error;
+    recording->log->timeline = options->timeline;
+    recording->log->sampling = (struct dw_sampling){
         .mode = options->mode,
         .native = options->native,
         .period_ns = options->period_ns,
     };
-    return error;
+    return 0;
 }
 
 void dw_sample_recording_release(struct dw_sample_recording *recording)
@@ -341,7 +347,8 @@ void dw_sample_recording_release(struct dw_sample_recording *recording)
     dw_sample_threads_release(&recording->threads);
     dw_sample_reader_release(&recording->reader);
     dw_sample_places_release(&recording->places);
-    dw_sample_log_release(&recording->log);
+    dw_ledger_release(recording->log);
+    recording->log = NULL;
 }
 
 /* Before the first samples, which would have to read stacks with care: that of this thread, and
@@ -364,7 +371,7 @@ static int open_all(struct dw_sample_recording *recording)
     if (!error)
         error = dw_tasks_reset();
     if (!error)
-        error = dw_sample_places_init(&recording->places, &recording->log);
+        error = dw_sample_places_init(&recording->places, recording->log);
     if (!error && recording->options.base.name)
         error = dw_sample_places_set_base(&recording->places, &recording->options.base);
     if (!error)
@@ -373,19 +380,22 @@ static int open_all(struct dw_sample_recording *recording)
 }
 
 int dw_sample_recording_begin(struct dw_sample_recording *recording,
-                              const struct dw_sampler_options *options, bool makes_file_late)
+                              const struct dw_sampler_options *options)
 {
     int signal = dw_handler_install();
     if (signal < 0)
         return signal;
+    struct dw_ledger *log = recording->log;
     memset(recording, 0, sizeof *recording);
+    recording->log = log;
     recording->options = *options;
-    recording->makes_file_late = makes_file_late;
     recording->threads.period_ns = options->period_ns;
     recording->threads.signal = signal;
     int error = open_all(recording);
     if (error) {
         int saved_errno = errno;
+        if (recording->log)
+            dw_ledger_stop(recording->log);
         dw_sample_recording_release(recording);
         errno = saved_errno;
         return error;
@@ -398,8 +408,8 @@ int dw_sample_recording_begin(struct dw_sample_recording *recording,
     recording->unseen_ns = unseen_cpu_ns(recording);
     recording->begun_ns = recording->looked_ns = recording->flushed_ns =
         dw_clock_ns(CLOCK_MONOTONIC);
-    if (recording->log.fd >= 0)
-        flush(recording, false); /* so that the file can be read from the start on */
+    if (recording->log->path && !dw_ledger_is_late(recording->log))
+        flush(recording); /* so that the file can be read from the start on */
     return 0;
 }
 
@@ -407,10 +417,11 @@ void dw_sample_recording_save(struct dw_sample_recording *recording)
 {
     refresh_natives(recording);
     drain_all(recording);
-    flush(recording, true);
+    if (prepare_flush(recording))
+        dw_ledger_flush_end(recording->log, dw_samples_collect, NULL);
 }
 
-void dw_sample_recording_end(struct dw_sample_recording *recording)
+int dw_sample_recording_end(struct dw_sample_recording *recording)
 {
     dw_sample_recording_enter_births(recording);
     dw_handler_enable(false);
@@ -420,12 +431,20 @@ void dw_sample_recording_end(struct dw_sample_recording *recording)
     refresh_natives(recording);
     for (uint32_t i = 0; i < recording->threads.count; i++)
         complete_thread(recording, recording->threads.slots[i]);
-    flush(recording, true);
+    flush(recording);
+    for (uint32_t i = 0; i < recording->threads.count; i++)
+        if (recording->threads.slots[i]->thread)
+            dw_ledger_leave_thread(recording->log, dw_sample_probe.bit,
+                                   recording->threads.slots[i]->thread - 1);
+    return dw_ledger_stop(recording->log);
 }
 
 void dw_sample_recording_abandon(struct dw_sample_recording *recording)
 {
+    struct dw_ledger *log = recording->log;
     dw_handler_enable(false);
     dw_sample_threads_disown(&recording->threads);
+    recording->log = NULL; /* it is the child's own by now */
     dw_sample_recording_release(recording);
+    recording->log = log;
 }

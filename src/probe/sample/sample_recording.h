@@ -19,9 +19,8 @@ struct dw_sampler_options {
 
 struct dw_sample_recording {
     struct dw_sampler_options options;
-    bool makes_file_late; /* the file is made when there is something to write */
-    bool has_told_tight;  /* that a thread has too small a stack for signals */
-    struct dw_sample_log log;
+    bool has_told_tight; /* that a thread has too small a stack for signals */
+    struct dw_ledger *log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;
     struct dw_sample_reader reader;
@@ -33,9 +32,10 @@ struct dw_sample_recording {
     uint64_t unseen_ns;    /* CPU time that is counted already, or not ours to count */
 };
 
-/* 0, or an error, with which nothing is left behind. What options point to has to last. */
+/* 0, or an error, with which nothing is left behind. A recording that was abandoned goes on with
+ * its ledger. */
 int dw_sample_recording_begin(struct dw_sample_recording *recording,
-                              const struct dw_sampler_options *options, bool makes_file_late);
+                              const struct dw_sampler_options *options);
 /* Takes in threads that have announced themselves. */
 void dw_sample_recording_enter_births(struct dw_sample_recording *recording);
 /* Whatever is due now. */
@@ -45,10 +45,12 @@ uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recor
                                          uint64_t now_ns);
 /* Writes all there is, as if nothing came after it. */
 void dw_sample_recording_save(struct dw_sample_recording *recording);
-/* Nothing is recorded any more, and everything is written. */
-void dw_sample_recording_end(struct dw_sample_recording *recording);
+/* Nothing is recorded any more, and everything is written. 0, or the error with which the file was
+ * given up. */
+int dw_sample_recording_end(struct dw_sample_recording *recording);
 void dw_sample_recording_release(struct dw_sample_recording *recording);
-/* In a forked child: the recording is the parent's, and nothing of it is written here. */
+/* In a forked child: the recording is the parent's, and nothing of it is written here. The ledger
+ * stays, which is a new one by now. */
 void dw_sample_recording_abandon(struct dw_sample_recording *recording);
 
 #endif

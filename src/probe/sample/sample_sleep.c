@@ -33,10 +33,10 @@ static uint32_t wait_state(const struct dw_sample_reader *reader, const struct d
 static void add(struct dw_sample_reader *reader, struct dw_slot *slot, dw_path_id path,
                 uint32_t state, uint64_t now_ns, uint64_t weight_ns)
 {
-    struct dw_sample_log *log = reader->places->log;
+    struct dw_ledger *log = reader->places->log;
     if (!weight_ns || dw_sample_enter_thread(reader->places, slot))
         return;
-    if (!dw_sample_log_add(log, slot->thread - 1, path, state, now_ns, weight_ns))
+    if (!dw_samples_add(log, slot->thread - 1, path, state, now_ns, weight_ns))
         log->sampling.taken++;
 }
 
@@ -141,8 +141,8 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
     if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         return;
     bool is_blocked = atomic_load(&slot->tight_stack) || blocks_signal(slot->tid, signal);
-    if (!is_blocked && dw_sample_log_stack(reader->places->log, path,
-                                           reader->places->marks[DW_MARK_KERNEL], &path))
+    if (!is_blocked &&
+        dw_ledger_path(reader->places->log, path, reader->places->marks[DW_MARK_KERNEL], &path))
         return;
     add(reader, slot, path, is_blocked ? DW_SAMPLE_RUNNING : DW_SAMPLE_KERNEL, now_ns,
         cpu_ns - done_ns);
@@ -209,7 +209,7 @@ void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, 
                          bool end)
 {
     dw_path_id path;
-    struct dw_sample_log *log = reader->places->log;
+    struct dw_ledger *log = reader->places->log;
     if (!slot->owed_ns)
         return;
     bool is_found = !end && find_owed(reader, slot, now_ns, &path);
@@ -218,8 +218,7 @@ void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, 
     log->sampling.guessed += is_found && dw_sample_reader_wants_natives(reader);
     if (!is_found)
         path = slot->owed_path;
-    if (!dw_sample_log_stack(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
-        dw_sample_log_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns,
-                               slot->owed_ns);
+    if (!dw_ledger_path(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
+        dw_samples_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns, slot->owed_ns);
     settle_debt(slot, is_found);
 }

@@ -3,14 +3,14 @@
  * native frames are kept up to the first that differs. */
 #include "probe/sample/sample_splice.h"
 
-static const struct dw_place *place_at(const struct dw_sample_log *log, dw_path_id path)
+static dw_frame_id frame_of(struct dw_ledger *log, dw_place_id place)
 {
-    return &log->places.places[log->stacks.paths[path].step];
+    return dw_ledger_place_at(log, place).frame;
 }
 
-static bool is_native(const struct dw_sample_log *log, const struct dw_place *place)
+static bool is_native(struct dw_ledger *log, dw_frame_id frame)
 {
-    return log->frames.frames[place->frame].kind == DW_FRAME_NATIVE;
+    return dw_ledger_frame_at(log, frame).kind == DW_FRAME_NATIVE;
 }
 
 /* A frame that is left out has the path of its caller. */
@@ -22,19 +22,20 @@ static bool is_repeated(const struct dw_slot *slot, uint32_t index)
 uint32_t dw_splice_outer(struct dw_sample_places *places, const struct dw_slot *slot,
                          const uint64_t *tokens, uint32_t count, dw_path_id *path)
 {
-    struct dw_sample_log *log = places->log;
+    struct dw_ledger *log = places->log;
     for (uint32_t i = 0; i < slot->path_count && count; i++) {
-        dw_path_id then = slot->paths[i].path;
-        if (is_repeated(slot, i) || is_native(log, place_at(log, then)))
+        struct dw_path then = dw_ledger_path_at(log, slot->paths[i].path);
+        dw_frame_id frame = frame_of(log, then.step);
+        if (is_repeated(slot, i) || is_native(log, frame))
             continue;
         dw_place_id now = dw_sample_places_of(places, *path, tokens[count - 1]);
-        if (!now || log->places.places[now].frame != place_at(log, then)->frame)
+        if (!now || frame_of(log, now) != frame)
             break;
         count--;
-        if (log->stacks.paths[then].step == now) {
-            *path = then;
-        } else { /* it has gone on since, so what it called has returned */
-            if (dw_sample_log_stack(log, log->stacks.paths[then].parent, now, path))
+        if (then.step == now) {
+            *path = slot->paths[i].path;
+        } else { /* it has gone on since, so what it called is over */
+            if (dw_ledger_path(log, then.parent, now, path))
                 count++;
             break;
         }

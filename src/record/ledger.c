@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ * The tables of a ledger. */
+#include "record/ledger.h"
+
+#include "base/grow.h"
+#include "record/process.h"
+
+#include <string.h>
+
+#define PATHS_MAX (1u << 22)
+#define OVERFLOW_NAME "<more stacks>"
+
+int dw_ledger_tables_init(struct dw_ledger *ledger)
+{
+    int error = dw_frame_table_init(&ledger->frames, &ledger->strings);
+    if (!error)
+        error = dw_place_table_init(&ledger->places);
+    if (!error)
+        error = dw_label_table_init(&ledger->labels);
+    return error ? error : dw_path_tree_init(&ledger->paths);
+}
+
+void dw_ledger_tables_release(struct dw_ledger *ledger)
+{
+    for (uint32_t i = 0; i < ledger->thread_count; i++)
+        dw_ledger_release_thread(&ledger->threads[i]);
+    free(ledger->threads);
+    free(ledger->modules);
+    free(ledger->process.properties);
+    dw_path_tree_release(&ledger->paths);
+    dw_label_table_release(&ledger->labels);
+    dw_place_table_release(&ledger->places);
+    dw_frame_table_release(&ledger->frames);
+    dw_string_table_release(&ledger->strings);
+    ledger->threads = NULL;
+    ledger->modules = NULL;
+    ledger->thread_count = ledger->thread_capacity = ledger->free_threads = ledger->next_thread = 0;
+    ledger->module_count = ledger->module_capacity = 0;
+    ledger->process = (struct dw_process){0};
+    memset(ledger->states, 0, sizeof ledger->states);
+}
+
+void dw_ledger_of(struct dw_ledger *ledger, uint64_t pid)
+{
+    ledger->process.pid = pid;
+    ledger->process.property_count = 0;
+    dw_ledger_describe(ledger, "dwell", DW_VERSION);
+}
+
+int dw_ledger_describe(struct dw_ledger *ledger, const char *key, const char *value)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = dw_process_add_property(&ledger->process, &ledger->strings,
+                                        (struct dw_string){key, strlen(key)},
+                                        (struct dw_string){value, strlen(value)});
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+int dw_ledger_string(struct dw_ledger *ledger, const void *bytes, size_t size, dw_string_id *id)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = dw_string_intern(&ledger->strings, bytes, size, id);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+int dw_ledger_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = dw_frame_intern(&ledger->frames, frame, id);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+int dw_ledger_place(struct dw_ledger *ledger, const struct dw_place *place, dw_place_id *id)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = dw_place_intern(&ledger->places, place, id);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+static int intern_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind,
+                              struct dw_string name, struct dw_string file, uint32_t line,
+                              dw_place_id *id)
+{
+    struct dw_frame frame = {.kind = kind, .line = line};
+    struct dw_place place = {0};
+    int error = dw_string_intern(&ledger->strings, name.bytes, name.size, &frame.name);
+    if (!error)
+        error = dw_string_intern(&ledger->strings, file.bytes, file.size, &frame.file);
+    if (!error)
+        error = dw_frame_intern(&ledger->frames, &frame, &place.frame);
+    return error ? error : dw_place_intern(&ledger->places, &place, id);
+}
+
+int dw_ledger_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind, struct dw_string name,
+                          struct dw_string file, uint32_t line, dw_place_id *id)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = intern_named_place(ledger, kind, name, file, line, id);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+int dw_ledger_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id place, dw_path_id *id)
+{
+    int error = 0;
+    pthread_mutex_lock(&ledger->tables);
+    if (ledger->paths.count >= PATHS_MAX) {
+        struct dw_string name = {OVERFLOW_NAME, strlen(OVERFLOW_NAME)};
+        parent = DW_PATH_ROOT;
+        error =
+            intern_named_place(ledger, DW_FRAME_MARK, name, (struct dw_string){"", 0}, 0, &place);
+    }
+    if (!error)
+        error = dw_path_intern(&ledger->paths, parent, place, id);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+int dw_ledger_append_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id place,
+                          dw_path_id *id)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = dw_path_append(&ledger->paths, parent, place, id);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+struct dw_frame dw_ledger_frame_at(struct dw_ledger *ledger, dw_frame_id frame)
+{
+    pthread_mutex_lock(&ledger->tables);
+    struct dw_frame found = ledger->frames.frames[frame];
+    pthread_mutex_unlock(&ledger->tables);
+    return found;
+}
+
+struct dw_place dw_ledger_place_at(struct dw_ledger *ledger, dw_place_id place)
+{
+    pthread_mutex_lock(&ledger->tables);
+    struct dw_place found = ledger->places.places[place];
+    pthread_mutex_unlock(&ledger->tables);
+    return found;
+}
+
+struct dw_path dw_ledger_path_at(struct dw_ledger *ledger, dw_path_id path)
+{
+    pthread_mutex_lock(&ledger->tables);
+    struct dw_path found = ledger->paths.paths[path];
+    pthread_mutex_unlock(&ledger->tables);
+    return found;
+}
+
+int dw_ledger_labels(struct dw_ledger *ledger, uint32_t state, dw_labels_id *id)
+{
+    int error = 0;
+    pthread_mutex_lock(&ledger->tables);
+    if (state && !ledger->states[state])
+        error = dw_labels_intern(&ledger->labels, state, NULL, 0, &ledger->states[state]);
+    *id = ledger->states[state];
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+int dw_ledger_module(struct dw_ledger *ledger, const struct dw_module *module, uint32_t *id)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = DW_GROW(ledger->modules, ledger->module_count, ledger->module_capacity);
+    if (!error) {
+        ledger->modules[ledger->module_count] = *module;
+        *id = ++ledger->module_count;
+    }
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}

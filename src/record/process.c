@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * Properties that were described stay for the life of the process; those that may change, such as
+ * the directory, are read again for every log. */
+#define _GNU_SOURCE
+#include "record/process.h"
+
+#include "base/grow.h"
+#include "log/redaction.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dw_string_table described_strings;
+static struct dw_process described; /* its properties only */
+
+void dw_process_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void dw_process_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The property of that key, made when absent; NULL when out of memory. */
+static struct dw_property *property_of(struct dw_process *process, dw_string_id key)
+{
+    for (uint32_t i = 0; i < process->property_count; i++)
+        if (process->properties[i].key == key)
+            return &process->properties[i];
+    if (DW_GROW(process->properties, process->property_count, process->property_capacity))
+        return NULL;
+    process->properties[process->property_count] = (struct dw_property){.key = key};
+    return &process->properties[process->property_count++];
+}
+
+int dw_process_add_property(struct dw_process *process, struct dw_string_table *strings,
+                            struct dw_string key, struct dw_string value)
+{
+    struct dw_property made;
+    if (dw_redacts_property(key.bytes, key.size))
+        return 0;
+    int error = dw_string_intern(strings, key.bytes, key.size, &made.key);
+    if (!error)
+        error = dw_string_intern(strings, value.bytes, value.size, &made.value);
+    struct dw_property *property = error ? NULL : property_of(process, made.key);
+    if (!property)
+        return DW_ERR_MEMORY;
+    *property = made;
+    return 0;
+}
+
+void dw_process_describe(const char *key, const void *value, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    dw_process_add_property(&described, &described_strings, (struct dw_string){key, strlen(key)},
+                            (struct dw_string){value, size});
+    pthread_mutex_unlock(&lock);
+}
+
+static void describe_text(const char *key, const char *value)
+{
+    dw_process_describe(key, value, strlen(value));
+}
+
+static void describe_what_may_change(void)
+{
+    char text[PATH_MAX];
+    describe_text("dwell", DW_VERSION);
+    if (!gethostname(text, sizeof text - 1))
+        describe_text("host", text);
+    if (getcwd(text, sizeof text))
+        describe_text("cwd", text);
+    snprintf(text, sizeof text, "%d", (int)getppid());
+    describe_text("ppid", text);
+    describe_text("clock", dw_tick_is_tsc ? "tsc" : "monotonic");
+}
+
+int dw_process_introduce(struct dw_process *process, struct dw_string_table *strings)
+{
+    int error = 0;
+    describe_what_may_change();
+    *process = (struct dw_process){.pid = (uint64_t)getpid()};
+    process->first_clock = process->last_clock = dw_clock_pair_now();
+    if (getrandom(process->uuid, sizeof process->uuid, 0) < 0)
+        memcpy(process->uuid, &process->first_clock, sizeof process->uuid);
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < described.property_count && !error; i++)
+        error = dw_process_add_property(process, strings,
+                                        described_strings.strings[described.properties[i].key],
+                                        described_strings.strings[described.properties[i].value]);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
