@@ -440,7 +440,9 @@ def test_lines_and_samples_are_one_table(run_dwell, tmp_path) -> None:
         "other()\n"
     )
     done = run_dwell("run", "--lines", "--mode", "wall", "-o", "both.dwell", "both.py")
-    assert "Samples" in done.stderr and "Waiting" in done.stderr
+    assert "Samples: " in done.stderr and "Lines: " in done.stderr
+    table = run_dwell("report", "both.dwell", "--by", "line").stdout
+    assert "Samples" in table and "Waiting" in table
     assert [path.name for path in tmp_path.glob("both.dwell*")] == ["both.dwell"]
     report = run_dwell("report", "both.dwell", "--by", "line", "--format", "json").stdout
     (function,) = json.loads(report)["functions"]

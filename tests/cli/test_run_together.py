@@ -67,7 +67,7 @@ def run():
         pass
 """
 MAIN = "run()\nburn(0.3)\n"
-CALLS = {"leaf": 72, "watched": 4, "numbers": 3, "nap": 2, "rest": 12, "naps": 1, "work": 3, "run": 1}
+CALLS = {"leaf": 72, "watched": 4, "numbers": 3, "nap": 2, "rest": 12, "naps": 1, "work": 3}
 LINES = {
     "watched": {8: 4, 9: 64, 10: 60, 11: 3},
     "nap": {23: 14, 24: 12, 25: 12},
