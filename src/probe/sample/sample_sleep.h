@@ -18,13 +18,10 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
  * CPU time that nobody has accounted for goes to where it waits. */
 bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
                       uint64_t now_ns);
-/* Finds out where time in the kernel was spent that the slot has in `owed_ns`. It is the code that
- * runs without the GIL: system calls that take long give it up. When none is seen, or at the
- * `end`, it is where the sample after it was. A look for that code takes some time of its own, so
- * there are the fewer of them the less time is owed, and the longer they find nothing. */
+/* Tells where the time in the kernel was spent that the slot has in `owed_ns`: where ticks met the
+ * thread in a system call, as much as they say. What is left after a while, or at the `end`, is
+ * where the sample after it was: most of that is memory that the program touched. */
 void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end);
-/* Whether another look is worth its price. */
-bool dw_sleep_is_worth_a_look(const struct dw_slot *slot);
 
 #endif
