@@ -9,6 +9,8 @@ anything about, at dwell's pace and on its timer: less cannot be had on this mac
 
 The suites are in source distributions, which pip fetches by name into build/suites. Prints JSON.
 A tool that is not there, or does not know this Python, is left out.
+
+suites.py [PROGRAM=PAIRS...]   only those, each with so many pairs of runs
 """
 
 import json
@@ -117,10 +119,10 @@ def took(command, folder):
     return None if status else (usage.ru_utime + usage.ru_stime, wall)
 
 
-def compare(commands, folder, arguments):
+def compare(commands, folder, arguments, count):
     """Pairs of the runs of each tool with the bare ones right before."""
     pairs = {name: [] for name in commands if name != "bare"}
-    for _ in range(PAIRS):
+    for _ in range(count):
         bare = None
         for index, name in enumerate(list(pairs)):
             if index % 3 == 0:
@@ -149,10 +151,13 @@ def added_ms(pairs):
 
 def main():
     result = {}
+    chosen = dict(word.rsplit("=", 1) for word in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         commands = tools(folder)
         for name, (place, arguments) in programs(folder).items():
-            pairs = compare(commands, place, arguments)
+            if chosen and name not in chosen:
+                continue
+            pairs = compare(commands, place, arguments, int(chosen.get(name, PAIRS)))
             numbers = added_ms if name == "threads" else slowdown
             result[name] = {tool: numbers(found) for tool, found in pairs.items()}
     print(json.dumps(result))

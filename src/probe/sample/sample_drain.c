@@ -89,12 +89,13 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     dw_path_id path;
     struct dw_sampling *sampling = &places->log->sampling;
     uint64_t in_kernel = kernel_ns(places, record);
+    bool is_tick = record->flags & DW_SAMPLE_TICK;
     int error = dw_sample_enter_thread(places, slot);
     if (!error)
         error = path_of(places, slot, record, &path);
     if (!error && in_kernel)
         owe_kernel(slot, record, path, in_kernel);
-    if (!error && record->flags & DW_SAMPLE_TICK)
+    if (!error && is_tick)
         note_tick(slot, record, path);
     else if (!error)
         error = dw_sample_log_add(places->log, slot->thread - 1, path, record->state,
@@ -104,7 +105,9 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
         return;
     }
     slot->last_state = record->state;
-    sampling->taken += !(record->flags & DW_SAMPLE_TICK);
+    if (is_tick)
+        return;
+    sampling->taken++;
     sampling->guessed += !!(record->flags & DW_SAMPLE_GUESSED);
     sampling->cut += !!(record->flags & DW_SAMPLE_CUT);
 }

@@ -60,6 +60,7 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
+/* In the place of one that there may be. */
 static bool start_ticks(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
     if (slot->has_ticks)
@@ -145,7 +146,6 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal)
         fcntl(slot->stack_watch.fd, F_SETSIG, signal);
     if (!slot->has_ticks || atomic_load(&slot->tight_stack))
         return;
-    timer_delete(slot->ticks);
     start_ticks(slot, slot->ticks_ns, signal);
 }
 
