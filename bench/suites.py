@@ -10,9 +10,10 @@ anything about, at dwell's pace and on its timer: less cannot be had on this mac
 The suites are in source distributions, which pip fetches by name into build/suites. Prints JSON.
 A tool that is not there, or does not know this Python, is left out.
 
-suites.py [PROGRAM=PAIRS...]   only those, each with so many pairs of runs
+suites.py [--tools TOOL,...] [PROGRAM=PAIRS...]   only those, each with so many pairs of runs
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -151,9 +152,15 @@ def added_ms(pairs):
 
 def main():
     result = {}
-    chosen = dict(word.rsplit("=", 1) for word in sys.argv[1:])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tools")
+    parser.add_argument("programs", nargs="*")
+    options = parser.parse_args()
+    chosen = dict(word.rsplit("=", 1) for word in options.programs)
     with tempfile.TemporaryDirectory() as folder:
         commands = tools(folder)
+        if options.tools:
+            commands = {tool: commands[tool] for tool in ("bare", *options.tools.split(","))}
         for name, (place, arguments) in programs(folder).items():
             if chosen and name not in chosen:
                 continue
