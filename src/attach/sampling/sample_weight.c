@@ -5,6 +5,7 @@
 
 #define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
 #define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
+#define LOST_CPU_NS 1000000    /* threads that are woken mostly have one sooner than this */
 #define MAX_PENDING 65536      /* samples that wait to be told */
 #define UNCOUNTED_NS 4000000   /* how much of a turn the kernel may not have counted yet */
 
@@ -68,6 +69,8 @@ static void take_back(struct dw_cpu_account *account, uint64_t queued_ns)
     left_ns -= account->stopped_ns < left_ns ? account->stopped_ns : left_ns;
     account->queued_ns = queued_ns;
     account->stopped_ns = 0;
+    if (left_ns < LOST_CPU_NS)
+        return;
     for (uint32_t i = account->pending_count; i-- > 0 && left_ns;) {
         uint64_t *elapsed_ns = &account->pending[i].elapsed_ns;
         uint64_t taken_ns = *elapsed_ns < left_ns ? *elapsed_ns : left_ns;
