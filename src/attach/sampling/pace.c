@@ -12,10 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPIN_BELOW_NS 50000 /* shorter sleeps than this are mostly longer */
-#define SHORTEST_TURN_NS                                                                           \
-    100000 /* that the kernel takes; who asks for a short one has it sooner                        \
-            */
+#define SPIN_BELOW_NS 50000     /* shorter sleeps than this are mostly longer */
+#define SHORTEST_TURN_NS 100000 /* who asks for short turns has them sooner */
 #define MOST_URGENT (-20)
 #define RESET_ON_FORK 1 /* a flag: a program that we start has its usual turns */
 
