@@ -28,7 +28,7 @@ from turns import run
 HERE = pathlib.Path(__file__).parent
 BIN = pathlib.Path(sys.executable).parent
 RATE = 1000
-ROUNDS, BLOCKS = 5, 5  # so many blocks with samples, and as many without, by turns
+ROUNDS, BLOCKS = 3, 10  # so many blocks with samples, and as many without, by turns
 BLOCK_S = 0.1
 SECONDS = 4  # that a tool watches from outside
 

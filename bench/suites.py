@@ -9,8 +9,11 @@ anything about, at dwell's pace and on its timer: less cannot be had on this mac
 
 The suites are in source distributions, which pip fetches by name into build/suites. Prints JSON.
 A tool that is not there, or does not know this Python, is left out.
+
+suites.py [--tools TOOL,...] [PROGRAM=PAIRS...]   only those, each with so many pairs of runs
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -117,10 +120,10 @@ def took(command, folder):
     return None if status else (usage.ru_utime + usage.ru_stime, wall)
 
 
-def compare(commands, folder, arguments):
+def compare(commands, folder, arguments, count):
     """Pairs of the runs of each tool with the bare ones right before."""
     pairs = {name: [] for name in commands if name != "bare"}
-    for _ in range(PAIRS):
+    for _ in range(count):
         bare = None
         for index, name in enumerate(list(pairs)):
             if index % 3 == 0:
@@ -149,10 +152,19 @@ def added_ms(pairs):
 
 def main():
     result = {}
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tools")
+    parser.add_argument("programs", nargs="*")
+    options = parser.parse_args()
+    chosen = dict(word.rsplit("=", 1) for word in options.programs)
     with tempfile.TemporaryDirectory() as folder:
         commands = tools(folder)
+        if options.tools:
+            commands = {tool: commands[tool] for tool in ("bare", *options.tools.split(","))}
         for name, (place, arguments) in programs(folder).items():
-            pairs = compare(commands, place, arguments)
+            if chosen and name not in chosen:
+                continue
+            pairs = compare(commands, place, arguments, int(chosen.get(name, PAIRS)))
             numbers = added_ms if name == "threads" else slowdown
             result[name] = {tool: numbers(found) for tool, found in pairs.items()}
     print(json.dumps(result))

@@ -104,7 +104,7 @@ def test_callbacks_of_a_native_thread_have_their_own_time(
         "print(sum(spent), flush=True)\n"
         "enough.wait()\n"
         "print(sum(spent), flush=True)\n"
-        "sys.stdin.readline()\n",
+        "sys.stdin.readline(), sys.stdin.readline()\n",
         stdin=subprocess.PIPE,
         sleeps=False,
     )

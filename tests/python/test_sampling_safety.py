@@ -260,3 +260,41 @@ print(json.dumps(took))
     truth = shares(took)
     assert_between(30, truth["reads"], 90)
     assert_close(Samples.of(tmp_path / "x.dwell").shares(list(took)), truth, within=15)
+
+
+@pytest.mark.accuracy
+@repeated
+def test_short_system_calls_with_the_gil_are_those_of_the_function_that_calls_them(
+    tmp_path, python_program
+):
+    """Whoever takes a sample only after such a call meets the function that comes next."""
+    done = python_program("""
+import ctypes, json, os, time
+import dwell
+zeros = os.open("/dev/zero", os.O_RDONLY)
+read = ctypes.PyDLL(None).read # keeps the GIL
+buffer = ctypes.create_string_buffer(1 << 20)
+ctypes.memset(buffer, 1, len(buffer))
+def reads():
+    for _ in range(24):
+        read(zeros, buffer, len(buffer))
+def counts():
+    total = 0
+    for i in range(30_000):
+        total += i
+took = {"reads": 0, "counts": 0}
+dwell.start("x.dwell")
+end = time.thread_time() + 2
+while time.thread_time() < end:
+    for part in (reads, counts):
+        start = time.thread_time_ns()
+        part()
+        took[part.__name__] += time.thread_time_ns() - start
+dwell.stop()
+print(json.dumps(took))
+""")
+    took = json.loads(done.stdout or "null")
+    assert took, done.stderr
+    truth = shares(took)
+    assert_between(10, truth["reads"], 90)
+    assert_close(Samples.of(tmp_path / "x.dwell").shares(list(took)), truth, within=5)

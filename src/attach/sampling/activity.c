@@ -88,9 +88,17 @@ bool dw_activity_has_run(struct dw_activity_files *files)
     return has_run;
 }
 
+uint64_t dw_activity_times(const struct dw_activity_files *files, uint64_t *queued_ns)
+{
+    char text[DW_TURNS_BYTES], *end;
+    read_text(files->turns_fd, text, sizeof text);
+    uint64_t cpu_ns = strtoull(text, &end, 10);
+    *queued_ns = strtoull(end, NULL, 10);
+    return cpu_ns;
+}
+
 uint64_t dw_activity_cpu_ns(const struct dw_activity_files *files)
 {
-    char text[DW_TURNS_BYTES];
-    read_text(files->turns_fd, text, sizeof text);
-    return strtoull(text, NULL, 10);
+    uint64_t queued_ns;
+    return dw_activity_times(files, &queued_ns);
 }

@@ -33,6 +33,9 @@ enum dw_activity dw_activity_find(const struct dw_activity_files *files, uint64_
 bool dw_activity_has_run(struct dw_activity_files *files);
 /* The CPU time of the thread, late while it runs; 0 when the system does not say. */
 uint64_t dw_activity_cpu_ns(const struct dw_activity_files *files);
+/* The same, and for how long it was ready to run without a CPU: each time is told when it is over.
+ */
+uint64_t dw_activity_times(const struct dw_activity_files *files, uint64_t *queued_ns);
 /* What the text of /proc/PID/task/TID/syscall means. */
 enum dw_activity dw_activity_parse(const char *text, uint64_t gil);
 

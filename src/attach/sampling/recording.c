@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "attach/sampling/recording.h"
 
+#include "attach/sampling/pace.h"
 #include "attach/sampling/recorded.h"
 #include "base/clock.h"
 #include "base/grow.h"
@@ -12,13 +13,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #define CHILDREN_EVERY_NS 50000000
 #define GOLDEN_SECTION 0.6180339887
-#define SPIN_BELOW_NS 50000 /* shorter sleeps than this mostly last longer */
 #define MAX_PROCESSES 1024
 #define TRY_AT_LEAST_NS 1000000000 /* how rarely a child that does not run Python is looked at */
 #define PAUSE_NS 5000000           /* between tries: a Python takes some of these to start */
@@ -83,7 +82,7 @@ int dw_recording_begin(struct dw_recording *recording, const struct dw_recording
                        uint64_t patience_ns)
 {
     uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    prctl(PR_SET_TIMERSLACK, 1);
+    dw_pace_begin(options->period_ns);
     allow_many_files();
     int error = try_to_begin(recording, options);
     while (may_settle(error) && dw_clock_ns(CLOCK_MONOTONIC) - begun_ns < patience_ns) {
@@ -305,16 +304,6 @@ static void schedule(struct dw_recording *recording, uint64_t now_ns)
     recording->next_ns = recording->period_start_ns + place_ns;
 }
 
-static void wait_until(uint64_t then_ns, uint64_t period_ns)
-{
-    struct timespec then = {.tv_sec = (time_t)(then_ns / 1000000000),
-                            .tv_nsec = (long)(then_ns % 1000000000)};
-    if (period_ns >= SPIN_BELOW_NS)
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
-    while (period_ns && period_ns < SPIN_BELOW_NS && dw_clock_ns(CLOCK_MONOTONIC) < then_ns)
-        ;
-}
-
 static int do_what_is_due(struct dw_recording *recording, uint64_t now_ns)
 {
     int error = 0;
@@ -334,10 +323,10 @@ int dw_recording_run(struct dw_recording *recording, uint64_t until_ns, const vo
     int error = 0;
     while (!error && !*stop && !recording->is_over) {
         if (recording->next_ns >= until_ns) {
-            wait_until(until_ns, SPIN_BELOW_NS);
+            dw_pace_wait(until_ns, UINT64_MAX);
             break;
         }
-        wait_until(recording->next_ns, recording->options.period_ns);
+        dw_pace_wait(recording->next_ns, recording->options.period_ns);
         if (*stop)
             break;
         error = take(recording);

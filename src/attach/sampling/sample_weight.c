@@ -8,7 +8,8 @@
 
 #define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
 #define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
-#define MAX_PENDING 65536      /* samples that wait for their weight */
+#define LOST_CPU_NS 1000000    /* threads that are woken mostly have one sooner than this */
+#define MAX_PENDING 65536      /* samples that wait to be told */
 #define UNCOUNTED_NS 4000000   /* how much of a turn the kernel may not have counted yet */
 
 static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
@@ -63,32 +64,59 @@ int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *t
                       is_known ? cpu_ns - account->counted_ns + UNCOUNTED_NS : UINT64_MAX);
 }
 
+/* A thread that is ready and has no CPU stands where it lost it, which kernels like to do at the
+ * end of system calls. That time is none of those samples', and is known when it is over. */
+static void take_back(struct dw_cpu_account *account, uint64_t queued_ns)
+{
+    uint64_t left_ns = queued_ns - account->queued_ns;
+    left_ns -= account->stopped_ns < left_ns ? account->stopped_ns : left_ns;
+    account->queued_ns = queued_ns;
+    account->stopped_ns = 0;
+    if (left_ns < LOST_CPU_NS)
+        return;
+    for (uint32_t i = account->pending_count; i-- > 0 && left_ns;) {
+        uint64_t *elapsed_ns = &account->pending[i].elapsed_ns;
+        uint64_t taken_ns = *elapsed_ns < left_ns ? *elapsed_ns : left_ns;
+        *elapsed_ns -= taken_ns;
+        left_ns -= taken_ns;
+    }
+}
+
 /* The samples in which a thread ran have all of its CPU time, that of turns in which it was not
  * seen included: on a busy machine we get to run mostly when it does not. The kernel counts the
- * time up some hundred times a second and when a turn ends. */
+ * time up some hundred times a second and when a turn ends. Of the newest sample it is not known
+ * yet whether the thread had a CPU. */
 static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     struct dw_cpu_account *account = thread->cpu;
     if (!account->pending_count || now_ns - account->looked_ns < COUNT_AFTER_NS)
         return 0;
-    uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity), before_ns = account->counted_ns;
+    uint64_t queued_ns, before_ns = account->counted_ns;
+    uint64_t cpu_ns = dw_activity_times(&thread->activity, &queued_ns);
     account->looked_ns = now_ns;
     if (!cpu_ns || account->pending_count >= MAX_PENDING)
         return spend_seen(sampler, account, UINT64_MAX);
+    if (queued_ns > account->queued_ns)
+        take_back(account, queued_ns);
+    if (cpu_ns <= before_ns || !seen_ns(account))
+        return 0;
     account->counted_ns = cpu_ns;
-    return cpu_ns > before_ns ? spend(sampler, account, cpu_ns - before_ns) : 0;
+    return spend(sampler, account, cpu_ns - before_ns);
 }
 
 static int add_cpu_sample(struct dw_sampler *sampler, struct dw_watched *thread,
                           const struct dw_pending_sample *sample)
 {
     struct dw_cpu_account *account = thread->cpu;
-    int error = 0;
-    if (dw_watched_runs(thread))
-        error = DW_GROW(account->pending, account->pending_count, account->pending_capacity);
-    if (!error && dw_watched_runs(thread))
+    int error = count_cpu(sampler, thread, sample->until_ns);
+    if (error || !dw_watched_runs(thread))
+        return error;
+    if (!account->pending_count)
+        dw_activity_times(&thread->activity, &account->queued_ns);
+    error = DW_GROW(account->pending, account->pending_count, account->pending_capacity);
+    if (!error)
         account->pending[account->pending_count++] = *sample;
-    return error ? error : count_cpu(sampler, thread, sample->until_ns);
+    return error;
 }
 
 /* While we did not get to run for long the thread went from one stack or state to the other, nobody
@@ -123,6 +151,7 @@ int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
                                            until_ns, elapsed_ns};
         thread->last_ns = until_ns;
         sampler->stopped_ns += thread->stopped_ns;
+        thread->cpu->stopped_ns += thread->stopped_ns;
         thread->stopped_ns = 0;
         error = is_cpu ? add_cpu_sample(sampler, thread, &sample)
                        : add_wall_sample(sampler, thread, &sample);

@@ -29,6 +29,8 @@ struct dw_cpu_account {
     uint32_t users;
     struct dw_watched *runner; /* the user that the thread ran for in this round */
     uint64_t counted_ns, looked_ns;
+    uint64_t queued_ns;  /* that it was ready without a CPU, */
+    uint64_t stopped_ns; /* some of which we kept it from running, since that was known */
     struct dw_pending_sample *pending; /* owned */
     uint32_t pending_count, pending_capacity;
 };

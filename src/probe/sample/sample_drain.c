@@ -5,6 +5,9 @@
 #include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_places.h"
 
+#define TICKS_MOST_NS                                                                              \
+    50000000u /* that ticks are ahead of the time that samples came too late for */
+
 static int push_path(struct dw_sample_places *places, struct dw_slot *slot, dw_path_id *path,
                      uint64_t token)
 {
@@ -46,7 +49,8 @@ static uint64_t kernel_ns(const struct dw_sample_places *places,
                           const struct dw_sample_record *record)
 {
     uint64_t period_ns = record->period_ns;
-    bool is_plain = period_ns && !(record->flags & DW_SAMPLE_CARRIES) && !places->may_be_held_back;
+    uint32_t others = DW_SAMPLE_CARRIES | DW_SAMPLE_TICK;
+    bool is_plain = period_ns && !(record->flags & others) && !places->may_be_held_back;
     return is_plain && record->cpu_ns > period_ns + period_ns / 2 ? record->cpu_ns - period_ns : 0;
 }
 
@@ -58,6 +62,17 @@ static void owe_kernel(struct dw_slot *slot, const struct dw_sample_record *reco
         slot->owed_since_ns = record->now_ns;
     slot->owed_ns += weight_ns;
     slot->owed_path = path;
+}
+
+/* Nobody knows how much of the time between ticks that was, but on the average it is all of it as
+ * often as a tick meets the thread there. */
+static void note_tick(struct dw_slot *slot, const struct dw_sample_record *record, dw_path_id path)
+{
+    uint64_t told_ns = slot->tick_told_ns;
+    slot->tick_told_ns = 0;
+    slot->tick_path = path;
+    slot->tick_ns += record->cpu_ns > told_ns ? record->cpu_ns - told_ns : 0;
+    slot->tick_ns = slot->tick_ns < TICKS_MOST_NS ? slot->tick_ns : TICKS_MOST_NS;
 }
 
 int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot)
@@ -77,12 +92,15 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     dw_path_id path;
     struct dw_sampling *sampling = &places->log->sampling;
     uint64_t in_kernel = kernel_ns(places, record);
+    bool is_tick = record->flags & DW_SAMPLE_TICK;
     int error = dw_sample_enter_thread(places, slot);
     if (!error)
         error = path_of(places, slot, record, &path);
     if (!error && in_kernel)
         owe_kernel(slot, record, path, in_kernel);
-    if (!error)
+    if (!error && is_tick)
+        note_tick(slot, record, path);
+    else if (!error)
         error = dw_samples_add(places->log, slot->thread - 1, path, record->state, record->now_ns,
                                record->cpu_ns - in_kernel);
     if (error) {
@@ -90,6 +108,8 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
         return;
     }
     slot->last_state = record->state;
+    if (is_tick)
+        return;
     sampling->taken++;
     sampling->guessed += !!(record->flags & DW_SAMPLE_GUESSED);
     sampling->cut += !!(record->flags & DW_SAMPLE_CUT);

@@ -339,14 +339,14 @@ static uint64_t own_cost_ns(const struct sample *sample, uint64_t cost_ns)
     return cost_ns < most_ns ? cost_ns : most_ns;
 }
 
-static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool was_sent)
+static bool is_walk_due(const struct dw_slot *slot, uint64_t cpu_ns)
 {
-    uint64_t cpu_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    if (cpu_ns - slot->walked_ns < WALK_SHARE * slot->walk_cost_ns) {
-        slot->carries = true;
-        return;
-    }
-    struct sample sample = {
+    return cpu_ns - slot->walked_ns >= WALK_SHARE * slot->walk_cost_ns;
+}
+
+static struct sample begin(struct dw_slot *slot, uint64_t cpu_ns)
+{
+    return (struct sample){
         .slot = slot,
         .memory = slot->memory,
         .view = atomic_load_explicit(&view, memory_order_acquire),
@@ -354,23 +354,60 @@ static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool wa
         .now_ns = dw_clock_ns(CLOCK_MONOTONIC),
         .cpu_ns = cpu_ns,
     };
+}
+
+/* False when there was no room for it. */
+static bool finish(struct sample *sample, uint64_t elapsed_ns)
+{
+    struct dw_slot *slot = sample->slot;
+    bool is_recorded = record(sample, elapsed_ns);
+    forget_pending(sample);
+    uint64_t cost_ns = walk_cost_ns(sample);
+    slot->walk_cost_ns = own_cost_ns(sample, cost_ns);
+    slot->walked_ns = sample->cpu_ns + cost_ns;
+    /* What the walk took is no time of the program's. */
+    atomic_fetch_add(&slot->cpu_done_ns, cost_ns);
+    if (is_recorded) {
+        slot->last_count = sample->count;
+        slot->current = 1 - slot->current;
+    }
+    return is_recorded;
+}
+
+static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool was_sent)
+{
+    uint64_t cpu_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (!is_walk_due(slot, cpu_ns)) {
+        slot->carries = true;
+        return;
+    }
+    struct sample sample = begin(slot, cpu_ns);
     collect(&sample, context, was_sent);
     uint64_t elapsed_ns = claim(slot, cpu_ns);
-    bool is_recorded = record(&sample, elapsed_ns);
-    forget_pending(&sample);
-    uint64_t cost_ns = walk_cost_ns(&sample);
-    slot->walk_cost_ns = own_cost_ns(&sample, cost_ns);
-    slot->walked_ns = cpu_ns + cost_ns;
+    bool is_recorded = finish(&sample, elapsed_ns);
     slot->carries = !is_recorded;
-    /* The time of the walk does not count as the program's. */
-    atomic_fetch_add(&slot->cpu_done_ns, cost_ns - (is_recorded ? 0 : elapsed_ns));
     if (is_recorded) {
-        slot->last_count = sample.count;
-        slot->current = 1 - slot->current;
         atomic_store_explicit(&slot->samples, slot->samples + 1, memory_order_relaxed);
     } else {
+        atomic_fetch_sub(&slot->cpu_done_ns, elapsed_ns);
         atomic_store_explicit(&slot->missed, slot->missed + 1, memory_order_relaxed);
     }
+}
+
+/* One that met the thread in a system call comes when that is over, before anything else of the
+ * program runs. It accounts for no time: it says where the time was that samples come too late
+ * for. */
+static void take_tick(struct dw_slot *slot, const ucontext_t *context)
+{
+    uint64_t cpu_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID), before_ns = slot->tick_cpu_ns;
+    slot->tick_cpu_ns = cpu_ns;
+    if (!is_behind_syscall((uint64_t)context->uc_mcontext.gregs[REG_RIP]) ||
+        !is_walk_due(slot, cpu_ns))
+        return;
+    struct sample sample = begin(slot, cpu_ns);
+    sample.flags = DW_SAMPLE_TICK;
+    collect(&sample, context, true);
+    finish(&sample, cpu_ns - before_ns);
 }
 
 void *dw_handler_cookie(void)
@@ -425,8 +462,13 @@ void dw_handler_run(int signal, siginfo_t *info, void *context, struct dw_slot *
     else if (is_ours)
         mind_stack(slot, context, &((ucontext_t *)context)->uc_stack);
     bool is_sample = is_ours && !is_watch && !atomic_load(&slot->tight_stack);
-    if (is_sample && atomic_load(&is_enabled))
-        take_sample(slot, context, is_sent);
+    bool is_tick = info->si_code == SI_TIMER && atomic_load(&slot->period_ns);
+    if (is_sample && atomic_load(&is_enabled)) {
+        if (is_tick)
+            take_tick(slot, context);
+        else
+            take_sample(slot, context, is_sent);
+    }
     if (is_sample && is_silent_in_kernel)
         dw_timer_vary(slot);
     errno = saved_errno;

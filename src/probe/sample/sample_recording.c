@@ -25,7 +25,6 @@
 #define LOOK_NS 20000000u       /* threads, modules and rings are looked at so often, */
 #define BUSY_LOOK_NS 10000000u  /* and so often when more samples come than */
 #define BUSY_PERIOD_NS 1000000u /* one in this time */
-#define OWED_LOOK_NS 1000000u   /* at threads with time in the kernel that is not placed yet */
 #define CALM_AFTER_NS                                                                              \
     50000000u                     /* without a thread that turned from waiting to running, or back \
                                    */
@@ -216,11 +215,11 @@ static void look_at_sleepers(struct dw_sample_recording *recording, uint64_t now
 
 static void pay_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
 {
-    recording->owes = false;
     for (uint32_t i = 0; i < recording->threads.count; i++) {
         struct dw_slot *slot = recording->threads.slots[i];
+        if (slot->owed_ns)
+            dw_timer_tick(slot, recording->threads.signal);
         dw_sleep_pay_kernel(&recording->reader, slot, now_ns, false);
-        recording->owes |= dw_sleep_is_worth_a_look(slot);
     }
 }
 
@@ -287,6 +286,7 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
         dw_sample_threads_find_stacks(&recording->threads);
         drain_all(recording);
         look_at_kernel(recording, now_ns);
+        pay_kernel(recording, now_ns);
         dw_sample_name_threads(&recording->reader, &recording->threads, false);
         if (recording->places.has_event_loop)
             dw_tasks_learn_soon();
@@ -297,7 +297,6 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
     }
     if (recording->threads.is_refused)
         send_signals(recording, now_ns);
-    pay_kernel(recording, now_ns);
     if (is_wall(recording))
         look_at_sleepers(recording, now_ns);
     if (now_ns - recording->flushed_ns >= flush_period_ns(recording, now_ns))
@@ -315,9 +314,7 @@ static uint64_t sleeper_look_ns(const struct dw_sample_recording *recording, uin
 uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recording,
                                          uint64_t now_ns)
 {
-    uint64_t most_ns = looks_quickly(recording, now_ns) ? QUICK_LOOK_NS
-                       : recording->owes                ? OWED_LOOK_NS
-                                                        : look_ns(recording);
+    uint64_t most_ns = looks_quickly(recording, now_ns) ? QUICK_LOOK_NS : look_ns(recording);
     uint64_t asked_ns = recording->threads.is_refused ? recording->options.period_ns
                         : is_wall(recording)          ? sleeper_look_ns(recording, now_ns)
                                                       : most_ns;

@@ -24,7 +24,6 @@ struct dw_sample_recording {
     struct dw_sample_places places;
     struct dw_sample_threads threads;
     struct dw_sample_reader reader;
-    bool owes; /* some thread has time in the kernel whose place is worth a look */
     uint64_t begun_ns, looked_ns, flushed_ns, quick_ns; /* the last looks, and the last flush */
     uint64_t found_ns;     /* when a thread was found that did not say so */
     uint64_t turned_ns;    /* when a thread both ran and waited between two looks */

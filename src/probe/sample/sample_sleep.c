@@ -15,9 +15,7 @@
 #define SOME_PART 8               /* a smaller part of the time between two looks is ignored */
 #define SILENT_PERIODS 3          /* of CPU time without a sample: the timer is silent */
 #define SILENT_LOOKS 2            /* in a row: a machine that is shared stands still at times */
-#define OWED_NS 200000000u        /* how long code without the GIL is looked for */
-#define LOOK_WORTH_NS 400000u     /* a look takes a tenth of that */
-#define FRUITLESS_DEBTS 4         /* after so many a look has to be worth more: twice, for each */
+#define OWED_NS 500000000u        /* how long ticks may take to say where time was spent */
 
 static uint32_t wait_state(const struct dw_sample_reader *reader, const struct dw_py_thread *thread,
                            const struct dw_stand *stand)
@@ -140,6 +138,7 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
         return;
     if (!atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
         return;
+    slot->tick_told_ns += cpu_ns - done_ns;
     bool is_blocked = atomic_load(&slot->tight_stack) || blocks_signal(slot->tid, signal);
     if (!is_blocked &&
         dw_ledger_path(reader->places->log, path, reader->places->marks[DW_MARK_KERNEL], &path))
@@ -164,61 +163,25 @@ bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uin
     return true;
 }
 
-/* The stack of a thread that runs without the GIL; false when it does not, or began to while it
- * was read. */
-static bool read_without_gil(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
-                             dw_path_id *path)
+static void pay(struct dw_ledger *log, struct dw_slot *slot, dw_path_id path, uint64_t now_ns,
+                uint64_t paid_ns)
 {
-    struct dw_stand stand;
-    dw_path_id again;
-    uint64_t samples = atomic_load(&slot->samples);
-    const struct dw_py_thread *thread = dw_sample_reader_thread(reader, slot->tid, now_ns);
-    return thread && !dw_sample_reader_holds_gil(reader, thread) && !dw_stand_read(slot, &stand) &&
-           dw_sample_reader_path(reader, slot, thread, &stand, now_ns, path) &&
-           !dw_sample_reader_holds_gil(reader, thread) &&
-           dw_sample_reader_path(reader, slot, thread, &stand, now_ns, &again) && *path == again &&
-           atomic_load(&slot->samples) == samples;
-}
-
-bool dw_sleep_is_worth_a_look(const struct dw_slot *slot)
-{
-    return slot->owed_ns >=
-           (slot->owed_looks + 1) * ((uint64_t)LOOK_WORTH_NS << slot->fruitless_debts);
-}
-
-static bool find_owed(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
-                      dw_path_id *path)
-{
-    if (!dw_sleep_is_worth_a_look(slot))
-        return false;
-    slot->owed_looks++;
-    return read_without_gil(reader, slot, now_ns, path);
-}
-
-static void settle_debt(struct dw_slot *slot, bool is_found)
-{
-    if (is_found)
-        slot->fruitless_debts = 0;
-    else if (slot->owed_looks && slot->fruitless_debts < FRUITLESS_DEBTS)
-        slot->fruitless_debts++;
-    slot->owed_looks = 0;
-    slot->owed_ns = 0;
+    dw_samples_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns, paid_ns);
+    slot->owed_ns -= paid_ns;
 }
 
 void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end)
 {
-    dw_path_id path;
     struct dw_ledger *log = reader->places->log;
-    if (!slot->owed_ns)
-        return;
-    bool is_found = !end && find_owed(reader, slot, now_ns, &path);
-    if (!is_found && !end && now_ns < slot->owed_since_ns + OWED_NS)
-        return;
-    log->sampling.guessed += is_found && dw_sample_reader_wants_natives(reader);
-    if (!is_found)
-        path = slot->owed_path;
-    if (!dw_ledger_path(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
-        dw_samples_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns, slot->owed_ns);
-    settle_debt(slot, is_found);
+    uint64_t met_ns = slot->owed_ns < slot->tick_ns ? slot->owed_ns : slot->tick_ns;
+    dw_path_id path = slot->owed_path;
+    slot->tick_ns -= met_ns;
+    if (met_ns) {
+        pay(log, slot, slot->tick_path, now_ns, met_ns);
+        slot->owed_since_ns = now_ns;
+    }
+    if (slot->owed_ns && (end || now_ns >= slot->owed_since_ns + OWED_NS) &&
+        !dw_ledger_path(log, path, reader->places->marks[DW_MARK_KERNEL], &path))
+        pay(log, slot, path, now_ns, slot->owed_ns);
 }

@@ -18,13 +18,10 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
  * CPU time that nobody has accounted for goes to where it waits. */
 bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
                       uint64_t now_ns);
-/* Finds out where the time in the kernel was spent that the slot has in `owed_ns`: in code that
- * runs without the GIL, since long system calls release it. When no such code is seen, or at the
- * `end`, the time goes to the sample after it. Looks for that code take time themselves, so they
- * become rarer when little is owed, and when they find nothing. */
+/* Tells where the time in the kernel was spent that the slot has in `owed_ns`: where ticks met the
+ * thread in a system call, as much as they say. What is left after a while, or at the `end`, is
+ * where the sample after it was: most of that is memory that the program touched. */
 void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end);
-/* Whether another look is worth its price. */
-bool dw_sleep_is_worth_a_look(const struct dw_slot *slot);
 
 #endif

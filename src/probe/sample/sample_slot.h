@@ -48,6 +48,7 @@ enum dw_sample_flag {
     DW_SAMPLE_GUESSED = 1, /* native frames were guessed */
     DW_SAMPLE_CUT = 2,     /* the outermost frames are missing */
     DW_SAMPLE_CARRIES = 4, /* it also stands for the time of samples that were not recorded */
+    DW_SAMPLE_TICK = 8,    /* it stands for time in the kernel that others have: dw_timer_tick */
 };
 
 struct dw_sample_record {
@@ -101,6 +102,7 @@ struct dw_slot {
     bool carries;
     uint32_t signals_of_period; /* to come until the timer gets another period */
     uint64_t current_period_ns, chance;
+    uint64_t tick_cpu_ns;             /* CPU time at the last tick */
     _Atomic bool is_begun;            /* the timer, whose first period is a shorter one */
     _Atomic uint64_t samples, missed; /* recorded or not */
     _Atomic uint64_t tight_stack; /* the size of a stack for signals that has no room for ours */
@@ -110,7 +112,7 @@ struct dw_slot {
     _Atomic uintptr_t stack_start, stack_end, stack_wanted;
     /* The sampler's thread. */
     struct dw_perf_event timer, stack_watch;
-    bool has_ticks; /* the other kind of timer */
+    bool has_ticks; /* the other kind of timer, which may tick beside the first */
     timer_t ticks;
     uint64_t ticks_ns;
     _Atomic uint64_t period_ns; /* of a timer that is silent while the kernel works; 0: none */
@@ -136,8 +138,10 @@ struct dw_slot {
     /* Time in the kernel for which samples came too late, and since when. */
     uint64_t owed_ns, owed_since_ns;
     dw_path_id owed_path;
-    uint32_t owed_looks;      /* for the place where it was spent */
-    uint32_t fruitless_debts; /* in a row, for which looks found nothing */
+    /* Where ticks met it there, how much they say it was, and how much of that was told by looks.
+     */
+    dw_path_id tick_path;
+    uint64_t tick_ns, tick_told_ns;
     struct dw_slot_path {
         dw_path_id path;
         uint64_t token;

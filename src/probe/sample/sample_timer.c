@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define SHORTEST_PERIOD 8      /* a fraction of the usual one */
@@ -61,8 +62,11 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
+/* In the place of one that there may be. */
 static bool start_ticks(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
+    if (slot->has_ticks)
+        timer_delete(slot->ticks);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
     event.sigev_notify_thread_id = slot->tid;
     event.sigev_value.sival_ptr = dw_handler_cookie();
@@ -74,6 +78,25 @@ static bool start_ticks(struct dw_slot *slot, uint64_t period_ns, int signal)
     }
     slot->ticks_ns = period_ns;
     return slot->has_ticks;
+}
+
+/* Older kernels send signals from the tick itself, which ends a system call that is about to wait.
+ * Newer ones do so when the thread leaves the kernel. */
+static bool ticks_wait_for_end_of_call(void)
+{
+    struct utsname system;
+    int major, minor;
+    return !uname(&system) && sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+           (major > 5 || (major == 5 && minor >= 9));
+}
+
+void dw_timer_tick(struct dw_slot *slot, int signal)
+{
+    if (slot->has_ticks || !slot->period_ns || atomic_load(&slot->tight_stack) ||
+        !ticks_wait_for_end_of_call())
+        return;
+    slot->tick_cpu_ns = dw_thread_cpu_ns(slot->tid);
+    start_ticks(slot, slot->period_ns, signal);
 }
 
 /* An instruction breakpoint at the function that registers stacks for signals. */
@@ -125,7 +148,6 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal)
         fcntl(slot->stack_watch.fd, F_SETSIG, signal);
     if (!slot->has_ticks || atomic_load(&slot->tight_stack))
         return;
-    timer_delete(slot->ticks);
     start_ticks(slot, slot->ticks_ns, signal);
 }
 

@@ -11,6 +11,10 @@
 /* False when the system gives us none. */
 bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal);
 void dw_timer_stop(struct dw_slot *slot);
+/* Beside a timer that is silent while the kernel works, one that tells where that was: the handler
+ * runs as soon as the system call is over. It comes with the ticks of the kernel's clock, and
+ * costs next to nothing. */
+void dw_timer_tick(struct dw_slot *slot, int signal);
 /* Starts it again if the program has closed it. */
 void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal);
 bool dw_timer_is_on(const struct dw_slot *slot);
