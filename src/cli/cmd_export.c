@@ -20,6 +20,7 @@ static const char help[] =
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
     "  --lines          collapsed stacks of samples: functions with their lines\n"
+    "  --labels A,B     collapsed stacks: begin with the values of these labels, \"A=x;B=y;...\"\n"
     "  --by, --measure, --sort, --limit, --columns, --names, --internals   as for 'dwell report'\n"
     "\n"
     "examples:\n"
@@ -82,7 +83,38 @@ struct request {
     const struct dw_report_words *words;
     struct dw_native_words native;
     struct dw_report_options options;
+    char *label_text;    /* cut into: */
+    const char **labels; /* keys */
 };
+
+/* Cuts "a,b,c" into keys of labels. */
+static int parse_labels(struct request *request, const char *text)
+{
+    struct dw_lens_options *options = &request->options.lens;
+    request->label_text = strdup(text);
+    request->labels = malloc((strlen(text) / 2 + 1) * sizeof *request->labels);
+    if (!request->label_text || !request->labels)
+        return dw_cli_usage("out of memory");
+    char *state;
+    char *word = strtok_r(request->label_text, ",", &state);
+    for (; word; word = strtok_r(NULL, ",", &state))
+        request->labels[options->label_count++] = word;
+    options->labels = request->labels;
+    return options->label_count ? 0 : dw_cli_usage("--labels needs keys of labels");
+}
+
+/* Whether the recording has the label anywhere; else says what it has that looks like it. */
+static int check_label(const struct dw_profile *profile, const char *key)
+{
+    struct dw_guess guess = {.typed = key};
+    for (uint32_t i = 0; i < profile->labels.pair_count; i++) {
+        const char *known = dw_profile_string(profile, profile->labels.pairs[i].key).bytes;
+        if (!strcmp(known, key))
+            return 0;
+        dw_guess_try(&guess, known);
+    }
+    return dw_cli_unknown("no label", "", &guess, "nothing in the recording has it");
+}
 
 static int export_to(char **files, int count, const struct request *request, const char *path)
 {
@@ -103,6 +135,8 @@ static int export_to(char **files, int count, const struct request *request, con
     int written = dw_cli_check_measure(request->words, profile, files[0]);
     if (!written)
         written = dw_cli_check_contents(profile, lens, &options, files[0]);
+    for (size_t i = 0; !written && i < options.label_count; i++)
+        written = check_label(profile, options.labels[i]);
     if (!written)
         written = lens == &svg_graph ? dw_cli_draw(profile, &options, files[0], path)
                                      : dw_cli_write(profile, lens, &options, files[0], path);
@@ -128,7 +162,7 @@ int dw_cmd_export(int argc, char **argv)
         return 0;
     struct dw_report_words words = {0};
     struct request request = {0};
-    const char *to = NULL, *path = NULL;
+    const char *to = NULL, *path = NULL, *labels = NULL;
     bool with_lines = false;
     const struct dw_option known[] = {
         {.name = "to", .value = &to},
@@ -139,6 +173,7 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "limit", .value = &words.limit},
         {.name = "columns", .value = &words.columns},
         {.name = "lines", .flag = &with_lines},
+        {.name = "labels", .value = &labels},
         {.name = "names", .value = &request.native.names},
         {.name = "internals", .flag = &request.native.internals},
         {.name = NULL},
@@ -163,8 +198,12 @@ int dw_cmd_export(int argc, char **argv)
     if (!status)
         status = dw_report_options_init(&request.options, &words);
     request.options.lens.with_lines = with_lines;
+    if (!status && labels)
+        status = parse_labels(&request, labels);
     if (!status)
         status = export(argv + 1, files, &request, path);
     dw_report_options_release(&request.options);
+    free(request.label_text);
+    free(request.labels);
     return status;
 }

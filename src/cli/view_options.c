@@ -80,8 +80,10 @@ static int parse_measure(const struct dw_profile *profile, const char *word,
     *measure = dw_measure_find(word);
     if (*measure == DW_WALL && !(dw_profile_measures(profile) & DW_MASK(DW_WALL)))
         *measure = DW_TOTAL;
-    if (*measure < DW_MEASURES)
+    if (*measure < DW_MEASURES && dw_profile_measures(profile) & DW_MASK(*measure))
         return 0;
+    if (*measure < DW_MEASURES)
+        return dw_cli_usage("the recording holds no '%s': it was not recorded", word);
     for (uint32_t i = 0; i < DW_MEASURES; i++)
         dw_guess_try(&guess, dw_measures[i].name);
     return dw_cli_unknown("no measure", "", &guess,

@@ -37,6 +37,8 @@ struct dw_lens_options {
     double threshold; /* trees for people: smaller shares of the whole are left out; 0: none */
     bool only_totals; /* by thread or process: one row for each, in place of its tree */
     bool with_lines;  /* of samples: functions with the lines that they had reached */
+    const char *const *labels; /* keys whose values stacks begin with (collapsed) */
+    size_t label_count;
     const struct dw_function_options *functions; /* of tables of functions (function_list.h) */
     const struct dw_line_options *lines;         /* of reports of lines (line_list.h), or NULL */
     const struct dw_view_options *view;          /* of the view (lens/view/view.h) */

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..line_log import varint
 from .protobuf import fields_of, packed
 
 BUILT = Path(__file__).parents[2] / "build" / "go" / "pprof"
@@ -173,6 +174,38 @@ def test_processes_are_told_apart(export, run_dwell, tmp_path):
     totals = [sum(values[1] for _, values, _ in one.samples) for one in (first, second)]
     assert sorted(times.values()) == sorted(totals)
     assert sum(comment.startswith("argv: ") for comment in both.comments) == 2
+
+
+def field(number, value):
+    """Of a message: a number, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def message(number, **fields):
+    """With fields named after their numbers: f1, f2."""
+    return field(number, b"".join(field(int(n[1:]), value) for n, value in fields.items()))
+
+
+def test_what_was_inlined_is_told_once(run_dwell, tmp_path):
+    """A profile with `inner` inlined into `outer`, called by `caller`, comes back as it was."""
+    texts = ["", "cpu", "nanoseconds", "inner", "outer", "caller", "x.c", "/lib/libx.so"]
+    inlined = field(4, field(1, 1) + field(2, 11)) + field(4, field(1, 2) + field(2, 22))
+    data = message(1, f1=1, f2=2) + message(11, f1=1, f2=2) + message(2, f1=b"\1\2", f2=b"\7")
+    data += message(3, f1=1, f2=0x1000, f3=0x9000, f5=7, f7=1, f9=1, f10=1)
+    data += field(4, field(1, 1) + field(2, 1) + field(3, 0x1100) + inlined)
+    data += message(4, f1=2, f2=1, f3=0x1200, f4=field(1, 3) + field(2, 33))
+    data += b"".join(message(5, f1=i, f2=i + 2, f4=6) for i in (1, 2, 3))
+    data += b"".join(field(6, text.encode()) for text in texts)
+    (tmp_path / "old.pb.gz").write_bytes(gzip.compress(data))
+    done = run_dwell("export", "old.pb.gz", "--to", "pprof", "-o", "new.pb.gz")
+    assert done.returncode == 0, done.stderr
+    [(stack, values, _)] = Decoded(tmp_path / "new.pb.gz").samples
+    assert [function[0] for function in stack] == ["inner", "caller"] and values[-1] == 7
+    fields = fields_of(gzip.decompress((tmp_path / "new.pb.gz").read_bytes()))
+    lines = [[fields_of(line)[2][0] for line in fields_of(each)[4]] for each in fields[4]]
+    assert sorted(lines) == [[11, 22], [33]]
 
 
 def pprof(*arguments):

@@ -410,7 +410,7 @@ static void test_speedscope(void **state)
                "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
                "\"exporter\":\"dwell@" DW_VERSION "\",\"name\":\"" HEADER_TEXT
                "\",\"shared\":{\"frames\":[\n"
-               "{\"name\":\"[…]\"},\n"
+               "{\"name\":\"<main>\"},\n"
                "{\"name\":\"main\",\"file\":\"/home/me/app.py\",\"line\":3},\n"
                "{\"name\":\"main\",\"file\":\"/home/me/app.py\",\"line\":4},\n"
                "{\"name\":\"work\",\"file\":\"/home/me/app.py\",\"line\":6},\n"
@@ -418,7 +418,8 @@ static void test_speedscope(void **state)
                "{\"name\":\"loop\",\"file\":\"/src/scatter.c\",\"line\":12},\n"
                "{\"name\":\"scatter\",\"file\":\"/src/scatter.c\",\"line\":30},\n"
                "{\"name\":\"memcpy\",\"file\":\"/usr/bin/python3\"},\n"
-               "{\"name\":\"<gc>\"}]},\"profiles\":[\n"
+               "{\"name\":\"<gc>\"},\n"
+               "{\"name\":\"[…]\"}]},\"profiles\":[\n"
                "{\"type\":\"sampled\",\"unit\":\"nanoseconds\",\"name\":\"MainThread\","
                "\"samples\":[\n"
                "[1,3,5,6],\n"

@@ -1,49 +1,129 @@
 /* SPDX-License-Identifier: MIT
- * Callgrind's format 1, for KCachegrind and its kin. A function's cost is booked
- * on its first line, and so are its calls: calls are recorded without their lines.
- * Names are written once and are numbers from then on. */
+ * Callgrind's format 1, for KCachegrind and its kin. A line's own cost is what was spent on it, and
+ * what is known of a function as a whole is that of its first line. A call is an edge from a line
+ * to a function, whose cost counts only where the same call is not around it already. Samples do
+ * not tell how often something was called: there a call counts its samples. */
 #include "base/error.h"
-#include "lens/export/callgrind_stacks.h"
 #include "lens/lens.h"
 #include "lens/view/functions.h"
 #include "lens/view/notes.h"
+#include "lens/view/place_spots.h"
 #include "lens/view/stack_tree.h"
+#include "model/outermost.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-struct callgrind {
-    struct dw_functions functions;
-    uint32_t *file_of; /* of each function, from 1; functions of a file are neighbours */
-    bool *file_named, *function_named;
-    struct dw_out scratch;
-    struct dw_out *out;
+struct edge {
+    uint32_t caller; /* a spot */
+    dw_frame_id callee;
+    dw_path_id path; /* one of its paths; then any of them */
+    uint64_t count, total;
 };
 
-static bool same_file(const struct dw_function *a, const struct dw_function *b)
+struct callgrind {
+    const struct dw_profile *profile;
+    enum dw_family family;
+    struct dw_out *out;
+    struct dw_stack_tree tree;
+    struct dw_place_spots spots; /* lines of functions */
+    struct edge *edges;          /* by caller and callee */
+    uint32_t edge_count;
+    bool *objects_named, *files_named, *frames_named;
+    struct dw_out scratch;
+};
+
+static int compare_edges(const void *left, const void *right)
 {
-    return a->file.size == b->file.size && !memcmp(a->file.bytes, b->file.bytes, a->file.size);
+    const struct edge *a = left, *b = right;
+    if (a->caller != b->caller)
+        return a->caller < b->caller ? -1 : 1;
+    if (a->callee != b->callee)
+        return a->callee < b->callee ? -1 : 1;
+    return (a->path > b->path) - (a->path < b->path);
 }
 
-static int number_files(struct callgrind *callgrind)
+static dw_frame_id frame_of(const struct callgrind *callgrind, uint32_t spot)
 {
-    uint32_t count = callgrind->functions.count, files = 0;
-    const struct dw_function *functions = callgrind->functions.functions;
-    callgrind->file_of = calloc(count + 1u, sizeof *callgrind->file_of);
-    callgrind->file_named = calloc(count + 1u, sizeof *callgrind->file_named);
-    callgrind->function_named = calloc(count + 1u, sizeof *callgrind->function_named);
-    if (!callgrind->file_of || !callgrind->file_named || !callgrind->function_named)
-        return DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < count; i++) {
-        files += !i || !same_file(&functions[i - 1], &functions[i]);
-        callgrind->file_of[i] = files;
+    return callgrind->spots.first[spot]->frame;
+}
+
+static uint32_t spot_of(const struct callgrind *callgrind, dw_path_id path)
+{
+    return callgrind->spots.of[callgrind->tree.paths[path].step];
+}
+
+static uint32_t list_paths(struct callgrind *callgrind)
+{
+    const struct dw_stack_tree *tree = &callgrind->tree;
+    uint32_t count = 0;
+    for (dw_path_id path = 1; path < tree->count; path++) {
+        uint32_t caller = spot_of(callgrind, tree->paths[path].parent);
+        uint32_t callee = spot_of(callgrind, path);
+        if (caller && callee && (tree->total[path].count || tree->total[path].weight))
+            callgrind->edges[count++] = (struct edge){
+                .caller = caller, .callee = frame_of(callgrind, callee), .path = path};
     }
-    return 0;
+    return count;
 }
 
-void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profile, bool are_samples,
-                             const char *event, uint64_t total)
+/* Makes one of the paths of each edge; keys[path] is 1 + its number. */
+static void merge_edges(struct callgrind *callgrind, uint32_t count, uint32_t *keys)
 {
+    struct edge *edges = callgrind->edges;
+    if (count)
+        qsort(edges, count, sizeof *edges, compare_edges);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct edge *last = &edges[callgrind->edge_count ? callgrind->edge_count - 1 : 0];
+        bool is_new = !callgrind->edge_count || last->caller != edges[i].caller ||
+                      last->callee != edges[i].callee;
+        if (is_new)
+            edges[callgrind->edge_count++] = edges[i];
+        keys[edges[i].path] = callgrind->edge_count;
+    }
+}
+
+static void add_totals(struct callgrind *callgrind, const uint32_t *keys, const bool *outermost)
+{
+    const struct dw_stack_tree *tree = &callgrind->tree;
+    bool are_samples = callgrind->family == DW_FAMILY_SAMPLES;
+    for (dw_path_id path = 1; path < tree->count; path++) {
+        if (!keys[path])
+            continue;
+        struct edge *edge = &callgrind->edges[keys[path] - 1];
+        if (!are_samples)
+            edge->count += tree->self[path].count;
+        if (!outermost[path])
+            continue;
+        edge->count += are_samples ? tree->total[path].count : 0;
+        edge->total += tree->total[path].weight;
+    }
+}
+
+static int find_edges(struct callgrind *callgrind)
+{
+    const struct dw_stack_tree *tree = &callgrind->tree;
+    uint32_t *keys = calloc(tree->count, sizeof *keys);
+    bool *outermost = calloc(tree->count, sizeof *outermost);
+    callgrind->edges = calloc(tree->count, sizeof *callgrind->edges);
+    int error = keys && outermost && callgrind->edges ? 0 : DW_ERR_MEMORY;
+    if (!error) {
+        merge_edges(callgrind, list_paths(callgrind), keys);
+        error =
+            dw_outermost_find(tree->paths, tree->count, keys, callgrind->edge_count + 1, outermost);
+    }
+    if (!error)
+        add_totals(callgrind, keys, outermost);
+    free(keys);
+    free(outermost);
+    return error;
+}
+
+static void put_header(const struct callgrind *callgrind, uint64_t total)
+{
+    const struct dw_profile *profile = callgrind->profile;
+    struct dw_out *out = callgrind->out;
+    bool are_counts = dw_family_is_counted(profile, callgrind->family);
     dw_out_text(out, "# callgrind format\nversion: 1\ncreator: dwell " DW_VERSION "\n");
     if (profile->process_count) {
         struct dw_string argv = dw_profile_property(profile, 0, "argv");
@@ -52,84 +132,137 @@ void dw_callgrind_put_header(struct dw_out *out, const struct dw_profile *profil
         dw_out_printable(out, argv.bytes, argv.size);
         dw_out_text(out, argv.size ? "\n" : "");
     }
-    if (are_samples)
+    if (callgrind->family == DW_FAMILY_SAMPLES)
         dw_notes_put_sampling(out, profile, "# ");
     dw_notes_put_losses(out, profile, "# ");
-    dw_out_printf(out, "positions: line\nevents: %s\nsummary: %" PRIu64 "\n", event, total);
+    dw_out_printf(out, "positions: line\nevents: %s\nsummary: %" PRIu64 "\n",
+                  are_counts ? "samples" : "ns", total);
 }
 
-static void put_file(struct callgrind *callgrind, const char *key, uint32_t function)
+/* A name is written once and is a number from then on. */
+static void put_file(struct callgrind *callgrind, const char *key, bool *named, dw_string_id id)
 {
-    uint32_t number = callgrind->file_of[function];
-    const struct dw_string *file = &callgrind->functions.functions[function].file;
-    dw_out_printf(callgrind->out, "%s=(%u)", key, number);
-    if (!callgrind->file_named[number]) {
-        callgrind->file_named[number] = true;
+    struct dw_string name = dw_profile_string(callgrind->profile, id);
+    dw_out_printf(callgrind->out, "%s=(%" PRIu32 ")", key, id + 1);
+    if (!named[id]) {
+        named[id] = true;
         dw_out_char(callgrind->out, ' ');
-        dw_out_printable(callgrind->out, file->bytes, file->size);
+        dw_out_printable(callgrind->out, name.size ? name.bytes : "???", name.size ? name.size : 3);
     }
     dw_out_char(callgrind->out, '\n');
 }
 
-/* Some readers tell functions apart by name alone, so the name holds module and line. */
-static void put_name(struct callgrind *callgrind, const char *key, uint32_t function)
+/* Some readers tell functions apart by name alone, so it holds module and line; native code is in
+ * an object, which has a line of its own. */
+static void put_name(struct callgrind *callgrind, const char *key, dw_frame_id id)
 {
-    struct dw_out *scratch = &callgrind->scratch;
-    dw_out_printf(callgrind->out, "%s=(%u)", key, function + 1);
-    if (!callgrind->function_named[function]) {
-        callgrind->function_named[function] = true;
-        dw_buffer_clear(&scratch->buffer);
-        dw_function_put_node(scratch, &callgrind->functions.functions[function]);
+    const struct dw_frame *frame = &callgrind->profile->frames.frames[id];
+    struct dw_function function = {.name = dw_profile_string(callgrind->profile, frame->name),
+                                   .file = dw_profile_string(callgrind->profile, frame->file),
+                                   .line = frame->line};
+    dw_out_printf(callgrind->out, "%s=(%" PRIu32 ")", key, id + 1);
+    if (!callgrind->frames_named[id]) {
+        callgrind->frames_named[id] = true;
+        dw_buffer_clear(&callgrind->scratch.buffer);
+        if (frame->kind == DW_FRAME_NATIVE)
+            dw_out_write(&callgrind->scratch, function.name.bytes, function.name.size);
+        else
+            dw_function_put_node(&callgrind->scratch, &function);
         dw_out_char(callgrind->out, ' ');
-        dw_out_printable(callgrind->out, scratch->buffer.data, scratch->buffer.size);
+        dw_out_printable(callgrind->out, callgrind->scratch.buffer.data,
+                         callgrind->scratch.buffer.size);
     }
     dw_out_char(callgrind->out, '\n');
 }
 
-static void put_call(struct callgrind *callgrind, const struct dw_call_edge *edge)
+static void put_place(struct callgrind *callgrind, const struct dw_place *place,
+                      const char *const keys[3])
 {
-    const struct dw_function *functions = callgrind->functions.functions;
-    put_file(callgrind, "cfi", edge->callee);
-    put_name(callgrind, "cfn", edge->callee);
-    dw_out_printf(callgrind->out, "calls=%" PRIu64 " %u\n%u %" PRIu64 "\n", edge->sums.count,
-                  functions[edge->callee].line, functions[edge->caller].line, edge->sums.total);
+    const struct dw_profile *profile = callgrind->profile;
+    const struct dw_frame *frame = dw_place_frame(profile, place);
+    bool has_source = dw_place_source(profile, place).size > 0;
+    bool has_object = dw_place_module(profile, place).size > 0;
+    put_file(callgrind, keys[0], callgrind->objects_named,
+             has_object ? dw_place_module_name(profile, place) : 0);
+    put_file(callgrind, keys[1], callgrind->files_named, has_source ? frame->file : 0);
+    put_name(callgrind, keys[2], place->frame);
 }
 
-static void put_function(struct callgrind *callgrind, uint32_t index)
+static void put_edge(struct callgrind *callgrind, const struct edge *edge)
 {
-    const struct dw_function *function = &callgrind->functions.functions[index];
-    const struct dw_function_edges *callees = &callgrind->functions.callees;
-    dw_out_char(callgrind->out, '\n');
-    put_file(callgrind, "fl", index);
-    put_name(callgrind, "fn", index);
-    dw_out_printf(callgrind->out, "%u %" PRIu64 "\n", function->line, function->sums.self);
-    for (uint32_t i = callees->start[index]; i < callees->start[index + 1]; i++)
-        put_call(callgrind, &callees->edges[i]);
+    static const char *const keys[] = {"cob", "cfi", "cfn"};
+    const struct dw_place *caller = callgrind->spots.first[edge->caller];
+    const struct dw_place *callee = callgrind->spots.first[spot_of(callgrind, edge->path)];
+    put_place(callgrind, callee, keys);
+    dw_out_printf(callgrind->out, "calls=%" PRIu64 " %" PRIu32 "\n%" PRIu32 " %" PRIu64 "\n",
+                  edge->count, dw_place_frame(callgrind->profile, callee)->line,
+                  dw_place_line(callgrind->profile, caller), edge->total);
+}
+
+/* The lines of a function are neighbours among the spots. */
+static void put_functions(struct callgrind *callgrind, const uint64_t *self)
+{
+    static const char *const keys[] = {"ob", "fl", "fn"};
+    const struct dw_place_spots *spots = &callgrind->spots;
+    uint32_t edge = 0;
+    for (uint32_t spot = 1; spot < spots->count && !callgrind->out->error; spot++) {
+        uint32_t last = edge;
+        while (last < callgrind->edge_count && callgrind->edges[last].caller == spot)
+            last++;
+        if (self[spot] || edge < last) {
+            dw_out_char(callgrind->out, '\n');
+            put_place(callgrind, spots->first[spot], keys);
+            dw_out_printf(callgrind->out, "%" PRIu32 " %" PRIu64 "\n",
+                          dw_place_line(callgrind->profile, spots->first[spot]), self[spot]);
+        }
+        for (; edge < last; edge++)
+            put_edge(callgrind, &callgrind->edges[edge]);
+    }
+}
+
+static int put_all(struct callgrind *callgrind)
+{
+    const struct dw_stack_tree *tree = &callgrind->tree;
+    uint64_t *self = calloc(callgrind->spots.count, sizeof *self);
+    if (!self)
+        return DW_ERR_MEMORY;
+    for (dw_path_id path = 1; path < tree->count; path++)
+        self[spot_of(callgrind, path)] += tree->self[path].weight;
+    uint64_t total = tree->total[DW_PATH_ROOT].weight;
+    put_header(callgrind, total);
+    put_functions(callgrind, self);
+    dw_out_printf(callgrind->out, "\ntotals: %" PRIu64 "\n", total);
+    free(self);
+    return 0;
 }
 
 static int write_callgrind(const struct dw_profile *profile, const struct dw_lens_options *options,
                            struct dw_out *out)
 {
-    struct callgrind callgrind = {.out = out};
-    if (dw_shows_samples(profile, options->family))
-        return dw_callgrind_put_stacks(out, profile);
-    int error = dw_functions_make(profile, options->family, false, &callgrind.functions);
-    if (error)
-        return error;
+    struct callgrind callgrind = {
+        .profile = profile, .family = dw_family_choose(profile, options->family), .out = out};
+    callgrind.objects_named = calloc(profile->strings.count, sizeof(bool));
+    callgrind.files_named = calloc(profile->strings.count, sizeof(bool));
+    callgrind.frames_named = calloc(profile->frames.count, sizeof(bool));
     dw_out_init_memory(&callgrind.scratch);
-    error = number_files(&callgrind);
+    bool whole = callgrind.objects_named && callgrind.files_named && callgrind.frames_named;
+    int error = whole ? 0 : DW_ERR_MEMORY;
     if (!error)
-        dw_callgrind_put_header(out, profile, false, "ns", callgrind.functions.all.total);
-    for (uint32_t i = 0; !error && i < callgrind.functions.count && !out->error; i++)
-        put_function(&callgrind, i);
+        error = dw_stack_tree_make_of(profile, callgrind.family, &callgrind.tree);
     if (!error)
-        dw_out_printf(out, "\ntotals: %" PRIu64 "\n", callgrind.functions.all.total);
-    free(callgrind.file_of);
-    free(callgrind.file_named);
-    free(callgrind.function_named);
-    dw_functions_release(&callgrind.functions);
-    int scratch_error = dw_out_close(&callgrind.scratch);
-    return error ? error : scratch_error;
+        error = dw_place_spots_make(&callgrind.tree, DW_SPOT_LINE, &callgrind.spots);
+    if (!error)
+        error = find_edges(&callgrind);
+    if (!error)
+        error = put_all(&callgrind);
+    dw_stack_tree_release(&callgrind.tree);
+    dw_place_spots_release(&callgrind.spots);
+    free(callgrind.edges);
+    free(callgrind.objects_named);
+    free(callgrind.files_named);
+    free(callgrind.frames_named);
+    int late = dw_out_close(&callgrind.scratch);
+    return error ? error : late;
 }
 
 const struct dw_lens dw_lens_callgrind = {

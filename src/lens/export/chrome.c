@@ -8,6 +8,7 @@
 #include "lens/export/slice_walk.h"
 #include "lens/export/track_numbers.h"
 #include "lens/lens.h"
+#include "lens/view/measured.h"
 #include "lens/view/name_cache.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
@@ -130,7 +131,24 @@ static void put_step(void *context, const struct dw_step *step)
     }
 }
 
-static void put_sampled(void *context, bool opens, dw_frame_id frame, uint64_t time_ns)
+static void put_labels(struct chrome *chrome, dw_labels_id labels)
+{
+    const struct dw_profile *profile = chrome->profile;
+    const struct dw_label_set *set = &profile->labels.sets[labels];
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct dw_label *label = &profile->labels.pairs[set->first + i];
+        struct dw_string key = dw_profile_string(profile, label->key);
+        struct dw_string value = dw_profile_string(profile, label->value);
+        dw_out_text(chrome->out, i ? "," : ",\"args\":{");
+        dw_out_json_string(chrome->out, key.bytes, key.size);
+        dw_out_char(chrome->out, ':');
+        dw_out_json_string(chrome->out, value.bytes, value.size);
+    }
+    dw_out_text(chrome->out, set->count ? "}" : "");
+}
+
+static void put_sampled(void *context, bool opens, dw_frame_id frame, dw_labels_id labels,
+                        uint64_t time_ns)
 {
     struct chrome *chrome = context;
     const size_t *start = &chrome->names.starts[frame];
@@ -138,6 +156,7 @@ static void put_sampled(void *context, bool opens, dw_frame_id frame, uint64_t t
     dw_out_write(chrome->out, chrome->names.text.buffer.data + start[0], start[1] - start[0]);
     dw_out_text(chrome->out, opens ? ",\"ph\":\"B\"" : ",\"ph\":\"E\"");
     put_place(chrome, time_ns);
+    put_labels(chrome, labels);
     dw_out_char(chrome->out, '}');
 }
 

@@ -25,7 +25,8 @@ enum {
 };
 enum { INTERNED_NAMES = 2 };
 enum { NAME_ID = 1, NAME_TEXT };
-enum { EVENT_TYPE = 9, EVENT_NAME_ID = 10, EVENT_TRACK = 11, EVENT_VALUE = 30 };
+enum { EVENT_NOTE = 4, EVENT_TYPE = 9, EVENT_NAME_ID = 10, EVENT_TRACK = 11, EVENT_VALUE = 30 };
+enum { NOTE_STRING = 6, NOTE_NAME = 10 };
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_INSTANT, TYPE_COUNTER };
 enum { TRACK_ID = 1, TRACK_NAME, TRACK_PROCESS, TRACK_THREAD, TRACK_PARENT, TRACK_COUNTER = 8 };
 enum { PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_LABEL = 8 };
@@ -190,8 +191,27 @@ static void intern(struct perfetto *perfetto, dw_frame_id frame)
     put_message(perfetto, PACKET_INTERNED);
 }
 
-static void put_event(struct perfetto *perfetto, uint32_t type, dw_frame_id frame, uint64_t time_ns,
-                      int64_t value)
+/* One string of a label, in the annotation that is built. */
+static void put_word(struct perfetto *perfetto, uint32_t field, dw_string_id id)
+{
+    struct dw_string word = dw_profile_string(perfetto->profile, id);
+    dw_out_printable(&perfetto->text, word.bytes, word.size);
+    put_text(perfetto, &perfetto->part, field);
+}
+
+static void put_labels(struct perfetto *perfetto, dw_labels_id labels)
+{
+    const struct dw_label_table *table = &perfetto->profile->labels;
+    const struct dw_label_set *set = &table->sets[labels];
+    for (uint32_t i = 0; i < set->count; i++) {
+        put_word(perfetto, NOTE_NAME, table->pairs[set->first + i].key);
+        put_word(perfetto, NOTE_STRING, table->pairs[set->first + i].value);
+        put_part(perfetto, EVENT_NOTE);
+    }
+}
+
+static void put_event(struct perfetto *perfetto, uint32_t type, dw_frame_id frame,
+                      dw_labels_id labels, uint64_t time_ns, int64_t value)
 {
     bool is_counter = type == TYPE_COUNTER;
     if (is_counter)
@@ -200,6 +220,8 @@ static void put_event(struct perfetto *perfetto, uint32_t type, dw_frame_id fram
     if (type == TYPE_BEGIN || type == TYPE_INSTANT)
         intern(perfetto, frame);
     struct dw_buffer *message = &perfetto->message;
+    if (type == TYPE_BEGIN)
+        put_labels(perfetto, labels);
     dw_protobuf_put_number(message, EVENT_TYPE, type);
     if (type == TYPE_BEGIN || type == TYPE_INSTANT)
         dw_protobuf_put_number(message, EVENT_NAME_ID, frame + UINT64_C(1));
@@ -219,12 +241,13 @@ static void put_step(void *context, const struct dw_step *step)
                                      [DW_STEP_COUNTER] = TYPE_COUNTER};
     struct perfetto *perfetto = context;
     put_event(perfetto, types[step->kind], perfetto->profile->functions.paths[step->path].step,
-              step->time_ns, step->value);
+              DW_LABELS_NONE, step->time_ns, step->value);
 }
 
-static void put_slice(void *context, bool opens, dw_frame_id frame, uint64_t time_ns)
+static void put_slice(void *context, bool opens, dw_frame_id frame, dw_labels_id labels,
+                      uint64_t time_ns)
 {
-    put_event(context, opens ? TYPE_BEGIN : TYPE_END, frame, time_ns, 0);
+    put_event(context, opens ? TYPE_BEGIN : TYPE_END, frame, labels, time_ns, 0);
 }
 
 static void put_tracks(struct perfetto *perfetto)

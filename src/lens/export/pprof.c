@@ -1,111 +1,95 @@
 /* SPDX-License-Identifier: MIT
- * What `pprof` and the servers for profiles read. A sample of a profile of calls is a path of
- * a thread with its calls and its own time, so that sums over samples come out right. */
+ * What `pprof` and the servers for profiles read. A sample is a path of a thread with what was
+ * spent on it itself, so that sums over samples come out right. A location is a place with what was
+ * inlined there, a mapping is a module with its build id. All names are ours, so mappings say that
+ * they have them: pprof then looks nothing up in files that may no longer be those that ran. */
 #include "base/error.h"
 #include "lens/export/pprof_writer.h"
 #include "lens/lens.h"
+#include "lens/view/own_times.h"
 #include "lens/view/roster.h"
-#include "lens/view/row.h"
 #include "lens/view/stack_tree.h"
 
 #include <stdlib.h>
 
-#define THE_MAPPING 1
+#define INLINED_MAX 64
+#define PROGRAM_MAPPING 1 /* when there are no modules */
 
 struct writing {
     struct dw_pprof *pprof;
     const struct dw_profile *profile;
-    struct dw_rows rows; /* by thread */
-    bool *used;          /* each frame, and one more that stands for frames cut out */
+    struct dw_speller speller;
+    struct dw_own_times own;
+    bool *used;       /* places, that of the root first; one more stands for frames cut out */
+    bool *functions;  /* frames that were written */
+    uint32_t *number; /* of each module: which mapping it is, from 1 on */
+    bool are_counts;
 };
 
-static uint64_t location_of(struct writing *writing, uint32_t frame)
+static bool is_lower(const struct dw_module *a, const struct dw_module *b)
 {
-    writing->used[frame] = true;
-    return frame + UINT64_C(1);
+    return a->process != b->process ? a->process < b->process : a->start < b->start;
 }
 
-static void put_stack(struct writing *writing, dw_path_id path)
+/* pprof takes the first mapping for that of the program, which lies below its libraries. */
+static uint32_t find_program(const struct dw_profile *profile)
 {
-    const struct dw_profile *profile = writing->profile;
-    struct dw_buffer *part = &writing->pprof->part;
-    struct dw_spelling spelling;
-    dw_speller_spell(&writing->rows.speller, path, DW_SPELL_MAX, &spelling);
-    dw_buffer_clear(part);
-    for (uint32_t i = spelling.count; i-- > 0;) {
-        uint32_t frame = profile->functions.paths[spelling.paths[i]].step;
-        dw_buffer_put(part, location_of(writing, frame));
-        if (spelling.cut && i == spelling.cut_at)
-            dw_buffer_put(part, location_of(writing, profile->frames.count));
-    }
-    dw_buffer_put(part, location_of(writing, profile->functions.paths[DW_PATH_ROOT].step));
-    dw_protobuf_put_bytes(&writing->pprof->message, DW_PPROF_SAMPLE_LOCATIONS, part->data,
-                          part->size);
+    uint32_t program = 0;
+    for (uint32_t i = 1; i < profile->module_count; i++)
+        if (is_lower(&profile->modules[i], &profile->modules[program]))
+            program = i;
+    return program;
 }
 
-/* Nobody calls the root. */
-static uint64_t calls_of(const struct dw_row *row)
-{
-    return row->path == DW_PATH_ROOT ? 0 : row->metric.count + row->metric.open;
-}
+struct holdings {
+    bool lines, inlines;
+};
 
-static void put_paths(struct writing *writing)
+static void find_holdings(const struct dw_profile *profile, struct holdings *holdings)
 {
-    for (uint32_t i = 0; i < writing->rows.count && !writing->pprof->gzip.out->error; i++) {
-        const struct dw_row *row = &writing->rows.rows[i];
-        uint64_t values[] = {calls_of(row), row->self};
-        if (row->parent == DW_ROW_NONE && row->thread != DW_ROW_NONE)
-            dw_pprof_label_thread(writing->pprof, row->thread);
-        if (!values[0] && !values[1])
+    for (dw_place_id i = 1; i < profile->places.count; i++) {
+        const struct dw_place *place = &profile->places.places[i];
+        if (!place->module)
             continue;
-        put_stack(writing, row->path);
-        dw_pprof_put_sample(writing->pprof, values, 2);
+        holdings[place->module - 1].lines |= place->line != 0;
+        holdings[place->module - 1].inlines |= place->outer != 0;
     }
 }
 
-static void put_function(struct writing *writing, uint32_t index)
+static uint64_t build_id(struct dw_pprof *pprof, const struct dw_module *module)
 {
-    const struct dw_profile *profile = writing->profile;
-    bool is_cut = index == profile->frames.count;
-    const struct dw_frame *frame = &profile->frames.frames[is_cut ? 0 : index];
-    uint64_t name = is_cut
-                        ? dw_pprof_literal(writing->pprof, "[…]")
-                        : dw_pprof_string(writing->pprof, dw_profile_string(profile, frame->name));
-    uint64_t file =
-        is_cut ? 0 : dw_pprof_string(writing->pprof, dw_profile_string(profile, frame->file));
-    dw_pprof_put_function(writing->pprof, index + UINT64_C(1), name, file,
-                          is_cut ? 0 : frame->line);
+    for (uint32_t i = 0; i < module->build_id_size && i < DW_BUILD_ID_MAX; i++)
+        dw_out_printf(&pprof->text, "%02x", module->build_id[i]);
+    return dw_pprof_text(pprof);
 }
 
-static void put_location(struct writing *writing, uint32_t index)
+static void put_mapping(struct writing *writing, uint32_t index, const struct holdings *holdings)
 {
-    const struct dw_profile *profile = writing->profile;
-    bool is_cut = index == profile->frames.count;
-    struct dw_buffer *message = &writing->pprof->message;
-    dw_protobuf_put_number(message, DW_PPROF_LOCATION_ID, index + UINT64_C(1));
-    dw_protobuf_put_number(message, DW_PPROF_LOCATION_MAPPING, THE_MAPPING);
-    dw_pprof_add_line(writing->pprof, index + UINT64_C(1),
-                      is_cut ? 0 : profile->frames.frames[index].line, 0);
-    dw_pprof_put_message(writing->pprof, DW_PPROF_LOCATION);
-}
-
-static void put_places(struct writing *writing)
-{
-    for (uint32_t i = 0; i <= writing->profile->frames.count; i++) {
-        if (!writing->used[i])
-            continue;
-        put_function(writing, i);
-        put_location(writing, i);
-    }
+    struct dw_pprof *pprof = writing->pprof;
+    const struct dw_module *module = &writing->profile->modules[index];
+    struct dw_buffer *message = &pprof->message;
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_ID, writing->number[index]);
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_START, module->start);
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_LIMIT, module->end);
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_OFFSET, module->file_offset);
+    dw_protobuf_put_number(
+        message, DW_PPROF_MAPPING_FILE,
+        dw_pprof_string(pprof, dw_profile_string(writing->profile, module->path)));
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_BUILD_ID, build_id(pprof, module));
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_HAS_FUNCTIONS, true);
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_HAS_FILES, holdings->lines);
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_HAS_LINES, holdings->lines);
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_HAS_INLINES, holdings->inlines);
+    dw_pprof_put_message(pprof, DW_PPROF_MAPPING);
 }
 
 /* Says that there is nothing to be looked up in the program's file. */
-static void put_mapping(struct writing *writing)
+static void put_program(struct writing *writing)
 {
     struct dw_buffer *message = &writing->pprof->message;
     if (writing->profile->process_count)
         dw_roster_put_process(&writing->pprof->text, writing->profile, 0);
-    dw_protobuf_put_number(message, DW_PPROF_MAPPING_ID, THE_MAPPING);
+    dw_protobuf_put_number(message, DW_PPROF_MAPPING_ID, PROGRAM_MAPPING);
     dw_protobuf_put_number(message, DW_PPROF_MAPPING_FILE, dw_pprof_text(writing->pprof));
     dw_protobuf_put_number(message, DW_PPROF_MAPPING_HAS_FUNCTIONS, true);
     dw_protobuf_put_number(message, DW_PPROF_MAPPING_HAS_FILES, true);
@@ -113,24 +97,208 @@ static void put_mapping(struct writing *writing)
     dw_pprof_put_message(writing->pprof, DW_PPROF_MAPPING);
 }
 
-static int put_calls(struct dw_pprof *pprof, enum dw_family family)
+static int put_mappings(struct writing *writing)
 {
-    struct writing writing = {.pprof = pprof, .profile = pprof->profile};
-    writing.used = calloc(pprof->profile->frames.count + 1u, sizeof *writing.used);
-    struct dw_lens_options options = {.by = DW_BY_THREAD, .family = family};
-    int error =
-        writing.used ? dw_rows_make(pprof->profile, &options, &writing.rows) : DW_ERR_MEMORY;
-    if (!error) {
-        dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "calls", "count");
-        dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "time", "nanoseconds");
-        dw_pprof_put_type(pprof, DW_PPROF_PERIOD_TYPE, "time", "nanoseconds");
-        dw_pprof_put_facts(pprof, "time", 1);
-        put_mapping(&writing);
-        put_paths(&writing);
-        put_places(&writing);
+    const struct dw_profile *profile = writing->profile;
+    uint32_t count = profile->module_count, program = find_program(profile), next = 1;
+    struct holdings *holdings = calloc(count + 1u, sizeof *holdings);
+    writing->number = calloc(count + 1u, sizeof *writing->number);
+    if (!holdings || !writing->number) {
+        free(holdings);
+        return DW_ERR_MEMORY;
     }
+    if (!count)
+        put_program(writing);
+    find_holdings(profile, holdings);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t module = i == 0 ? program : i <= program ? i - 1 : i;
+        writing->number[module] = next++;
+        put_mapping(writing, module, &holdings[module]);
+    }
+    free(holdings);
+    return 0;
+}
+
+static void put_location_id(struct writing *writing, dw_place_id place)
+{
+    writing->used[place] = true;
+    dw_buffer_put(&writing->pprof->part, place + UINT64_C(1));
+}
+
+/* A path has a step for what something was inlined into, which the location of that tells too.
+ * Calls and regions are under a root, which has time of its own. */
+static void put_stack(struct writing *writing, dw_path_id path)
+{
+    const struct dw_profile *profile = writing->profile;
+    struct dw_buffer *part = &writing->pprof->part;
+    struct dw_spelling spelling;
+    dw_place_id told = 0;
+    dw_speller_spell(&writing->speller, path, DW_SPELL_MAX, &spelling);
+    dw_buffer_clear(part);
+    for (uint32_t i = spelling.count; i-- > 0;) {
+        dw_place_id place = profile->paths.paths[spelling.paths[i]].step;
+        if (place != told)
+            put_location_id(writing, place);
+        told = profile->places.places[place].outer;
+        if (spelling.cut && i == spelling.cut_at)
+            put_location_id(writing, profile->places.count);
+    }
+    if (!writing->pprof->are_samples)
+        put_location_id(writing, 0);
+    dw_protobuf_put_bytes(&writing->pprof->message, DW_PPROF_SAMPLE_LOCATIONS, part->data,
+                          part->size);
+}
+
+static void put_thread(struct writing *writing)
+{
+    struct dw_pprof *pprof = writing->pprof;
+    const struct dw_own_times *own = &writing->own;
+    dw_pprof_label_thread(pprof, own->thread);
+    for (uint32_t i = 0; i < own->count && !pprof->gzip.out->error; i++) {
+        uint64_t values[] = {own->items[i].count, own->items[i].self};
+        if (!values[0] && !values[1])
+            continue;
+        put_stack(writing, own->items[i].path);
+        dw_pprof_label_row(pprof, own->items[i].labels);
+        dw_pprof_put_sample(pprof, values, writing->are_counts ? 1 : 2);
+    }
+}
+
+static void put_function(struct writing *writing, const struct dw_place *place)
+{
+    const struct dw_profile *profile = writing->profile;
+    struct dw_pprof *pprof = writing->pprof;
+    const struct dw_frame *frame = dw_place_frame(profile, place);
+    if (writing->functions[place->frame])
+        return;
+    writing->functions[place->frame] = true;
+    uint64_t name = dw_pprof_string(pprof, dw_profile_string(profile, frame->name));
+    uint64_t file = dw_pprof_string(pprof, dw_place_source(profile, place));
+    dw_pprof_put_function(pprof, place->frame + UINT64_C(1), name, file, frame->line);
+}
+
+static void put_mapping_of(struct writing *writing, const struct dw_place *place)
+{
+    const struct dw_profile *profile = writing->profile;
+    struct dw_buffer *message = &writing->pprof->message;
+    if (!profile->module_count)
+        dw_protobuf_put_number(message, DW_PPROF_LOCATION_MAPPING, PROGRAM_MAPPING);
+    if (!place->module)
+        return;
+    dw_protobuf_put_number(message, DW_PPROF_LOCATION_MAPPING, writing->number[place->module - 1]);
+    dw_protobuf_put_number(message, DW_PPROF_LOCATION_ADDRESS,
+                           place->address + profile->modules[place->module - 1].bias);
+}
+
+/* The innermost of the inlined functions has a place that leads to those around it. */
+static void put_location(struct writing *writing, dw_place_id id)
+{
+    const struct dw_profile *profile = writing->profile;
+    const struct dw_place *places = profile->places.places, *place = &places[id];
+    for (uint32_t i = 0; i < INLINED_MAX; i++, place = &places[place->outer]) {
+        put_function(writing, place);
+        if (!place->outer)
+            break;
+    }
+    dw_protobuf_put_number(&writing->pprof->message, DW_PPROF_LOCATION_ID, id + UINT64_C(1));
+    put_mapping_of(writing, &places[id]);
+    place = &places[id];
+    for (uint32_t i = 0; i < INLINED_MAX; i++, place = &places[place->outer]) {
+        dw_pprof_add_line(writing->pprof, place->frame + UINT64_C(1), dw_place_line(profile, place),
+                          place->column);
+        if (!place->outer)
+            break;
+    }
+    dw_pprof_put_message(writing->pprof, DW_PPROF_LOCATION);
+}
+
+static void put_cut(struct writing *writing)
+{
+    uint64_t function = writing->profile->frames.count + UINT64_C(1);
+    dw_pprof_put_function(writing->pprof, function, dw_pprof_literal(writing->pprof, "[…]"), 0, 0);
+    dw_protobuf_put_number(&writing->pprof->message, DW_PPROF_LOCATION_ID,
+                           writing->profile->places.count + UINT64_C(1));
+    put_mapping_of(writing, &writing->profile->places.places[0]);
+    dw_pprof_add_line(writing->pprof, function, 0, 0);
+    dw_pprof_put_message(writing->pprof, DW_PPROF_LOCATION);
+}
+
+static void put_places(struct writing *writing)
+{
+    uint32_t count = writing->profile->places.count;
+    for (dw_place_id i = 0; i < count; i++)
+        if (writing->used[i])
+            put_location(writing, i);
+    if (writing->used[count])
+        put_cut(writing);
+}
+
+static const char *type_of(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (profile->processes[i].is_sampled)
+            return profile->processes[i].sampling.mode == DW_SAMPLE_WALL ? "wall" : "cpu";
+    return "cpu";
+}
+
+static uint64_t period_of(const struct dw_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (profile->processes[i].is_sampled && profile->processes[i].sampling.period_ns)
+            return profile->processes[i].sampling.period_ns;
+    return 1;
+}
+
+static void put_types(struct writing *writing)
+{
+    struct dw_pprof *pprof = writing->pprof;
+    const char *type = pprof->are_samples ? type_of(writing->profile) : "time";
+    uint64_t period = pprof->are_samples ? period_of(writing->profile) : 1;
+    dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, pprof->are_samples ? "samples" : "calls",
+                      "count");
+    if (writing->are_counts) {
+        dw_pprof_put_type(pprof, DW_PPROF_PERIOD_TYPE, "samples", "count");
+        dw_pprof_put_facts(pprof, "samples", 1);
+        return;
+    }
+    dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, type, "nanoseconds");
+    dw_pprof_put_type(pprof, DW_PPROF_PERIOD_TYPE, type, "nanoseconds");
+    dw_pprof_put_facts(pprof, type, period);
+}
+
+static int writing_init(struct writing *writing, enum dw_family family)
+{
+    const struct dw_profile *profile = writing->profile;
+    writing->used = calloc(profile->places.count + 1u, sizeof *writing->used);
+    writing->functions = calloc(profile->frames.count, sizeof *writing->functions);
+    if (!writing->used || !writing->functions)
+        return DW_ERR_MEMORY;
+    int error = dw_own_times_init(&writing->own, profile, family);
+    if (!error)
+        error = dw_speller_init(&writing->speller, profile->paths.paths, profile->paths.count);
+    return error;
+}
+
+static int put_all(struct dw_pprof *pprof, enum dw_family family)
+{
+    const struct dw_profile *profile = pprof->profile;
+    struct writing writing = {
+        .pprof = pprof, .profile = profile, .are_counts = dw_family_is_counted(profile, family)};
+    int error = writing_init(&writing, family);
+    if (!error) {
+        put_types(&writing);
+        error = put_mappings(&writing);
+    }
+    while (!error && dw_own_times_next(&writing.own))
+        put_thread(&writing);
+    error = error ? error : writing.own.error;
+    if (!error)
+        put_places(&writing);
     free(writing.used);
-    dw_rows_release(&writing.rows);
+    free(writing.functions);
+    free(writing.number);
+    dw_own_times_release(&writing.own);
+    dw_speller_release(&writing.speller);
     return error;
 }
 
@@ -138,11 +306,11 @@ static int write_pprof(const struct dw_profile *profile, const struct dw_lens_op
                        struct dw_out *out)
 {
     struct dw_pprof pprof;
-    int error = dw_pprof_init(&pprof, profile, out);
+    enum dw_family family = dw_family_choose(profile, options->family);
+    int error = dw_pprof_init(&pprof, profile, family == DW_FAMILY_SAMPLES, out);
     if (error)
         return error;
-    error = dw_shows_samples(profile, options->family) ? dw_pprof_put_samples(&pprof)
-                                                       : put_calls(&pprof, options->family);
+    error = put_all(&pprof, family);
     int late = dw_pprof_close(&pprof);
     return error ? error : late;
 }

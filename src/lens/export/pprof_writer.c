@@ -47,13 +47,18 @@ void dw_pprof_put_type(struct dw_pprof *pprof, uint32_t field, const char *name,
     dw_pprof_put_message(pprof, field);
 }
 
-static void add_label(struct dw_pprof *pprof, const char *key, uint32_t field, uint64_t value)
+static void put_label(struct dw_pprof *pprof, uint64_t key, uint32_t field, uint64_t value)
 {
     dw_buffer_clear(&pprof->part);
-    dw_protobuf_put_number(&pprof->part, DW_PPROF_LABEL_KEY, dw_pprof_literal(pprof, key));
+    dw_protobuf_put_number(&pprof->part, DW_PPROF_LABEL_KEY, key);
     dw_protobuf_put_number(&pprof->part, field, value);
     dw_protobuf_put_bytes(&pprof->labels, DW_PPROF_SAMPLE_LABEL, pprof->part.data,
                           pprof->part.size);
+}
+
+static void add_label(struct dw_pprof *pprof, const char *key, uint32_t field, uint64_t value)
+{
+    put_label(pprof, dw_pprof_literal(pprof, key), field, value);
 }
 
 static void label_thread(struct dw_pprof *pprof, uint32_t index)
@@ -81,14 +86,28 @@ void dw_pprof_label_thread(struct dw_pprof *pprof, uint32_t index)
     pprof->thread_labels = pprof->labels.size;
 }
 
-void dw_pprof_label_state(struct dw_pprof *pprof, uint32_t state)
+static void label_state(struct dw_pprof *pprof, uint32_t state)
 {
     const char *name = dw_sample_state_name(state);
-    pprof->labels.size = pprof->thread_labels;
     if (name)
         add_label(pprof, "state", DW_PPROF_LABEL_TEXT, dw_pprof_literal(pprof, name));
     if (state & DW_SAMPLE_HOLDS_GIL)
         add_label(pprof, "gil", DW_PPROF_LABEL_TEXT, dw_pprof_literal(pprof, "held"));
+}
+
+void dw_pprof_label_row(struct dw_pprof *pprof, dw_labels_id labels)
+{
+    const struct dw_profile *profile = pprof->profile;
+    const struct dw_label_set *set = &profile->labels.sets[labels];
+    pprof->labels.size = pprof->thread_labels;
+    if (pprof->are_samples)
+        label_state(pprof, dw_labels_state(&profile->labels, labels));
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct dw_label *label = &profile->labels.pairs[set->first + i];
+        uint64_t key = dw_pprof_string(pprof, dw_profile_string(profile, label->key));
+        put_label(pprof, key, DW_PPROF_LABEL_TEXT,
+                  dw_pprof_string(pprof, dw_profile_string(profile, label->value)));
+    }
 }
 
 void dw_pprof_put_sample(struct dw_pprof *pprof, const uint64_t *values, size_t count)
@@ -189,9 +208,10 @@ void dw_pprof_put_facts(struct dw_pprof *pprof, const char *default_type, uint64
     dw_buffer_clear(message);
 }
 
-int dw_pprof_init(struct dw_pprof *pprof, const struct dw_profile *profile, struct dw_out *out)
+int dw_pprof_init(struct dw_pprof *pprof, const struct dw_profile *profile, bool are_samples,
+                  struct dw_out *out)
 {
-    *pprof = (struct dw_pprof){.profile = profile};
+    *pprof = (struct dw_pprof){.profile = profile, .are_samples = are_samples};
     int error = dw_string_table_init(&pprof->strings);
     if (!error)
         error = dw_gzip_init(&pprof->gzip, out);

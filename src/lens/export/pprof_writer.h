@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * perftools.profiles.Profile in gzip, message by message: what profiles of calls and of
- * samples have in common. The tables that samples refer to follow them. */
+ * perftools.profiles.Profile in gzip, message by message. The tables that samples refer to follow
+ * them. */
 #ifndef DW_LENS_EXPORT_PPROF_WRITER_H
 #define DW_LENS_EXPORT_PPROF_WRITER_H
 
@@ -15,13 +15,14 @@ struct dw_pprof {
     struct dw_gzip gzip;
     struct dw_string_table strings;
     struct dw_buffer message, part; /* being built */
-    struct dw_buffer labels;        /* of the samples of this thread, first those of all of them */
+    struct dw_buffer labels;        /* of a row, first those of all rows of the thread */
     size_t thread_labels;           /* bytes that these take */
     struct dw_out text;             /* of a string, while it is looked up */
     int error;
 };
 
-int dw_pprof_init(struct dw_pprof *pprof, const struct dw_profile *profile, struct dw_out *out);
+int dw_pprof_init(struct dw_pprof *pprof, const struct dw_profile *profile, bool are_samples,
+                  struct dw_out *out);
 /* Writes the strings and ends the stream. The first error of all. */
 int dw_pprof_close(struct dw_pprof *pprof);
 
@@ -43,8 +44,9 @@ void dw_pprof_put_type(struct dw_pprof *pprof, uint32_t field, const char *name,
 void dw_pprof_put_facts(struct dw_pprof *pprof, const char *default_type, uint64_t period);
 /* Starts the labels with those of the thread. */
 void dw_pprof_label_thread(struct dw_pprof *pprof, uint32_t thread);
-/* Adds what the thread did, in place of what it did before. */
-void dw_pprof_label_state(struct dw_pprof *pprof, uint32_t state);
+/* Adds what a row is labelled with, in place of those of the row before: what the thread did, when
+ * rows are samples, and what the program said. */
+void dw_pprof_label_row(struct dw_pprof *pprof, dw_labels_id labels);
 /* Ends a sample whose locations are in the message. */
 void dw_pprof_put_sample(struct dw_pprof *pprof, const uint64_t *values, size_t count);
 /* A function, its name and file by id. */
@@ -52,8 +54,5 @@ void dw_pprof_put_function(struct dw_pprof *pprof, uint64_t id, uint64_t name, u
                            uint32_t line);
 /* Adds a line to the location in the message; the innermost of those inlined comes first. */
 void dw_pprof_add_line(struct dw_pprof *pprof, uint64_t function, uint32_t line, uint32_t column);
-
-/* The samples of a profile that has some: pprof_samples.c. */
-int dw_pprof_put_samples(struct dw_pprof *pprof);
 
 #endif

@@ -2,6 +2,7 @@
 #include "lens/export/slice_walk.h"
 
 #include "base/error.h"
+#include "lens/view/speller.h"
 
 #include <stdlib.h>
 
@@ -26,16 +27,13 @@ int dw_slice_walk_init(struct dw_slice_walk *walk, const struct dw_profile *prof
                        uint64_t epoch_ns)
 {
     uint32_t deepest = 0;
-    *walk = (struct dw_slice_walk){.epoch_ns = epoch_ns};
-    int error = dw_stack_tree_make(profile, &walk->tree);
-    if (error)
-        return error;
-    walk->depths = calloc(walk->tree.count, sizeof *walk->depths);
-    walk->shown = calloc(walk->tree.count, sizeof *walk->shown);
+    *walk = (struct dw_slice_walk){.profile = profile, .epoch_ns = epoch_ns};
+    walk->depths = calloc(profile->paths.count, sizeof *walk->depths);
+    walk->shown = calloc(profile->paths.count, sizeof *walk->shown);
     if (!walk->depths || !walk->shown)
         return DW_ERR_MEMORY;
-    for (dw_path_id path = 1; path < walk->tree.count; path++) {
-        dw_path_id parent = walk->tree.paths[path].parent;
+    for (dw_path_id path = 1; path < profile->paths.count; path++) {
+        dw_path_id parent = profile->paths.paths[path].parent;
         bool is_shown = walk->depths[parent] < DW_SPELL_MAX;
         walk->depths[path] = walk->depths[parent] + is_shown;
         walk->shown[path] = is_shown ? path : walk->shown[parent];
@@ -49,7 +47,6 @@ int dw_slice_walk_init(struct dw_slice_walk *walk, const struct dw_profile *prof
 
 void dw_slice_walk_release(struct dw_slice_walk *walk)
 {
-    dw_stack_tree_release(&walk->tree);
     free(walk->depths);
     free(walk->shown);
     free(walk->open);
@@ -63,29 +60,43 @@ static void close_to(struct dw_slice_walk *walk, uint32_t depth, uint64_t time_n
 {
     walk->at = depth ? walk->at : DW_PATH_ROOT;
     while (walk->open_count > depth)
-        visit(context, false, walk->open[--walk->open_count], time_ns);
+        visit(context, false, walk->open[--walk->open_count], walk->labels, time_ns);
 }
 
 static uint32_t spell(struct dw_slice_walk *walk, dw_path_id path)
 {
     uint32_t depth = walk->depths[path];
-    for (uint32_t at = depth; at-- > 0; path = walk->tree.paths[path].parent)
-        walk->wanted[at] = dw_stack_tree_place(&walk->tree, path)->frame;
+    const struct dw_profile *profile = walk->profile;
+    for (uint32_t at = depth; at-- > 0; path = profile->paths.paths[path].parent)
+        walk->wanted[at] = profile->places.places[profile->paths.paths[path].step].frame;
     return depth;
 }
 
-static void change_to(struct dw_slice_walk *walk, dw_path_id path, uint64_t time_ns,
-                      dw_slice_visit *visit, void *context)
+/* What the thread did does not count: a slice is open through many changes of that. */
+static bool says_the_same(const struct dw_label_table *table, dw_labels_id a, dw_labels_id b)
 {
-    if (path == walk->at)
+    const struct dw_label_set *one = &table->sets[a], *other = &table->sets[b];
+    return one->count == other->count &&
+           (!one->count || !memcmp(&table->pairs[one->first], &table->pairs[other->first],
+                                   one->count * sizeof *table->pairs));
+}
+
+static void change_to(struct dw_slice_walk *walk, const struct dw_timed_sample *sample,
+                      uint64_t time_ns, dw_slice_visit *visit, void *context)
+{
+    dw_path_id path = walk->shown[sample->path];
+    bool is_same = says_the_same(&walk->profile->labels, walk->labels, sample->labels);
+    if (path == walk->at && is_same)
         return;
     uint32_t depth = spell(walk, path), same = 0;
-    while (same < depth && same < walk->open_count && walk->open[same] == walk->wanted[same])
+    while (is_same && same < depth && same < walk->open_count &&
+           walk->open[same] == walk->wanted[same])
         same++;
     close_to(walk, same, time_ns, visit, context);
+    walk->labels = is_same ? walk->labels : sample->labels;
     for (uint32_t i = same; i < depth; i++) {
         walk->open[i] = walk->wanted[i];
-        visit(context, true, walk->wanted[i], time_ns);
+        visit(context, true, walk->wanted[i], walk->labels, time_ns);
     }
     walk->open_count = depth;
     walk->at = path;
@@ -110,10 +121,11 @@ static void make_room(struct dw_slice_walk *walk, const struct dw_thread *thread
 void dw_slice_walk_thread(struct dw_slice_walk *walk, uint32_t index, dw_slice_visit *visit,
                           void *context)
 {
-    const struct dw_thread *thread = &walk->tree.profile->threads[index];
+    const struct dw_thread *thread = &walk->profile->threads[index];
     uint64_t last = 0;
     walk->open_count = 0;
     walk->at = DW_PATH_ROOT;
+    walk->labels = DW_LABELS_NONE;
     make_room(walk, thread);
     for (uint32_t i = 0; i < thread->timed_count; i++) {
         const struct dw_timed_sample *sample = &thread->timed[i];
@@ -121,7 +133,7 @@ void dw_slice_walk_thread(struct dw_slice_walk *walk, uint32_t index, dw_slice_v
             close_to(walk, 0, last, visit, context);
             last = walk->ends[i] - sample->weight_ns;
         }
-        change_to(walk, walk->shown[sample->path], last, visit, context);
+        change_to(walk, sample, last, visit, context);
         last += sample->weight_ns;
     }
     close_to(walk, 0, last, visit, context);

@@ -78,11 +78,12 @@ void dw_measuring_release(struct dw_measuring *measuring)
     *measuring = (struct dw_measuring){0};
 }
 
-static struct dw_metric *add_item(struct dw_measuring *measuring, dw_path_id path)
+static struct dw_metric *add_item(struct dw_measuring *measuring, dw_path_id path,
+                                  const struct dw_value_row *row)
 {
     if (DW_GROW(measuring->items, measuring->count, measuring->capacity))
         return NULL;
-    measuring->items[measuring->count] = (struct dw_measured){.path = path};
+    measuring->items[measuring->count] = (struct dw_measured){.path = path, .row = row};
     return &measuring->items[measuring->count++].metric;
 }
 
@@ -123,7 +124,8 @@ static int list_rows(struct dw_measuring *measuring, const struct dw_value_table
         const struct dw_value_row *row = &values->rows[i];
         if (!(row->mask & masks[measuring->family]))
             continue;
-        struct dw_metric *metric = add_item(measuring, measuring->profile->function_of[row->path]);
+        struct dw_metric *metric =
+            add_item(measuring, measuring->profile->function_of[row->path], row);
         if (!metric)
             return DW_ERR_MEMORY;
         if (measuring->family == DW_FAMILY_CALLS)
@@ -158,7 +160,7 @@ static int list_samples(struct dw_measuring *measuring)
         dw_path_id path = measuring->touched[i];
         struct dw_spent *sum = &measuring->at[path];
         struct dw_spent *above = &measuring->at[measuring->profile->functions.paths[path].parent];
-        struct dw_metric *metric = add_item(measuring, path);
+        struct dw_metric *metric = add_item(measuring, path, NULL);
         if (!metric)
             return DW_ERR_MEMORY;
         metric->count = sum->count;

@@ -18,6 +18,11 @@ static inline bool dw_shows_samples(const struct dw_profile *profile, enum dw_fa
 }
 /* Whether samples stand for no known time, so that they are told by their number. */
 bool dw_samples_are_counts(const struct dw_profile *profile);
+/* Whether what is told of the family is such numbers, and no times. */
+static inline bool dw_family_is_counted(const struct dw_profile *profile, enum dw_family family)
+{
+    return family == DW_FAMILY_SAMPLES && dw_samples_are_counts(profile);
+}
 
 /* Whether a thread is shown with the family. Beside samples, those are not that have none of it. */
 bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family family, uint32_t thread);
@@ -25,8 +30,9 @@ bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family famil
 uint32_t dw_family_thread_count(const struct dw_profile *profile, enum dw_family family);
 
 struct dw_measured {
-    dw_path_id path;         /* of functions */
-    struct dw_metric metric; /* the histogram is borrowed from the profile */
+    dw_path_id path;                /* of functions */
+    struct dw_metric metric;        /* the histogram is borrowed from the profile */
+    const struct dw_value_row *row; /* that says so; NULL of samples, which are added up */
 };
 
 /* What a thread spent on a path and under it. */

@@ -49,8 +49,8 @@ static void number(const struct dw_profile *profile, const struct keyed *keyed, 
     spots->count = last + 1;
 }
 
-/* Marks the places of paths with samples, in spots->of. */
-static void mark_sampled(const struct dw_stack_tree *tree, struct dw_place_spots *spots)
+/* Marks the places of paths that something was spent on or under, in spots->of. */
+static void mark_used(const struct dw_stack_tree *tree, struct dw_place_spots *spots)
 {
     for (dw_path_id path = 1; path < tree->count; path++)
         if (tree->total[path].count || tree->total[path].weight)
@@ -72,7 +72,7 @@ int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_spot by,
         dw_place_spots_release(spots);
         return DW_ERR_MEMORY;
     }
-    mark_sampled(tree, spots);
+    mark_used(tree, spots);
     for (dw_place_id place = 1; place < places; place++)
         if (spots->of[place])
             keyed[count++] =

@@ -13,7 +13,7 @@ struct dw_place_spots {
     uint32_t count;
 };
 
-/* Of the places that samples stand on or under. */
+/* Of the places that something was spent on or under. */
 int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_spot by,
                         struct dw_place_spots *spots);
 void dw_place_spots_release(struct dw_place_spots *spots);

@@ -134,6 +134,16 @@ void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, 
     dw_out_u64(out, profile->threads[thread].tid);
 }
 
+void dw_roster_put_thread_of(struct dw_out *out, const struct dw_profile *profile, uint32_t thread,
+                             bool with_host)
+{
+    dw_roster_put_thread(out, profile, thread);
+    if (profile->process_count < 2)
+        return;
+    dw_out_text(out, " of ");
+    dw_roster_put_program(out, profile, profile->threads[thread].process, with_host);
+}
+
 /* A thread that wakes to see that there is nothing to do may wait for the GIL then. */
 bool dw_roster_is_idle(const struct dw_profile *profile, uint32_t thread)
 {

@@ -23,6 +23,9 @@ void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile,
 bool dw_roster_has_hosts(const struct dw_profile *profile);
 /* The thread's name, or "thread 1234". */
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread);
+/* The same, and of which program when there are several. */
+void dw_roster_put_thread_of(struct dw_out *out, const struct dw_profile *profile, uint32_t thread,
+                             bool with_host);
 
 /* An idle thread runs, or would run if it had a CPU, for one part in so many of its time at most.
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Samples stand at the ends of paths; what lies under a path is added up from there. */
+ * Own times stand at the ends of paths; what lies under a path is added up from there. */
 #include "lens/view/stack_tree.h"
 
-#include "base/grow.h"
+#include "base/error.h"
+#include "lens/view/own_times.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 bool dw_samples_are_all(const struct dw_profile *profile)
 {
@@ -40,31 +41,39 @@ static void add_sums(struct dw_stack_sums *into, const struct dw_stack_sums *fro
     into->weight += from->weight;
 }
 
-static int add_samples(struct dw_stack_tree *tree)
+static int add_threads(struct dw_stack_tree *tree, enum dw_family family)
 {
-    const struct dw_profile *profile = tree->profile;
-    struct dw_sample sample;
+    struct dw_own_times own;
+    int error = dw_own_times_init(&own, tree->profile, family);
+    while (!error && dw_own_times_next(&own))
+        for (uint32_t i = 0; i < own.count; i++)
+            if (own.items[i].path != DW_PATH_ROOT || family == DW_FAMILY_SAMPLES)
+                add_sums(&tree->self[own.items[i].path],
+                         &(struct dw_stack_sums){own.items[i].count, own.items[i].self});
+    error = error ? error : own.error;
+    dw_own_times_release(&own);
+    return error;
+}
+
+static int add_up(struct dw_stack_tree *tree, enum dw_family family)
+{
     tree->self = calloc(tree->count, sizeof *tree->self);
     tree->total = calloc(tree->count, sizeof *tree->total);
-    if (!tree->self || !tree->total)
-        return DW_ERR_MEMORY;
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t at = 0; dw_profile_sample(profile, t, &at, &sample);)
-            add_sums(&tree->self[sample.path],
-                     &(struct dw_stack_sums){sample.count, sample.weight});
-    for (dw_path_id path = tree->count; path-- > 0;) {
+    int error = tree->self && tree->total ? add_threads(tree, family) : DW_ERR_MEMORY;
+    for (dw_path_id path = tree->count; !error && path-- > 0;) {
         add_sums(&tree->total[path], &tree->self[path]);
         if (path != DW_PATH_ROOT)
             add_sums(&tree->total[tree->paths[path].parent], &tree->total[path]);
     }
-    return 0;
+    return error;
 }
 
-int dw_stack_tree_make(const struct dw_profile *profile, struct dw_stack_tree *tree)
+int dw_stack_tree_make_of(const struct dw_profile *profile, enum dw_family family,
+                          struct dw_stack_tree *tree)
 {
     struct dw_stack_tree made = {
         .profile = profile, .paths = profile->paths.paths, .count = profile->paths.count};
-    int error = add_samples(&made);
+    int error = add_up(&made, family);
     if (error)
         dw_stack_tree_release(&made);
     else

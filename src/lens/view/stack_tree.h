@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The samples on each path of a profile, all threads together: what reports of samples and exports
- * with lines are made of. */
+ * What was spent on each path of a profile, all threads together: what reports of samples and
+ * exports with lines are made of. */
 #ifndef DW_LENS_VIEW_STACK_TREE_H
 #define DW_LENS_VIEW_STACK_TREE_H
 
@@ -8,8 +8,8 @@
 #include "lens/view/speller.h"
 
 struct dw_stack_sums {
-    uint64_t count; /* samples */
-    uint64_t weight;
+    uint64_t count;  /* samples, calls or entries */
+    uint64_t weight; /* as that of samples, or own time */
 };
 
 struct dw_stack_tree {
@@ -20,7 +20,13 @@ struct dw_stack_tree {
     struct dw_stack_sums *self, *total;
 };
 
-int dw_stack_tree_make(const struct dw_profile *profile, struct dw_stack_tree *tree);
+/* Of a family. What a thread spent in no call or region at all is left out. */
+int dw_stack_tree_make_of(const struct dw_profile *profile, enum dw_family family,
+                          struct dw_stack_tree *tree);
+static inline int dw_stack_tree_make(const struct dw_profile *profile, struct dw_stack_tree *tree)
+{
+    return dw_stack_tree_make_of(profile, DW_FAMILY_SAMPLES, tree);
+}
 void dw_stack_tree_release(struct dw_stack_tree *tree);
 
 static inline const struct dw_place *dw_stack_tree_place(const struct dw_stack_tree *tree,
@@ -32,6 +38,11 @@ static inline const struct dw_frame *dw_place_frame(const struct dw_profile *pro
                                                     const struct dw_place *place)
 {
     return &profile->frames.frames[place->frame];
+}
+/* The line that it is in; of a function as a whole the first. */
+static inline uint32_t dw_place_line(const struct dw_profile *profile, const struct dw_place *place)
+{
+    return place->line ? place->line : dw_place_frame(profile, place)->line;
 }
 /* The file of the object that native code is in; empty when that is not known. */
 struct dw_string dw_place_module(const struct dw_profile *profile, const struct dw_place *place);
