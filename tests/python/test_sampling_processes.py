@@ -62,7 +62,7 @@ dwell.stop()
 """)
     assert done.returncode == 0
     [line] = done.stderr.splitlines()
-    assert "No such file or directory; samples are lost" in line
+    assert "No such file or directory; recording goes on without the file" in line
 
 
 def test_a_killed_program_leaves_its_samples(tmp_path, python_program):
