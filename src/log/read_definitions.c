@@ -221,8 +221,9 @@ static int read_path(struct dw_reading *reading, struct dw_cursor *cursor, struc
     if (cursor->bad)
         return 0;
     int error = of_frames ? place_of_frame(reading, step, &place) : 0;
-    if (!error && id)
-        error = dw_path_intern(&reading->profile->paths, parent, place, &path);
+    if (!error && id) /* place 0 stands for none: only the root has it */
+        error = dw_path_intern(&reading->profile->paths, parent,
+                               place ? place : reading->lost_place, &path);
     return error ? error : dw_id_map_set(reading, ids, id, path, reading->lost_path);
 }
 

@@ -119,10 +119,11 @@ void dw_log_write_labels(struct dw_log_writer *writer, const struct dw_label_tab
                          uint32_t first);
 void dw_log_write_tree(struct dw_log_writer *writer, const struct dw_path_tree *paths,
                        uint32_t first);
-/* Rows of one thread: begin, add any number, end. A row replaces an earlier one of the same path
- * and labels. Of open entries DW_OPEN_TOTAL is the sum of their starts, and no part of DW_TOTAL:
- * while nothing else happens the numbers stay the same, and the log need not be told again. The
- * histogram of the spread (NULL: none) needs only the buckets that changed since it was told last.
+/* Rows of one thread: begin, add any number, end. A row replaces what an earlier one of the
+ * same path and labels said of the same measures. Of open entries DW_OPEN_TOTAL is the sum of their
+ * starts, and no part of DW_TOTAL: while nothing else happens the numbers stay the same, and the
+ * log need not be told again. The histogram of the spread (NULL: none) needs only the buckets that
+ * changed since it was told last.
  */
 void dw_log_rows_begin(struct dw_log_writer *writer, uint32_t thread);
 void dw_log_rows_add(struct dw_log_writer *writer, dw_path_id path, dw_labels_id labels,
