@@ -2,6 +2,8 @@
  * The tables of a ledger. */
 #include "record/ledger.h"
 
+#include "record/labels.h"
+
 #include "base/grow.h"
 #include "record/process.h"
 
@@ -37,7 +39,9 @@ void dw_ledger_tables_release(struct dw_ledger *ledger)
     ledger->thread_count = ledger->thread_capacity = ledger->free_threads = ledger->next_thread = 0;
     ledger->module_count = ledger->module_capacity = 0;
     ledger->process = (struct dw_process){0};
-    memset(ledger->states, 0, sizeof ledger->states);
+    free(ledger->sets);
+    ledger->sets = NULL;
+    ledger->set_count = 0;
 }
 
 void dw_ledger_of(struct dw_ledger *ledger, uint64_t pid)
@@ -153,13 +157,43 @@ struct dw_path dw_ledger_path_at(struct dw_ledger *ledger, dw_path_id path)
     return found;
 }
 
-int dw_ledger_labels(struct dw_ledger *ledger, uint32_t state, dw_labels_id *id)
+/* Room for what is known of the set. */
+static int make_sets(struct dw_ledger *ledger, dw_labels_id live)
 {
+    if (live < ledger->set_count)
+        return 0;
+    uint32_t count = (live + 8) * 2;
+    void *grown = realloc(ledger->sets, count * sizeof *ledger->sets);
+    if (!grown)
+        return DW_ERR_MEMORY;
+    ledger->sets = grown;
+    memset(&ledger->sets[ledger->set_count], 0, (count - ledger->set_count) * sizeof *ledger->sets);
+    ledger->set_count = count;
+    return 0;
+}
+
+static int intern_set(struct dw_ledger *ledger, dw_labels_id live, uint32_t state, dw_labels_id *id)
+{
+    const struct dw_labels *set = dw_labels_get(live);
+    struct dw_label pairs[DW_LABELS_KEYS_MAX];
     int error = 0;
+    for (uint32_t i = 0; i < set->count && !error; i++) {
+        struct dw_string key = set->labels[i].key, value = set->labels[i].value;
+        error = dw_string_intern(&ledger->strings, key.bytes, key.size, &pairs[i].key);
+        if (!error)
+            error = dw_string_intern(&ledger->strings, value.bytes, value.size, &pairs[i].value);
+    }
+    return error ? error : dw_labels_intern(&ledger->labels, state, pairs, set->count, id);
+}
+
+int dw_ledger_labels(struct dw_ledger *ledger, dw_labels_id live, uint32_t state, dw_labels_id *id)
+{
     pthread_mutex_lock(&ledger->tables);
-    if (state && !ledger->states[state])
-        error = dw_labels_intern(&ledger->labels, state, NULL, 0, &ledger->states[state]);
-    *id = ledger->states[state];
+    int error = make_sets(ledger, live);
+    if (!error && (live || state) && !ledger->sets[live][state])
+        error = intern_set(ledger, live, state, &ledger->sets[live][state]);
+    if (!error)
+        *id = ledger->sets[live][state];
     pthread_mutex_unlock(&ledger->tables);
     return error;
 }

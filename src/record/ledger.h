@@ -70,7 +70,9 @@ struct dw_ledger {
     struct dw_place_table places;
     struct dw_path_tree paths; /* of places */
     struct dw_label_table labels;
-    dw_labels_id states[DW_LEDGER_STATES]; /* labels of a state alone; 0: not asked for yet */
+    /* By set of record/labels.h and by state: the set of labels; 0: not asked for yet. */
+    dw_labels_id (*sets)[DW_LEDGER_STATES];
+    uint32_t set_count;
     struct dw_module *modules;
     uint32_t module_count, module_capacity;
     struct dw_ledger_thread *threads;
@@ -121,9 +123,9 @@ int dw_ledger_append_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_
 struct dw_frame dw_ledger_frame_at(struct dw_ledger *ledger, dw_frame_id frame);
 struct dw_place dw_ledger_place_at(struct dw_ledger *ledger, dw_place_id place);
 struct dw_path dw_ledger_path_at(struct dw_ledger *ledger, dw_path_id path);
-/* The set of labels of a row: for samples with the state that the thread was in, `state` being 1
- * more than that of model/sample.h, else 0. */
-int dw_ledger_labels(struct dw_ledger *ledger, uint32_t state, dw_labels_id *id);
+/* The set of labels of a row: those of a set of record/labels.h, and for samples the state that the
+ * thread was in, `state` being 1 more than that of model/sample.h, else 0. */
+int dw_ledger_labels(struct dw_ledger *ledger, dw_labels_id live, uint32_t state, dw_labels_id *id);
 /* Adds a module and gives what places call it: 1 + index. */
 int dw_ledger_module(struct dw_ledger *ledger, const struct dw_module *module, uint32_t *id);
 

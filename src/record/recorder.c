@@ -64,6 +64,20 @@ int dw_recorder_frame(enum dw_frame_kind kind, const void *name, size_t name_siz
     return error;
 }
 
+dw_labels_id dw_region_label(dw_labels_id labels, dw_frame_id region)
+{
+    struct dw_label_text label = {.key = {"region", sizeof "region" - 1}};
+    dw_labels_id id = labels;
+    pthread_mutex_lock(&dw_recorder.lock);
+    if (region && region < dw_recorder.frames.count) {
+        label.value = dw_recorder.strings.strings[dw_recorder.frames.frames[region].name];
+        if (dw_labels_extend(labels, &label, 1, &id))
+            id = labels;
+    }
+    pthread_mutex_unlock(&dw_recorder.lock);
+    return id;
+}
+
 /* The place of a frame in the ledger. */
 static int find_place(dw_frame_id id, dw_place_id *place)
 {

@@ -5,6 +5,7 @@
 #define DW_RECORD_RECORDER_H
 
 #include "log/writer.h"
+#include "record/labels.h"
 #include "record/track.h"
 
 #define DW_FLUSHER_THREAD "dwell-flush" /* the name of the flusher */
@@ -61,6 +62,22 @@ void dw_recorder_instant(dw_frame_id instant);
 void dw_recorder_drop(uint64_t events);
 
 extern uint32_t dw_recorder_generation;
+
+/* The frame of the innermost region that a thread is in, 0 when it is in none: of the calling
+ * thread, which may be interrupted anywhere [signal-safe]; of another one, which seems to sleep. */
+static inline dw_frame_id dw_region_here(void);
+dw_frame_id dw_region_of_thread(uint64_t tid);
+/* The set of labels (record/labels.h) with the region as one more; the same set for frame 0. */
+dw_labels_id dw_region_label(dw_labels_id labels, dw_frame_id region);
+
+static inline dw_frame_id dw_region_here(void)
+{
+    const struct dw_track *track = dw_track_here;
+    if (!track || track->generation != dw_recorder_generation)
+        return 0;
+    const struct dw_span *top = track->top;
+    return top && top->node ? top->node->frame : 0;
+}
 
 static inline struct dw_track *dw_track_get(void)
 {

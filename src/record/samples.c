@@ -47,10 +47,10 @@ static int add_row(struct dw_ledger *ledger, struct dw_ledger_thread *thread, dw
 }
 
 static int add(struct dw_ledger *ledger, uint32_t index, dw_path_id path, uint32_t state,
-               uint64_t now_ns, const uint64_t numbers[2])
+               dw_labels_id live, uint64_t now_ns, const uint64_t numbers[2])
 {
     dw_labels_id labels;
-    int error = dw_ledger_labels(ledger, 1 + state, &labels);
+    int error = dw_ledger_labels(ledger, live, 1 + state, &labels);
     if (error)
         return error;
     pthread_mutex_lock(&ledger->tables);
@@ -66,15 +66,15 @@ static int add(struct dw_ledger *ledger, uint32_t index, dw_path_id path, uint32
 }
 
 int dw_samples_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
-                   uint64_t now_ns, uint64_t weight_ns)
+                   dw_labels_id labels, uint64_t now_ns, uint64_t weight_ns)
 {
-    return add(ledger, thread, path, state, now_ns, (uint64_t[]){1, weight_ns});
+    return add(ledger, thread, path, state, labels, now_ns, (uint64_t[]){1, weight_ns});
 }
 
 int dw_samples_add_time(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
-                        uint64_t now_ns, uint64_t weight_ns)
+                        dw_labels_id labels, uint64_t now_ns, uint64_t weight_ns)
 {
-    return add(ledger, thread, path, state, now_ns, (uint64_t[]){0, weight_ns});
+    return add(ledger, thread, path, state, labels, now_ns, (uint64_t[]){0, weight_ns});
 }
 
 bool dw_samples_are_none(struct dw_ledger *ledger)

@@ -7,13 +7,14 @@
 
 #include "record/ledger.h"
 
-/* `now_ns` is when the time that the sample stands for ended. */
+/* `labels` is a set of record/labels.h: what the program was doing. `now_ns` is when the time that
+ * the sample stands for ended. */
 int dw_samples_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
-                   uint64_t now_ns, uint64_t weight_ns);
+                   dw_labels_id labels, uint64_t now_ns, uint64_t weight_ns);
 /* The same without a count: time of a sample that stands on two paths and is counted on the other
  * one. */
 int dw_samples_add_time(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
-                        uint64_t now_ns, uint64_t weight_ns);
+                        dw_labels_id labels, uint64_t now_ns, uint64_t weight_ns);
 bool dw_samples_are_none(struct dw_ledger *ledger);
 /* Writes what is new, and how samples are taken. */
 dw_collect dw_samples_collect;

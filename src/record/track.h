@@ -57,6 +57,7 @@ struct dw_track {
     _Atomic bool cpu;      /* measure CPU time too */
     uint32_t recording;    /* the recording it belongs to */
     uint32_t generation;   /* of the recorder when its thread last came by dw_track_get_slow */
+    uint64_t tid;          /* of its thread */
     uint32_t thread;       /* in the ledger, and */
     uint32_t id;           /* how the log calls it */
     _Atomic bool ended;    /* the thread is gone; the flusher writes it a last time */

@@ -110,6 +110,7 @@ static void open_root(struct dw_track *track, uint64_t now)
 /* Makes the track's thread known to the ledger. */
 static int enter_thread(struct dw_track *track, uint64_t tid, const char *name)
 {
+    track->tid = tid;
     struct dw_ledger *ledger = dw_recorder.ledger;
     int error = dw_ledger_thread(ledger, dw_region_probe.bit, tid, &track->thread);
     if (!error)
@@ -267,4 +268,22 @@ void dw_track_set_name(struct dw_track *track, const char *name, size_t size)
 {
     if (is_of_recording(track))
         dw_ledger_name_thread(dw_recorder.ledger, track->thread, name, size);
+}
+
+/* Spans and nodes of a track last as long as it, and the lock keeps it. Its thread may open and
+ * close some meanwhile: then it did not sleep, and nobody asks. */
+dw_frame_id dw_region_of_thread(uint64_t tid)
+{
+    dw_frame_id region = 0;
+    pthread_mutex_lock(&dw_recorder.lock);
+    for (uint32_t i = dw_recorder.track_count; i-- > 0;) { /* numbers of threads come again */
+        const struct dw_track *track = dw_recorder.tracks[i];
+        if (track->tid != tid || track->generation != dw_recorder_generation)
+            continue;
+        const struct dw_span *top = *(struct dw_span *const volatile *)&track->top;
+        region = top && top->node ? top->node->frame : 0;
+        break;
+    }
+    pthread_mutex_unlock(&dw_recorder.lock);
+    return region;
 }

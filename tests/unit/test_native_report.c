@@ -84,7 +84,8 @@ static void record(const char *path)
         place.address = address;
         assert_int_equal(dw_ledger_place(log, &place, &id), 0);
         assert_int_equal(dw_ledger_path(log, DW_PATH_ROOT, id, &stack), 0);
-        assert_int_equal(dw_samples_add(log, thread, stack, DW_SAMPLE_NATIVE, 1000000000, 10000000),
+        assert_int_equal(dw_samples_add(log, thread, stack, DW_SAMPLE_NATIVE, DW_LABELS_NONE,
+                                        1000000000, 10000000),
                          0);
     }
     pclose(pipe);

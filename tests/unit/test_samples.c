@@ -80,8 +80,8 @@ static void add(struct recording *recording, dw_path_id stack, uint32_t state, u
                 uint32_t weight_ms)
 {
     uint64_t now = recording->log->process.first_clock.monotonic_ns + (uint64_t)at_ms * MS;
-    assert_int_equal(dw_samples_add(recording->log, recording->thread, stack, state, now,
-                                    (uint64_t)weight_ms * MS),
+    assert_int_equal(dw_samples_add(recording->log, recording->thread, stack, state, DW_LABELS_NONE,
+                                    now, (uint64_t)weight_ms * MS),
                      0);
 }
 

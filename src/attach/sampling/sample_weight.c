@@ -22,7 +22,7 @@ static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample
         sampler->seen(sampler->seen_context, sample->log_thread, sample->path, sample->state,
                       weight_ns);
     return dw_samples_add(sampler->log, sample->log_thread, sample->path, sample->state,
-                          sample->until_ns, weight_ns);
+                          DW_LABELS_NONE, sample->until_ns, weight_ns);
 }
 
 static uint64_t seen_ns(const struct dw_cpu_account *account)

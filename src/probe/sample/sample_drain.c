@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_places.h"
+#include "record/recorder.h"
 
 #define TICKS_MOST_NS                                                                              \
     50000000u /* that ticks are ahead of the time that samples came too late for */
@@ -86,6 +87,17 @@ int dw_sample_enter_thread(struct dw_sample_places *places, struct dw_slot *slot
     return error;
 }
 
+/* Programs stay in one region, under the same labels, for many samples. */
+static dw_labels_id labels_of(struct dw_slot *slot, const struct dw_sample_record *record)
+{
+    if (slot->last_doing.labels != record->labels || slot->last_doing.region != record->region) {
+        slot->last_doing.labels = record->labels;
+        slot->last_doing.region = record->region;
+        slot->last_labels = dw_region_label(record->labels, record->region);
+    }
+    return slot->last_labels;
+}
+
 static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
                        const struct dw_sample_record *record)
 {
@@ -101,8 +113,8 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     if (!error && is_tick)
         note_tick(slot, record, path);
     else if (!error)
-        error = dw_samples_add(places->log, slot->thread - 1, path, record->state, record->now_ns,
-                               record->cpu_ns - in_kernel);
+        error = dw_samples_add(places->log, slot->thread - 1, path, record->state,
+                               labels_of(slot, record), record->now_ns, record->cpu_ns - in_kernel);
     if (error) {
         sampling->missed++;
         return;
@@ -147,6 +159,6 @@ void dw_sample_drain_rest(struct dw_sample_places *places, struct dw_slot *slot,
     atomic_store(&slot->cpu_done_ns, slot->cpu_end_ns);
     if (path != DW_PATH_ROOT ||
         !dw_ledger_path(places->log, path, places->marks[DW_MARK_UNKNOWN], &path))
-        dw_samples_add_time(places->log, slot->thread - 1, path, state, now_ns,
+        dw_samples_add_time(places->log, slot->thread - 1, path, state, slot->last_labels, now_ns,
                             slot->cpu_end_ns - done_ns);
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "cpython/context_labels.h"
 #include "cpython/sample_walk.h"
 #include "model/sample.h"
 #include "native/elf/memory.h"
@@ -17,6 +18,7 @@
 #include "probe/sample/sample_slot.h"
 #include "probe/sample/sample_task.h"
 #include "probe/sample/sample_timer.h"
+#include "record/recorder.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -45,6 +47,7 @@ struct sample {
     uint32_t last_id;  /* the number of last_code */
     uint32_t new_task; /* the number of memory->task, which has to be described; 0: none */
     const PyCodeObject *last_code;
+    dw_labels_id labels;
     uint32_t state, flags;
     bool holds_gil, collects, in_kernel;
     uint64_t now_ns, cpu_ns; /* when it began */
@@ -277,6 +280,8 @@ static bool record(struct sample *sample, uint64_t elapsed_ns)
         .count = count,
         .state = sample->state,
         .flags = sample->flags | (slot->carries ? DW_SAMPLE_CARRIES : 0),
+        .labels = sample->labels,
+        .region = dw_region_here(),
     };
     memcpy(((struct dw_sample_record *)to)->tokens, sample->tokens, count * sizeof(uint64_t));
     dw_ring_commit(&slot->ring, whole);
@@ -289,6 +294,7 @@ static void collect(struct sample *sample, const ucontext_t *context, bool was_s
     PyThreadState *thread = dw_py_sampled_thread();
     sample->holds_gil = thread && dw_py_holds_gil(thread);
     sample->in_kernel = was_sent && is_behind_syscall(pc);
+    sample->labels = thread ? dw_py_labels_own(thread) : 0;
     sample->collects = sample->holds_gil && dw_py_collects_garbage(thread);
     if (dw_own_work_is_in(atomic_load_explicit(&sample->slot->tid, memory_order_relaxed))) {
         sample->tokens[sample->count++] = DW_TOKEN(DW_TOKEN_MARK, (uint64_t)DW_MARK_OWN);

@@ -5,7 +5,9 @@
 #include "probe/sample/sample_sleep.h"
 
 #include "attach/sampling/activity.h"
+#include "cpython/context_labels.h"
 #include "probe/sample/sample_timer.h"
+#include "record/recorder.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,19 +31,29 @@ static uint32_t wait_state(const struct dw_sample_reader *reader, const struct d
 }
 
 static void add(struct dw_sample_reader *reader, struct dw_slot *slot, dw_path_id path,
-                uint32_t state, uint64_t now_ns, uint64_t weight_ns)
+                uint32_t state, dw_labels_id labels, uint64_t now_ns, uint64_t weight_ns)
 {
     struct dw_ledger *log = reader->places->log;
     if (!weight_ns || dw_sample_enter_thread(reader->places, slot))
         return;
-    if (!dw_samples_add(log, slot->thread - 1, path, state, now_ns, weight_ns))
+    if (!dw_samples_add(log, slot->thread - 1, path, state, labels, now_ns, weight_ns))
         log->sampling.taken++;
 }
 
 static void credit_sleep(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns)
 {
-    add(reader, slot, slot->sleep_path, slot->sleep_state, now_ns, slot->waited_ns);
+    add(reader, slot, slot->sleep_path, slot->sleep_state, slot->sleep_labels, now_ns,
+        slot->waited_ns);
     slot->waited_ns = 0;
+}
+
+/* What a thread that seems to sleep is doing. It is right when the thread does not run meanwhile.
+ */
+static dw_labels_id sleeper_labels(const struct dw_slot *slot, const struct dw_py_thread *thread)
+{
+    const PyThreadState *state = thread ? (const PyThreadState *)(uintptr_t)thread->state : NULL;
+    return dw_region_label(state ? dw_py_labels_of_sleeper(state) : 0,
+                           dw_region_of_thread((uint64_t)slot->tid));
 }
 
 /* Reads the stack of a thread that seems to sleep. */
@@ -53,6 +65,7 @@ static void fall_asleep(struct dw_sample_reader *reader, struct dw_slot *slot, u
     slot->tried_ns = now_ns;
     dw_stand_read(slot, &stand);
     slot->sleep_state = wait_state(reader, thread, &stand);
+    slot->sleep_labels = sleeper_labels(slot, thread);
     slot->sleeps = dw_sample_reader_path(reader, slot, thread, &stand, now_ns, &slot->sleep_path) &&
                    dw_thread_cpu_ns(slot->tid) == cpu_ns;
     reader->places->log->sampling.retried += !slot->sleeps;
@@ -143,8 +156,8 @@ void dw_sleep_look_at_kernel(struct dw_sample_reader *reader, struct dw_slot *sl
     if (!is_blocked &&
         dw_ledger_path(reader->places->log, path, reader->places->marks[DW_MARK_KERNEL], &path))
         return;
-    add(reader, slot, path, is_blocked ? DW_SAMPLE_RUNNING : DW_SAMPLE_KERNEL, now_ns,
-        cpu_ns - done_ns);
+    add(reader, slot, path, is_blocked ? DW_SAMPLE_RUNNING : DW_SAMPLE_KERNEL, slot->last_labels,
+        now_ns, cpu_ns - done_ns);
 }
 
 bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t cpu_ns,
@@ -159,14 +172,15 @@ bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uin
     if (done_ns < cpu_ns && dw_sample_reader_path(reader, slot, thread, &stand, now_ns, &path) &&
         dw_thread_cpu_ns(slot->tid) == cpu_ns &&
         atomic_compare_exchange_strong(&slot->cpu_done_ns, &done_ns, cpu_ns))
-        add(reader, slot, path, DW_SAMPLE_RUNNING, now_ns, cpu_ns - done_ns);
+        add(reader, slot, path, DW_SAMPLE_RUNNING, slot->last_labels, now_ns, cpu_ns - done_ns);
     return true;
 }
 
 static void pay(struct dw_ledger *log, struct dw_slot *slot, dw_path_id path, uint64_t now_ns,
                 uint64_t paid_ns)
 {
-    dw_samples_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, now_ns, paid_ns);
+    dw_samples_add_time(log, slot->thread - 1, path, DW_SAMPLE_KERNEL, slot->last_labels, now_ns,
+                        paid_ns);
     slot->owed_ns -= paid_ns;
 }
 

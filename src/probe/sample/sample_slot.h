@@ -5,6 +5,7 @@
 #define DW_PROBE_SAMPLE_SAMPLE_SLOT_H
 
 #include "cpython/task_name.h"
+#include "model/label_table.h"
 #include "model/path_tree.h"
 #include "native/unwind/unwind.h"
 #include "probe/sample/perf_event.h"
@@ -58,7 +59,9 @@ struct dw_sample_record {
     uint32_t kept;           /* of the last record's tokens, from the outermost on */
     uint32_t count;          /* of new ones inside of these */
     uint32_t state, flags;
-    uint64_t tokens[]; /* innermost first */
+    dw_labels_id labels; /* record/labels.h */
+    dw_frame_id region;  /* the innermost, as the recorder calls it; 0: none */
+    uint64_t tokens[];   /* innermost first */
 };
 
 /* The Python functions of one call of the interpreter's loop. */
@@ -134,7 +137,13 @@ struct dw_slot {
     bool sleeps;                            /* it has not run since its stack was read */
     dw_path_id sleep_path;
     uint32_t sleep_state;
-    uint32_t last_state; /* of the last record */
+    dw_labels_id sleep_labels;
+    uint32_t last_state;      /* of the last record */
+    dw_labels_id last_labels; /* of it, with its region */
+    struct {                  /* the pair that last_labels was made of */
+        dw_labels_id labels;
+        dw_frame_id region;
+    } last_doing;
     /* Time in the kernel for which samples came too late, and since when. */
     uint64_t owed_ns, owed_since_ns;
     dw_path_id owed_path;
