@@ -20,7 +20,7 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
     [DW_CALLS] = {"calls", DW_UNIT_COUNT, DW_ADD_SUM, true, "exact calls"},
     [DW_CALL_TOTAL] = {"call_total", DW_UNIT_NS, DW_ADD_SUM, true, "time from call to return"},
     [DW_CALL_SUSPENDED] = {"call_suspended", DW_UNIT_NS, DW_ADD_SUM, true,
-                           "time in which a generator or task that was called slept"},
+                           "time beside it in which a generator or task slept"},
     [DW_CALL_CHILDREN] = {"call_children", DW_UNIT_NS, DW_ADD_SUM, true,
                           "time of what was called directly"},
     [DW_SAMPLES] = {"samples", DW_UNIT_COUNT, DW_ADD_SUM, false, "samples that were taken"},

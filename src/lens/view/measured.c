@@ -107,13 +107,13 @@ static void get_entry(const struct dw_value_table *values, const struct dw_value
     metric->histogram = values->spreads[row->spread - 1].histogram;
 }
 
+/* The time in which a generator slept is no part of that of its call. */
 static void get_call(const struct dw_value_table *values, const struct dw_value_row *row,
                      struct dw_metric *metric)
 {
     *metric = (struct dw_metric){
         .count = dw_value_get(values, row, DW_CALLS),
         .total = dw_value_get(values, row, DW_CALL_TOTAL),
-        .suspended = dw_value_get(values, row, DW_CALL_SUSPENDED),
         .children = dw_value_get(values, row, DW_CALL_CHILDREN),
     };
 }
