@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
+#include "lens/view/measured.h"
 #include "log/reader.h"
 
 #include <stdio.h>
@@ -13,8 +14,8 @@ static const char help[] =
     "usage: dwell export FILE... [--to LENS] [-o OUT]\n"
     "\n"
     "Writes the recording in another format; several files are added up. '-' is standard input.\n"
-    "Of samples and regions chrome and perfetto have both; others have the samples, or with\n"
-    "--by region the regions.\n"
+    "Of samples and regions chrome and perfetto have both, or what --by function or --by region\n"
+    "asks for; others have the samples, or with --by region the regions.\n"
     "\n"
     "  --to LENS        which format; '--to help' lists them (default: as the name of OUT ends)\n"
     "  -o, --output OUT where to; '-' is standard output, which is also the default\n"
@@ -116,6 +117,16 @@ static int check_label(const struct dw_profile *profile, const char *key)
     return dw_cli_unknown("no label", "", &guess, "nothing in the recording has it");
 }
 
+/* A report of functions or lines is of samples first, and so is an export by them. */
+static enum dw_family family_of(const struct dw_report_words *words,
+                                const struct dw_profile *profile)
+{
+    enum dw_family family = dw_cli_family_of(words, profile);
+    bool is_of_samples = family == DW_FAMILY_ANY && dw_cli_asks_for_family(words) &&
+                         dw_family_is_in(profile, DW_FAMILY_SAMPLES);
+    return is_of_samples ? DW_FAMILY_SAMPLES : family;
+}
+
 static int export_to(char **files, int count, const struct request *request, const char *path)
 {
     const struct dw_lens *lens = request->lens;
@@ -129,7 +140,7 @@ static int export_to(char **files, int count, const struct request *request, con
     if (!profile)
         return status;
     if (!options.with_lines)
-        options.family = dw_cli_family_of(request->words, profile);
+        options.family = family_of(request->words, profile);
     if (!options.with_lines && !dw_cli_asks_for_family(request->words) && !lens->shows_both)
         dw_cli_say_left_out(profile, lens->shows_lines);
     int written = dw_cli_check_measure(request->words, profile, files[0]);

@@ -17,6 +17,7 @@
 
 struct chrome {
     const struct dw_profile *profile;
+    const struct dw_lens_options *options;
     struct dw_out *out;
     struct dw_event_walk walk;
     struct dw_slice_walk samples;
@@ -173,9 +174,12 @@ static void set_place(struct chrome *chrome, uint32_t thread, uint64_t tid)
 static int put_thread(struct chrome *chrome, uint32_t thread)
 {
     set_place(chrome, thread, chrome->numbers.sample_tids[thread]);
-    dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
+    if (dw_tracks_have_samples(chrome->options))
+        dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
     set_place(chrome, thread, chrome->numbers.tids[thread]);
-    return dw_event_walk_thread(&chrome->walk, thread, put_step, chrome);
+    return dw_tracks_have_events(chrome->options)
+               ? dw_event_walk_thread(&chrome->walk, thread, put_step, chrome)
+               : 0;
 }
 
 static void put_tail(struct chrome *chrome)
@@ -201,10 +205,9 @@ static void put_tail(struct chrome *chrome)
 static int write_chrome(const struct dw_profile *profile, const struct dw_lens_options *options,
                         struct dw_out *out)
 {
-    (void)options;
-    if (!profile->block_count && !dw_slice_walk_can(profile))
+    if (!dw_tracks_can(profile, options))
         return DW_ERR_NO_TIMELINE;
-    struct chrome chrome = {.profile = profile, .out = out};
+    struct chrome chrome = {.profile = profile, .options = options, .out = out};
     dw_out_init_memory(&chrome.place);
     int error = chrome_init(&chrome);
     if (!error) {

@@ -38,6 +38,7 @@ enum { THREAD_PID = 1, THREAD_TID, THREAD_NAME = 5 };
 
 struct perfetto {
     const struct dw_profile *profile;
+    const struct dw_lens_options *options;
     struct dw_out *out;
     struct dw_event_walk walk;
     struct dw_slice_walk samples;
@@ -266,9 +267,12 @@ static int put_thread(struct perfetto *perfetto, uint32_t thread)
 {
     perfetto->thread = thread;
     perfetto->slices = sample_track(perfetto, thread);
-    dw_slice_walk_thread(&perfetto->samples, thread, put_slice, perfetto);
+    if (dw_tracks_have_samples(perfetto->options))
+        dw_slice_walk_thread(&perfetto->samples, thread, put_slice, perfetto);
     perfetto->slices = thread_track(perfetto, thread);
-    return dw_event_walk_thread(&perfetto->walk, thread, put_step, perfetto);
+    return dw_tracks_have_events(perfetto->options)
+               ? dw_event_walk_thread(&perfetto->walk, thread, put_step, perfetto)
+               : 0;
 }
 
 static int put_threads(struct perfetto *perfetto)
@@ -319,10 +323,9 @@ static int perfetto_release(struct perfetto *perfetto)
 static int write_perfetto(const struct dw_profile *profile, const struct dw_lens_options *options,
                           struct dw_out *out)
 {
-    (void)options;
-    if (!profile->block_count && !dw_slice_walk_can(profile))
+    if (!dw_tracks_can(profile, options))
         return DW_ERR_NO_TIMELINE;
-    struct perfetto perfetto = {.profile = profile, .out = out};
+    struct perfetto perfetto = {.profile = profile, .options = options, .out = out};
     int error = perfetto_init(&perfetto);
     if (!error)
         error = put_threads(&perfetto);

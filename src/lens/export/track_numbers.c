@@ -2,6 +2,7 @@
 #include "lens/export/track_numbers.h"
 
 #include "base/error.h"
+#include "lens/export/slice_walk.h"
 #include "lens/view/roster.h"
 
 #include <stdlib.h>
@@ -82,6 +83,12 @@ static int settle_tids(const struct dw_profile *profile, struct dw_track_numbers
     free(order);
     free(claims);
     return error;
+}
+
+bool dw_tracks_can(const struct dw_profile *profile, const struct dw_lens_options *options)
+{
+    return (profile->block_count && dw_tracks_have_events(options)) ||
+           (dw_slice_walk_can(profile) && dw_tracks_have_samples(options));
 }
 
 bool dw_thread_needs_two_tracks(const struct dw_thread *thread)
