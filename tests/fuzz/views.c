@@ -72,7 +72,8 @@ static int compare(const struct dw_profile *old, const struct dw_profile *new, e
     int error = dw_diff_make(old, new, &options, &diff);
     if (error)
         return error;
-    size_t count = by == DW_DIFF_LINE ? COUNT(writers) - 1 : COUNT(writers); /* no flames of lines */
+    size_t count =
+        by == DW_DIFF_LINE ? COUNT(writers) - 1 : COUNT(writers); /* no flames of lines */
     for (size_t i = 0; i < count && !error; i++)
         error = writers[i](&diff, out);
     dw_diff_release(&diff);
