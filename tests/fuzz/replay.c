@@ -14,6 +14,7 @@
 #include <zstd.h>
 
 #define ROUNDS 3000
+#define SEEDS 4
 #define STORED_MAX 4096
 
 static void change_bytes(uint8_t *bytes, size_t size)
@@ -71,13 +72,30 @@ static void run_changed(const struct dw_buffer *seed)
     dw_buffer_release(&log);
 }
 
+static void run_log(struct dw_log_writer *writer)
+{
+    for (int i = 0; i < ROUNDS / SEEDS; i++)
+        run_changed(&writer->memory);
+    dw_log_writer_release(writer);
+}
+
 static void run_seed(struct dw_profile *profile)
 {
     struct dw_log_writer writer;
     fixture_save(profile, &writer);
-    for (int i = 0; i < ROUNDS / 2; i++)
-        run_changed(&writer.memory);
-    dw_log_writer_release(&writer);
+    run_log(&writer);
+    dw_profile_free(profile);
+}
+
+/* Rows as older versions wrote them. */
+static void run_old_seed(void)
+{
+    struct dw_log_writer writer;
+    struct dw_profile *profile = fixture_small();
+    if (!dw_log_writer_init(&writer, -1)) {
+        fixture_write_main(profile, &profile->processes[0], 10000000, &writer);
+        run_log(&writer);
+    }
     dw_profile_free(profile);
 }
 
@@ -89,6 +107,8 @@ static int run_seeds(void)
     fixture_timing(profile, "second", 6, 30000000);
     run_seed(profile);
     run_seed(fixture_sampled(DW_SAMPLE_CPU));
+    run_seed(fixture_mixed());
+    run_old_seed();
     return 0;
 }
 

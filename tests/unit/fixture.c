@@ -467,6 +467,30 @@ struct dw_profile *fixture_sampled(enum dw_sample_mode mode)
     return profile;
 }
 
+static void add_labelled(struct dw_profile *profile, uint32_t state, const struct dw_label *pairs,
+                         uint32_t count)
+{
+    static const uint64_t numbers[] = {3, 4, 5};
+    dw_labels_id labels = 0;
+    require(!dw_labels_intern(&profile->labels, state, pairs, count, &labels), "labels");
+    add_numbers(profile, 0, 1, labels, DW_SAMPLE_MASK, numbers);
+}
+
+struct dw_profile *fixture_mixed(void)
+{
+    struct dw_profile *profile = fixture_sampled(DW_SAMPLE_WALL);
+    const struct dw_label pairs[] = {{intern(profile, "task", 4), intern(profile, "fetch", 5)},
+                                     {intern(profile, "rank", 4), intern(profile, "7", 1)}};
+    add_labelled(profile, 0, pairs, 1);
+    add_labelled(profile, DW_SAMPLE_NATIVE + 1, pairs, 2);
+    fixture_root(profile, 0, 10000000);
+    fixture_entry(profile, 0, fixture_path(profile, "load"), 1234567);
+    fixture_entry(profile, 0, fixture_path(profile, "load"), 99);
+    fixture_open(profile, 1, fixture_path(profile, "load/parse"), 7654321);
+    fixture_entry(profile, 1, fixture_child(profile, 1, DW_FRAME_FUNCTION, "f", 1), 4444);
+    return profile;
+}
+
 uint32_t fixture_random_below(uint32_t bound)
 {
     static uint64_t random_state = 0x9e3779b97f4a7c15u;

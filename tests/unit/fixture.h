@@ -76,6 +76,8 @@ struct dw_profile *fixture_small(void);
 /* One process, sampled at 1 kHz: 10 samples in two threads, 10 ms.
  *   app.py main (1), work (5); scatter.c scatter (28), inlined into loop (10); memcpy; <gc> */
 struct dw_profile *fixture_sampled(enum dw_sample_mode mode);
+/* The same by wall time, with entries and calls beside the samples, of which some have labels. */
+struct dw_profile *fixture_mixed(void);
 /* Samples of a thread, which stand for that time in what the process was sampled by. */
 void fixture_sample(struct dw_profile *profile, uint32_t thread, dw_path_id path, uint32_t state,
                     uint64_t count, uint64_t weight_ns);

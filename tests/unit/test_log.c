@@ -138,6 +138,37 @@ static void test_lines_add_up(void **state)
     dw_profile_free(sum);
 }
 
+/* Rows of older versions do not say that they are of calls; the frames of their paths do. */
+static void test_calls_of_older_versions(void **state)
+{
+    (void)state;
+    struct dw_log_writer writer;
+    struct dw_profile *written = fixture_new();
+    fixture_process(written, 41, 0);
+    dw_frame_id main = fixture_function(written, "a.py", 1, "main");
+    dw_path_id path = fixture_step(written, DW_PATH_ROOT, (struct dw_place){.frame = main});
+    fixture_thread(written, 0, 41, "MainThread");
+    const struct dw_metric metric = {.count = 3, .total = 90, .suspended = 5, .children = 40},
+                           root = {.children = 90};
+    assert_int_equal(dw_log_writer_init(&writer, -1), 0);
+    fixture_write_main(written, &written->processes[0], 0, &writer);
+    dw_log_values_begin(&writer, 0);
+    dw_log_values_add(&writer, DW_PATH_ROOT, &root, 0);
+    dw_log_values_add(&writer, path, &metric, 0);
+    dw_log_values_end(&writer);
+    struct dw_profile *profile = fixture_load(writer.memory.data, writer.memory.size);
+    const struct dw_value_table *values = &profile->threads[0].values;
+    assert_int_equal(values->mask, DW_CALL_MASK);
+    assert_int_equal(dw_value_get(values, &values->rows[0], DW_CALL_CHILDREN), 90);
+    assert_int_equal(dw_value_get(values, &values->rows[1], DW_CALLS), 3);
+    assert_int_equal(dw_value_get(values, &values->rows[1], DW_CALL_TOTAL), 90);
+    assert_int_equal(dw_value_get(values, &values->rows[1], DW_CALL_SUSPENDED), 5);
+    assert_int_equal(dw_value_get(values, &values->rows[1], DW_CALL_CHILDREN), 40);
+    dw_log_writer_release(&writer);
+    dw_profile_free(written);
+    dw_profile_free(profile);
+}
+
 static void test_unclosed_log_says_so(void **state)
 {
     (void)state;
@@ -387,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_ticks_become_nanoseconds),
         cmocka_unit_test(test_events_come_back),
         cmocka_unit_test(test_lines_add_up),
+        cmocka_unit_test(test_calls_of_older_versions),
         cmocka_unit_test(test_unclosed_log_says_so),
         cmocka_unit_test(test_truncated_at_every_byte),
         cmocka_unit_test(test_every_byte_flipped),

@@ -60,6 +60,91 @@ static void test_second_save_is_the_same(void **state)
     dw_profile_free(twice);
 }
 
+static void check_name(const struct dw_profile *a, dw_string_id in_a, const struct dw_profile *b,
+                       dw_string_id in_b)
+{
+    assert_string_equal(dw_profile_string(a, in_a).bytes, dw_profile_string(b, in_b).bytes);
+}
+
+static void check_path(const struct dw_profile *a, dw_path_id in_a, const struct dw_profile *b,
+                       dw_path_id in_b)
+{
+    while (in_a && in_b) {
+        const struct dw_path *left = &a->paths.paths[in_a], *right = &b->paths.paths[in_b];
+        check_name(a, dw_profile_path_frame(a, in_a)->name, b,
+                   dw_profile_path_frame(b, in_b)->name);
+        assert_int_equal(a->places.places[left->step].line, b->places.places[right->step].line);
+        in_a = left->parent;
+        in_b = right->parent;
+    }
+    assert_int_equal(in_a, in_b);
+}
+
+static void check_labels(const struct dw_profile *a, dw_labels_id in_a, const struct dw_profile *b,
+                         dw_labels_id in_b)
+{
+    const struct dw_label_set *left = &a->labels.sets[in_a], *right = &b->labels.sets[in_b];
+    assert_int_equal(left->state, right->state);
+    assert_int_equal(left->count, right->count);
+    for (uint32_t i = 0; i < left->count; i++) {
+        const struct dw_label *pair = &a->labels.pairs[left->first + i];
+        const struct dw_label *other = &b->labels.pairs[right->first + i];
+        check_name(a, pair->key, b, other->key);
+        check_name(a, pair->value, b, other->value);
+    }
+}
+
+static void check_row(const struct dw_value_table *a, const struct dw_value_row *in_a,
+                      const struct dw_value_table *b, const struct dw_value_row *in_b)
+{
+    assert_int_equal(in_a->mask, in_b->mask);
+    for (enum dw_measure i = 0; i < DW_MEASURES; i++)
+        assert_int_equal(dw_value_get(a, in_a, i), dw_value_get(b, in_b, i));
+    assert_int_equal(in_a->spread != 0, in_b->spread != 0);
+    if (!in_a->spread)
+        return;
+    const struct dw_spread *left = &a->spreads[in_a->spread - 1];
+    const struct dw_spread *right = &b->spreads[in_b->spread - 1];
+    assert_true(left->sum_squares == right->sum_squares);
+    assert_int_equal(left->histogram.count, right->histogram.count);
+    assert_memory_equal(left->histogram.entries, right->histogram.entries,
+                        left->histogram.count * sizeof *left->histogram.entries);
+}
+
+static void check_thread(const struct dw_profile *a, const struct dw_profile *b, uint32_t index)
+{
+    const struct dw_thread *left = &a->threads[index], *right = &b->threads[index];
+    assert_int_equal(left->values.count, right->values.count);
+    for (uint32_t i = 0; i < left->values.count; i++) {
+        const struct dw_value_row *row = &left->values.rows[i], *other = &right->values.rows[i];
+        check_path(a, row->path, b, other->path);
+        check_labels(a, row->labels, b, other->labels);
+        check_row(&left->values, row, &right->values, other);
+    }
+    assert_int_equal(left->timed_count, right->timed_count);
+    for (uint32_t i = 0; i < left->timed_count; i++) {
+        assert_true(left->timed[i].time_ns == right->timed[i].time_ns);
+        assert_int_equal(left->timed[i].weight_ns, right->timed[i].weight_ns);
+        check_path(a, left->timed[i].path, b, right->timed[i].path);
+        check_labels(a, left->timed[i].labels, b, right->timed[i].labels);
+    }
+}
+
+static void test_all_measures_and_labels_are_kept(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_mixed();
+    struct dw_profile *once = round_trip(profile), *twice = round_trip(once);
+    assert_int_equal(profile->thread_count, 2);
+    for (uint32_t i = 0; i < profile->thread_count; i++) {
+        check_thread(profile, once, i);
+        check_thread(profile, twice, i);
+    }
+    dw_profile_free(profile);
+    dw_profile_free(once);
+    dw_profile_free(twice);
+}
+
 static void test_ends_drops_and_sources_are_kept(void **state)
 {
     (void)state;
@@ -182,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_second_save_is_the_same),
+        cmocka_unit_test(test_all_measures_and_labels_are_kept),
         cmocka_unit_test(test_ends_drops_and_sources_are_kept),
         cmocka_unit_test(test_texts_of_sources_are_written_once),
         cmocka_unit_test(test_lines_are_kept),

@@ -69,6 +69,21 @@ static void test_rows_are_found_by_path_and_labels(void **state)
     dw_value_table_release(&table);
 }
 
+/* The row after the one asked for last is looked at first, and is not it. */
+static void test_the_next_row_is_no_other(void **state)
+{
+    (void)state;
+    struct dw_value_table table = {0};
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(row_of(&table, 1, 0), 0);
+        assert_int_equal(row_of(&table, 1, 1), 1);
+        assert_int_equal(row_of(&table, 2, 1), 2);
+        assert_int_equal(row_of(&table, 1, 0), 0);
+    }
+    assert_int_equal(table.count, 3);
+    dw_value_table_release(&table);
+}
+
 /* What is set replaces all; what is added joins what is there. */
 static void test_numbers_are_set_and_added(void **state)
 {
@@ -319,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_each_measure_is_of_one_probe),
         cmocka_unit_test(test_measures_add_up_in_their_ways),
         cmocka_unit_test(test_rows_are_found_by_path_and_labels),
+        cmocka_unit_test(test_the_next_row_is_no_other),
         cmocka_unit_test(test_numbers_are_set_and_added),
         cmocka_unit_test(test_a_row_may_have_nothing),
         cmocka_unit_test(test_rows_of_any_measures_are_kept_apart),
