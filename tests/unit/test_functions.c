@@ -82,7 +82,7 @@ static void test_open_calls(void **state)
     fixture_entry(profile, other, g, 4 * MS);
     fixture_add(profile, first, f, DW_CALL_SUSPENDED, MS);
     struct dw_functions functions = make(profile);
-    check(&functions, "f", 2, 4 * MS, 13 * MS);
+    check(&functions, "f", 2, 5 * MS, 14 * MS); /* asleep is beside it */
     check(&functions, "g", 3, 9 * MS, 9 * MS);
     dw_functions_release(&functions);
     dw_profile_free(profile);
