@@ -182,16 +182,11 @@ def _start_lines(options: list[str], log_file: str) -> None:
     names = [name for name in take("DWELL_LINES", "").split("\n") if name]
     wanted = _line_targets.Wanted(names, tracer._add)
 
-    first_process = None if "started" in options else os.getpid()
-
-    def tell_unknown() -> None:
-        for name in wanted.unknown() if os.getpid() == first_process else ():
-            sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")
-
     tracer._record(log_file)
     if names:
-        atexit.register(tell_unknown)
         _core.on_exec(wanted)
+        if "started" not in options:
+            atexit.register(_line_targets.Unknown(wanted))
     _core.line_recorder = tracer
     builtins.profile = _line_targets.Marker(tracer._add)  # type: ignore[attr-defined]
     tracer.enable_by_count()

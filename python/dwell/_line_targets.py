@@ -107,10 +107,6 @@ class Wanted(_core.Unseen):
         for name in names:
             self._add_loaded(name)
 
-    def unknown(self) -> "list[str]":
-        """The names that no code has matched."""
-        return [name for name, found in self.found.items() if not found]
-
     def _add_loaded(self, name: str) -> None:
         """Looks at modules that were imported before we could see them."""
         for loaded, module in list(sys.modules.items()):
@@ -196,3 +192,16 @@ def _is_program(module: CodeType) -> bool:
             places = (argument, os.path.join(argument, "__main__.py"))  # of a directory or a zip
             return os.path.abspath(module.co_filename) in map(os.path.abspath, places)
     return False
+
+
+class Unknown(_core.Unseen):
+    """Called at the exit of this process: says which names no code has matched."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._process = os.getpid()
+
+    def _unseen(self) -> None:
+        for name, found in self._wanted.found.items():
+            if not found and os.getpid() == self._process:
+                sys.stderr.write(f"dwell: -f {name}: no such function came along in this run\n")

@@ -45,9 +45,10 @@ static int unknown_key(const struct dw_profile *profile, const char *name)
         dw_guess_try(&guess, key->name);
     for (uint32_t i = 0; i < profile->labels.pair_count; i++)
         dw_guess_try(&guess, dw_profile_string(profile, profile->labels.pairs[i].key).bytes);
-    return dw_cli_unknown("no key or label", "", &guess,
-                          "there are: function, line, module, region, thread, process, and the "
-                          "labels of the recording");
+    return dw_cli_unknown(
+        "no grouping", "", &guess,
+        "there are: function, line, module, region, thread, process, path, and the "
+        "labels of the recording");
 }
 
 static int parse_keys(struct dw_view_request *request, const struct dw_profile *profile,

@@ -198,6 +198,8 @@ static void forked(void)
     dw_recorder.track_count = 0; /* the others are the parent's threads */
     dw_recorder.folded = NULL;
     dw_recorder.is_fork = true;
+    if (dw_track_here) /* a thread that begins later may be the first to come by */
+        dw_track_here->has_forked = true;
     dw_recorder_generation++;
 }
 

@@ -60,6 +60,7 @@ struct dw_track {
     uint64_t tid;          /* of its thread */
     uint32_t thread;       /* in the ledger, and */
     uint32_t id;           /* how the log calls it */
+    bool has_forked;       /* its thread made this process, and has not come by since */
     _Atomic bool ended;    /* the thread is gone; the flusher writes it a last time */
     struct dw_event_buffer *_Atomic events;
     _Atomic uint32_t event_limit; /* a longer buffer is full, or wanted by the flusher */

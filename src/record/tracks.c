@@ -209,10 +209,7 @@ static void restart_track(struct dw_track *track, uint64_t now)
 
 void dw_tracks_go_on(void)
 {
-    struct dw_track *survivor = dw_track_here; /* of the thread that forked: there is no other */
     dw_recorder.is_fork = false;
-    if (survivor && survivor->recording == dw_recorder.recording && dw_tracks_register(survivor))
-        restart_track(survivor, dw_tick());
     if (dw_ledger_has_file(dw_recorder.ledger))
         dw_flusher_start();
 }
@@ -237,6 +234,12 @@ struct dw_track *dw_track_get_slow(void)
         dw_tracks_go_on();
     dw_flusher_unpause();
     if (track && track->recording == dw_recorder.recording) {
+        bool has_begun_again = track->has_forked && dw_tracks_register(track);
+        track->has_forked = false;
+        if (has_begun_again)
+            restart_track(track, dw_tick());
+        if (has_begun_again && dw_track_created)
+            dw_track_created(track);
         track->generation = dw_recorder_generation;
         return track;
     }

@@ -130,7 +130,7 @@ def test_csv_has_the_same_numbers(recording, view, run_dwell):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--by", "functoin,thread"], "no key or label 'functoin'; did you mean 'function'?"),
+        (["--by", "functoin,thread"], "no grouping 'functoin'; did you mean 'function'?"),
         (["--by", "function,line"], "--by takes one of function and line, not both"),
         (["--measure", "sampels"], "no measure 'sampels'; did you mean 'samples'?"),
         (["--by", "thread,region", "--sort", "calls"], "the recording holds no 'calls'"),

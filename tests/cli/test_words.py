@@ -34,7 +34,7 @@ UNKNOWN = {
     "--fly": "no option '--fly'; see 'dwell --help'",
     "run --fly x.py": "run has no option '--fly'; see 'dwell run --help'",
     "report --fly x.dwell": "no option '--fly'; see 'dwell report --help'",
-    "report x.dwell --by weather": "no grouping 'weather'; there are: region, path, ",
+    "report x.dwell --by weather": "no grouping 'weather'; there are: function, line, ",
     "export x.dwell --to paper": "no lens 'paper'; 'dwell export --to help' lists them",
 }
 

@@ -314,6 +314,11 @@ static void put_sampling(struct dw_out *out, const struct dw_profile *profile, c
                       prefix);
 }
 
+static void put_nothing(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    (void)out, (void)profile, (void)prefix;
+}
+
 static int put_data(struct page *page)
 {
     dw_out_text(page->out, "{\"dwell\":\"" DW_VERSION "\"");
@@ -322,7 +327,7 @@ static int put_data(struct page *page)
     if (error)
         return error;
     put_lines(page, "warnings", dw_notes_put_losses);
-    put_lines(page, "sampling", put_sampling);
+    put_lines(page, "sampling", page->are_samples ? put_sampling : put_nothing);
     put_metrics(page);
     put_frames(page);
     error = put_all_views(page);
