@@ -29,7 +29,7 @@ struct dw_top_row {
 };
 
 struct dw_top_table {
-    struct dw_ledger *log; /* borrowed: what the ids mean */
+    struct dw_ledger *log;     /* borrowed: what the ids mean */
     struct dw_top_cell *cells; /* owned; one for each thread, stack and state */
     uint32_t cell_count, cell_capacity;
     struct dw_map cell_index;
