@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from ..measured import assert_above
 from ..sampled import Samples
 
 PROGRAM = """
@@ -196,7 +197,7 @@ def test_a_timeline_has_regions_and_samples_side_by_side(run_dwell, program):
     # A slice ends when its last sample was taken. It may begin too early: how long the thread had
     # no CPU meanwhile is not known.
     inside = [end for _, end in sampled if region[0] <= end <= region[1] + 1000]
-    assert len(inside) >= 0.9 * len(sampled)
+    assert_above(0.9 * len(sampled), len(inside))
 
 
 def number_of(names, name):

@@ -131,7 +131,11 @@ def calls_of(data, file="x.dwell"):
 
 def lines_of(data, file="x.dwell"):
     return {
-        function["name"]: {line["line"]: line["hits"] for line in function["lines"]}
+        function["name"]: {
+            line["line"]: line["hits"]
+            for line in function["lines"]
+            if line["hits"]  # a sample may stand on a line that no event tells of
+        }
         for function in data("--by", "line", file=file)["functions"]
     }
 
