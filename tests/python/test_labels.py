@@ -293,7 +293,6 @@ def test_tasks_have_the_labels_of_their_maker_and_their_own():
     assert all(asyncio.run(main()))
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="there is no TaskGroup")
 def test_task_groups():
     async def main():
         with dwell.label(outer="yes"):
