@@ -147,6 +147,7 @@ def sampler_learn_tasks(
 line_recorder: LineTracer | None  # of `dwell run --lines`
 call_recorder: CallTracer | None  # of `dwell run --calls`
 
+def rank() -> tuple[int, int]: ...
 def probes() -> list[str]: ...
 
 class Unseen:

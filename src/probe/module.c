@@ -23,6 +23,7 @@
 #include "probe/unseen.h"
 #include "record/probes.h"
 #include "record/process.h"
+#include "record/rank.h"
 
 #include <limits.h>
 
@@ -270,6 +271,16 @@ static PyObject *core_on_exec(PyObject *module, PyObject *function)
     return dw_py_exec_hook(function) ? NULL : Py_NewRef(Py_None);
 }
 
+/* rank(): which of how many processes of an MPI job this one is; (0, 1) outside of one. */
+static PyObject *core_rank(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    struct dw_rank rank;
+    if (!dw_rank_now(&rank))
+        rank = (struct dw_rank){.rank = 0, .size = 1};
+    return Py_BuildValue("II", rank.rank, rank.size);
+}
+
 /* probes(): the names of those that are on. */
 static PyObject *core_probes(PyObject *module, PyObject *unused)
 {
@@ -334,6 +345,7 @@ static PyMethodDef methods[] = {
     {"render", dw_render, METH_VARARGS, NULL},
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
     {"export", dw_export, METH_VARARGS, NULL},
+    {"rank", core_rank, METH_NOARGS, NULL},
     {"probes", core_probes, METH_NOARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What is sent to Dask workers. It travels by value, since a worker may have no dwell: such a
+worker must start and work as ever."""
+
+import os
+from typing import Any
+
+from distributed import WorkerPlugin
+
+
+class Recorder(WorkerPlugin):
+    """Records a worker from the time that it has the plugin, or its start, to its end."""
+
+    def __init__(self, name: str, request: Any) -> None:
+        self.name = name
+        self.problem: str | None = None
+        self._request = request
+        self._recorded: Any = None
+
+    def setup(self, worker: Any) -> None:
+        try:
+            from dwell.cluster._dask_worker import RecordedWorker
+
+            self._recorded = RecordedWorker(worker, self._request)
+        except Exception as error:
+            self.problem = f"{type(error).__name__}: {error}"
+
+    def teardown(self, worker: Any) -> None:
+        if self._recorded is not None:
+            self._recorded.end()
+            self._recorded = None
+
+
+def problem_of(name: str, dask_worker: Any) -> str | None:
+    plugin = dask_worker.plugins.get(name)
+    return "it does not have the plugin" if plugin is None else plugin.problem
+
+
+def names_in(folder: str) -> list[str]:
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def take(folder: str, name: str) -> bytes:
+    """The file, which is then no more."""
+    path = os.path.join(folder, name)
+    with open(path, "rb") as file:
+        content = file.read()
+    os.unlink(path)
+    if not os.listdir(folder):
+        os.rmdir(folder)
+    return content
