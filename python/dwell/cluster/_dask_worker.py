@@ -26,11 +26,11 @@ class RecordedWorker:
             _run.join(request)
         else:
             _run.join(request, program=f"dask worker {name}", worker=name)
-        self._execute = worker.execute
-        worker.execute = self._label_tasks(worker.execute)
+        self._execute = worker.execute = self._label_tasks(worker.execute)
 
     def end(self) -> None:
-        self._worker.execute = self._execute
+        if vars(self._worker).get("execute") is self._execute:
+            del self._worker.execute  # its class has the method
         _run.leave(self._request)
 
     def _label_tasks(self, execute: Any) -> Any:

@@ -45,8 +45,19 @@ class Run:
             folder=self.folder, options=cloudpickle.dumps(options), task_keys=10_000
         )
 
-    def begin(self) -> None:
+    def begin(self, and_here: bool) -> None:
+        """and_here: this process is recorded too."""
         os.makedirs(self.folder, mode=0o700)
+        if and_here:
+            try:
+                join(self.request)
+            except BaseException:
+                self.abandon()
+                raise
+
+    def abandon(self) -> None:
+        leave(self.request)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def warn(self, count: int) -> None:
         """Once, of all that do not record."""
@@ -60,6 +71,7 @@ class Run:
 
     def finish(self) -> None:
         """Merges what is in the folder. On trouble the files stay there."""
+        leave(self.request)
         files = self.files()
         if not files:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -104,8 +116,11 @@ def join(request: Request, program: str | None = None, **labels: str) -> None:
 
 
 def leave(request: Request) -> None:
+    """Whoever never joined may leave too."""
     with _lock:
-        member = _members[request["folder"]]
+        member = _members.get(request["folder"])
+        if member is None:
+            return
         member.count -= 1
         if not member.count:
             del _members[request["folder"]]

@@ -57,12 +57,14 @@ class profile_cluster:
         self._includes_client = include_client
 
     def __enter__(self) -> "profile_cluster":
-        self._run.begin()
-        if self._includes_client:
-            _run.join(self._run.request)
+        self._run.begin(self._includes_client)
         plugin = _dask_plugin.Recorder(self._name, self._run.request)
-        self._client.register_plugin(plugin, name=self._name)
-        self._warn()
+        try:
+            self._client.register_plugin(plugin, name=self._name)
+            self._warn()
+        except BaseException:
+            self._run.abandon()
+            raise
         return self
 
     def __exit__(
@@ -81,8 +83,6 @@ class profile_cluster:
     def _finish(self) -> None:
         self._warn()
         self._client.unregister_worker_plugin(self._name)
-        if self._includes_client:
-            _run.leave(self._run.request)
         self._fetch()
         self._run.finish()
 

@@ -6,6 +6,7 @@
     run.print_lines()
 """
 
+import functools
 import os
 import sys
 from contextlib import ExitStack
@@ -73,16 +74,22 @@ class _EachWorker:
         self._run = run
 
     def __enter__(self) -> None:
-        self._run.begin()
-        _run.join(self._run.request)
-        results = self._executor.run_each_worker(_join, self._run.request)
+        self._run.begin(and_here=True)
+        try:
+            results = self._each(_join)
+        except BaseException:
+            self._run.abandon()
+            raise
         self._run.problems = {str(worker): why for worker, why in results.items() if why}
         self._run.warn(len(results))
 
     def __exit__(self, *_: object) -> None:
-        self._executor.run_each_worker(_leave, self._run.request)
-        _run.leave(self._run.request)
+        self._each(_leave)
         self._run.finish()
+
+    def _each(self, function: Any) -> Any:
+        """Without arguments: not every executor passes them on."""
+        return self._executor.run_each_worker(functools.partial(function, self._run.request))
 
 
 def _join(request: _run.Request) -> str | None:
@@ -94,7 +101,4 @@ def _join(request: _run.Request) -> str | None:
 
 
 def _leave(request: _run.Request) -> None:
-    try:
-        _run.leave(request)
-    except Exception:  # it never joined
-        pass
+    _run.leave(request)
