@@ -3,16 +3,15 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import dwell
 
+from ..compiled import compile_library
 from ..conftest import Program
-from ..measured import NOTES, assert_close, repeated, shares
+from ..measured import assert_close, repeated
 from .conftest import Rows
 
 pytest.importorskip("distributed")
@@ -223,6 +222,43 @@ with cluster(workers=0) as local, Client(local) as client:
     (file,) = tmp_path.glob("*.dwell")
     found = {(row["task_prefix"], row["worker"]) for row in rows(file, "task_prefix,worker")}
     assert ("spin", "w") in found
+
+
+OTHER_CLOCK = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    long status = syscall(SYS_clock_gettime, clock, now);
+    now->tv_sec += clock == CLOCK_REALTIME ? 36000 : 0;
+    return (int)status;
+}
+"""
+
+
+def test_hosts_with_other_clocks_are_on_one(dask_program, run_dwell: Program, tmp_path: Path):
+    """The clock of one worker is ten hours ahead. Hours cannot pass by chance."""
+    compile_library(tmp_path, "other_clock", OTHER_CLOCK)
+    dask_program("""
+import subprocess
+command = [sys.executable, "-m", "dask", "worker", "--name", "ahead", "--no-dashboard"]
+with cluster(workers=1) as local, Client(local) as client:
+    there = {**os.environ, "LD_PRELOAD": os.path.abspath("other_clock.so")}
+    ahead = subprocess.Popen([*command, local.scheduler_address], env=there)
+    client.wait_for_workers(2)
+    assert max(client.run(time.time).values()) - time.time() > 9 * 3600
+    with profile_cluster(client, "run.dwell"):
+        client.gather(client.map(spin, [0.1] * 8, pure=False))
+    ahead.terminate()
+    ahead.wait()
+""")
+    document = json.loads(run_dwell("export", "run.dwell", "--to", "json").stdout)
+    starts = [process["start_ns"] / 1e9 for process in document["processes"]]
+    assert len(starts) == 2 and abs(starts[0] - starts[1]) < 3600
+    shifts = [process["properties"].get("clock_shift") for process in document["processes"]]
+    assert sorted(shift is None for shift in shifts) == [False, True]
 
 
 @pytest.mark.accuracy

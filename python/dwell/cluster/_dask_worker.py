@@ -11,8 +11,11 @@ from typing import Any
 
 from dask.utils import key_split
 
+from .. import _core
 from .._labels import label
 from . import _run
+
+_CLOSE_S = 0.05
 
 
 class RecordedWorker:
@@ -25,6 +28,7 @@ class RecordedWorker:
         if self._labels:
             _run.join(request)
         else:
+            _use_clock_of_scheduler(worker)
             _run.join(request, program=f"dask worker {name}", worker=name)
         self._execute = worker.execute = self._label_tasks(worker.execute)
 
@@ -47,6 +51,15 @@ class RecordedWorker:
         self._keys_left -= 1
         task_key = str(key) if self._keys_left >= 0 else "(more tasks)"
         return {"task_prefix": str(key_split(key)), "task_key": task_key, **self._labels}
+
+
+def _use_clock_of_scheduler(worker: Any) -> None:
+    """A message tells the difference with an error of some milliseconds, and clocks that are kept
+    by NTP are closer than that."""
+    behind_s = worker.scheduler_delay
+    if abs(behind_s) > _CLOSE_S:
+        _core.shift_clock(round(behind_s * 1e9))
+        _core.describe("clock_shift", f"{behind_s:.3f} s")
 
 
 def _has_own_process(worker: Any) -> bool:

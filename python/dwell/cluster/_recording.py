@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, TypedDict
 
-from .. import _core, _process, _sampling
+from .. import _core, _process, _sampling, _tasks
 from .._line_targets import functions_of
 from ._sent_code import SentCode
 
@@ -39,8 +39,9 @@ class Recording:
         timeline: bool = False,
         cpu: bool = False,
     ) -> None:
+        _sampling._check(rate, mode)
         self.file = file
-        self._samples = (rate, native, mode, timeline) if sample else None
+        self._samples = (round(1e9 / rate), native, mode == "wall", timeline) if sample else None
         self._regions = (timeline, cpu) if regions else None
         self._functions = [function for target in lines for function in functions_of(target)]
         self._lines: _core.LineTracer | None = None
@@ -59,12 +60,22 @@ class Recording:
 
     def _start(self) -> None:
         """They have the same file, and so one ledger."""
+        wanted = {"sample": self._samples, "lines": self._functions, "regions": self._regions}
+        probes = [probe for probe, options in wanted.items() if options]
+        _core.describe("probes", ",".join(probes))
         if self._samples is not None:
-            _sampling.start(self.file, *self._samples)
+            self._start_samples(*self._samples)
         if self._functions:
             self._start_lines()
         if self._regions is not None:
-            _core.start(self.file, *self._regions, beside=self._samples is not None)
+            _core.start(self.file, *self._regions, beside=len(probes) > 1)
+
+    def _start_samples(self, period_ns: int, native: bool, wall: bool, timeline: bool) -> None:
+        import threading  # noqa: F401  # new threads are noticed there
+
+        _tasks.learn()
+        cells = _sampling._runs_cells()
+        _core.sampler_start(self.file, period_ns, native, wall, timeline, cells)
 
     def _start_lines(self) -> None:
         self._lines = _core.LineTracer()
