@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _WAYS_OUT = ("_exit", "execv", "execve")
 _OWN_NAMES = {
     *("process", "region", "task", "thread"),
-    *("argv", "clock", "cwd", "dwell", "host", "parent", "ppid", "probes", "program", "python"),
+    *("argv", "clock", "clock_shift", "cwd", "dwell", "host", "name", "parent", "ppid", "probes"),
+    *("program", "python", "rank", "ranks"),
 }
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 

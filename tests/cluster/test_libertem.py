@@ -52,10 +52,11 @@ def profile(kind):
     with context(kind) as ctx:
         shape = {"nav_shape": (8, 8), "sig_shape": (32, 32)}
         data = ctx.load("raw", "frames.raw", dtype="float32", num_partitions=4, **shape)
-        with profile_libertem(ctx, f"{kind}.dwell", lines=[Bright.process_frame, Bright.get_task_data]):
+        lines = [Bright.process_frame, Bright.get_task_data]
+        with profile_libertem(ctx, f"{kind}.dwell", lines=lines):
             result = ctx.run_udf(dataset=data, udf=Bright(), progress=True)
-    stats = dwell.load_stats(f"{kind}.dwell")
-    hits = {f"{name}:{line}": count for (_, _, name), lines in stats.timings.items() for line, count, _ in lines}
+    timings = dwell.load_stats(f"{kind}.dwell").timings
+    hits = {f"{key[2]}:{row[0]}": row[1] for key, rows in timings.items() for row in rows}
     return hits, float(np.sum(result["total"].data))
 
 

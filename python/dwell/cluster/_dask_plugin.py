@@ -8,7 +8,7 @@ from typing import Any
 from distributed import WorkerPlugin
 
 
-class Recorder(WorkerPlugin):
+class Recorder(WorkerPlugin):  # type: ignore[misc, unused-ignore]
     """Records a worker from the time that it has the plugin, or its start, to its end."""
 
     def __init__(self, name: str, request: Any) -> None:

@@ -29,7 +29,7 @@ class RecordedWorker:
             _run.join(request)
         else:
             _use_clock_of_scheduler(worker)
-            _run.join(request, program=f"dask worker {name}", worker=name)
+            _run.join(request, name=f"dask worker {name}", worker=name)
         self._execute = worker.execute = self._label_tasks(worker.execute)
 
     def end(self) -> None:

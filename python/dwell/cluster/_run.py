@@ -40,7 +40,7 @@ class Run:
             os.path.abspath(directory or tempfile.gettempdir()), f"dwell-{secrets.token_hex(8)}"
         )
         self.problems: dict[str, str] = {}  # who does not record, and why
-        options = {**options, "lines": list(options.get("lines", ()))}  # type: ignore[assignment]
+        options = {**options, "lines": list(options.get("lines", ()))}
         self.request = Request(
             folder=self.folder, options=cloudpickle.dumps(options), task_keys=10_000
         )
@@ -96,7 +96,7 @@ _lock = threading.Lock()
 _numbers = itertools.count()
 
 
-def join(request: Request, program: str | None = None, **labels: str) -> None:
+def join(request: Request, name: str | None = None, **labels: str) -> None:
     """Records this process; the labels are those of all of it."""
     import cloudpickle
 
@@ -105,8 +105,9 @@ def join(request: Request, program: str | None = None, **labels: str) -> None:
         if folder not in _members:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             _sampling._prepare()
-            if program is not None:
-                _core.describe("program", program)
+            if name is not None:
+                _core.describe("program", name)
+                _core.describe("name", name)
             _process.process_label(**labels)
             options: Any = cloudpickle.loads(request["options"])
             recording = Recording(_file(folder), **options)

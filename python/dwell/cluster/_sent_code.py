@@ -29,14 +29,13 @@ class SentCode:
         for thing in gc.get_objects():
             if type(thing) is FunctionType and _place(thing.__code__) in self._codes:
                 self._add(thing.__code__)  # it came before us
-        pickling = sys.modules.get("cloudpickle.cloudpickle")
-        if hasattr(pickling, "_make_function"):
-            self._make = pickling._make_function
-            pickling._make_function = self._making()
+        if hasattr(_pickling(), "_make_function"):
+            self._make = _pickling()._make_function
+            _pickling()._make_function = self._making()
 
     def end(self) -> None:
         if self._make is not None:
-            sys.modules["cloudpickle.cloudpickle"]._make_function = self._make
+            _pickling()._make_function = self._make
             self._make = None
 
     def _making(self) -> Any:
@@ -55,6 +54,10 @@ class SentCode:
             return known or code
         self._add(code)  # the function was changed since
         return code
+
+
+def _pickling() -> Any:
+    return sys.modules.get("cloudpickle.cloudpickle")
 
 
 def _place(code: CodeType) -> tuple[str, str, int]:

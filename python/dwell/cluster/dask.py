@@ -21,7 +21,6 @@ from typing import Any, Unpack
 
 import cloudpickle
 
-
 from .. import _files
 from . import _dask_plugin, _run
 from ._dask_worker import RecordedWorker

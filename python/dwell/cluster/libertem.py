@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """LiberTEM: profiles UDFs on whatever runs them, all workers together.
 
-    with profile_libertem(ctx, lines=[MyUDF.process_frame, MyUDF.get_task_data]) as run:
-        ctx.run_udf(dataset=dataset, udf=MyUDF(), progress=True)
-    run.print_lines()
+with profile_libertem(ctx, lines=[MyUDF.process_frame, MyUDF.get_task_data]) as run:
+    ctx.run_udf(dataset=dataset, udf=MyUDF(), progress=True)
+run.print_lines()
 """
 
 import functools
@@ -12,8 +12,6 @@ import sys
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Unpack
-
-
 
 from .._line_stats import load_stats
 from . import _run

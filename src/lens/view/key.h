@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What the rows of a view are told apart by. One table lists the keys that every profile has; any
- * other word is the key of a label, of rows or of whole processes. A key is of the place where time was spent, or of the row. */
+ * other word is the key of a label, of rows or of whole processes. A key is of the place where time
+ * was spent, or of the row. */
 #ifndef DW_LENS_VIEW_KEY_H
 #define DW_LENS_VIEW_KEY_H
 
