@@ -142,3 +142,27 @@ def test_what_cannot_be_shown_is_named(recording, run_dwell, words, said):
     done = run_dwell("report", "x.dwell", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_labels_of_a_process_are_those_of_all_it_does(python_program, run_dwell):
+    """A label of a block counts before that of the process."""
+    for site in ("east", "west"):
+        done = python_program(f"""
+import dwell
+dwell.process_label(site="{site}", shard=3)
+dwell.install(log_file="{site}.dwell")
+for _ in range(2):
+    with dwell.region("work"): pass
+try:
+    dwell.process_label(host="x")
+except ValueError:
+    print("refused")
+""")
+        assert done.stdout.startswith("refused")
+    run_dwell("merge", "east.dwell", "west.dwell", "-o", "both.dwell")
+    options = ("--by", "site,region", "--measure", "count", "--format", "json")
+    found = json.loads(run_dwell("report", "both.dwell", *options).stdout)["rows"]
+    counts = {row["site"]: row["count"]["total"] for row in found if row["region"] == "work"}
+    assert counts == {"east": 2, "west": 2}
+    only = run_dwell("report", "both.dwell", *options, "--match-label", "site=east")
+    assert {row["site"] for row in json.loads(only.stdout)["rows"]} == {"east"}
