@@ -166,3 +166,6 @@ except ValueError:
     assert counts == {"east": 2, "west": 2}
     only = run_dwell("report", "both.dwell", *options, "--match-label", "site=east")
     assert {row["site"] for row in json.loads(only.stdout)["rows"]} == {"east"}
+    folded = run_dwell("export", "both.dwell", "--to", "collapsed", "--labels", "site,shard")
+    fronts = {line.partition(";<main>")[0] for line in folded.stdout.splitlines()}
+    assert fronts == {"site=east;shard=3", "site=west;shard=3"}
