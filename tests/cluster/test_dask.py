@@ -179,6 +179,31 @@ with cluster(workers=1) as local, Client(local) as client:
     assert "spin-0" in keys and "spin-bare" not in keys
 
 
+def test_files_of_other_hosts_are_fetched(dask_program, rows: Rows, tmp_path: Path):
+    """A worker that calls its host another name and has another folder for temporary files."""
+    (tmp_path / "away.py").write_text("import socket\nsocket.gethostname = lambda: 'away'\n")
+    (tmp_path / "away").mkdir()
+    dask_program("""
+import subprocess
+command = [sys.executable, "-m", "dask", "worker", "--preload", "away.py", "--name", "away"]
+with cluster(workers=1) as local, Client(local) as client:
+    there = {**os.environ, "TMPDIR": os.path.abspath("away")}
+    away = subprocess.Popen([*command, "--no-dashboard", local.scheduler_address], env=there)
+    client.wait_for_workers(2)
+    with profile_cluster(client, "run.dwell"):
+        done = [
+            client.submit(spin, 0.2, key=f"spin-{w}", workers=[w], allow_other_workers=False)
+            for w in (0, "away")
+        ]
+        client.gather(done)
+        assert glob.glob("away/dwell-*/*.dwell")
+    assert not glob.glob("away/dwell-*")
+    away.terminate()
+    away.wait()
+""")
+    assert {"0", "away"} <= {row["worker"] for row in rows("run.dwell", "worker")}
+
+
 def test_the_tasks_own_error_is_kept(dask_program):
     dask_program("""
 with cluster() as local, Client(local) as client:

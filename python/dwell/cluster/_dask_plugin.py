@@ -3,6 +3,7 @@
 worker must start and work as ever."""
 
 import os
+import tempfile
 from typing import Any
 
 from distributed import WorkerPlugin
@@ -36,12 +37,15 @@ def problem_of(name: str, dask_worker: Any) -> str | None:
     return "it does not have the plugin" if plugin is None else plugin.problem
 
 
-def names_in(folder: str) -> list[str]:
+def names_of(request: Any) -> list[str]:
+    """Of the files that this host has of the run."""
+    folder = _folder(request)
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 
-def take(folder: str, name: str) -> bytes:
+def take(request: Any, name: str) -> bytes:
     """The file, which is then no more."""
+    folder = _folder(request)
     path = os.path.join(folder, name)
     with open(path, "rb") as file:
         content = file.read()
@@ -49,3 +53,7 @@ def take(folder: str, name: str) -> bytes:
     if not os.listdir(folder):
         os.rmdir(folder)
     return content
+
+
+def _folder(request: Any) -> str:
+    return os.path.join(request["directory"] or tempfile.gettempdir(), request["name"])

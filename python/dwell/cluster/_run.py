@@ -23,7 +23,8 @@ from ._recording import Options, Recording, host_name
 class Request(TypedDict):
     """What a process that takes part must know, in words that can be pickled."""
 
-    folder: str
+    directory: str | None  # None: where the host has its temporary files
+    name: str  # of the folder in it
     options: bytes  # pickled on their own: a process that cannot read them is only not recorded
     task_keys: int
 
@@ -36,14 +37,15 @@ class Run:
 
         Recording("", **options)  # says what is wrong with them here and now
         self.out = os.path.abspath(os.fspath(out))
-        self.folder = os.path.join(
-            os.path.abspath(directory or tempfile.gettempdir()), f"dwell-{secrets.token_hex(8)}"
-        )
         self.problems: dict[str, str] = {}  # who does not record, and why
         options = {**options, "lines": list(options.get("lines", ()))}
         self.request = Request(
-            folder=self.folder, options=cloudpickle.dumps(options), task_keys=10_000
+            directory=None if directory is None else os.path.abspath(directory),
+            name=f"dwell-{secrets.token_hex(8)}",
+            options=cloudpickle.dumps(options),
+            task_keys=10_000,
         )
+        self.folder = folder_of(self.request)
 
     def begin(self, and_here: bool) -> None:
         """and_here: this process is recorded too."""
@@ -83,6 +85,10 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def folder_of(request: Request) -> str:
+    return os.path.join(request["directory"] or tempfile.gettempdir(), request["name"])
+
+
 class _Member:
     """This process in a run, however many workers it has."""
 
@@ -100,7 +106,7 @@ def join(request: Request, name: str | None = None, **labels: str) -> None:
     """Records this process; the labels are those of all of it."""
     import cloudpickle
 
-    folder = request["folder"]
+    folder = folder_of(request)
     with _lock:
         if folder not in _members:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -119,12 +125,12 @@ def join(request: Request, name: str | None = None, **labels: str) -> None:
 def leave(request: Request) -> None:
     """Whoever never joined may leave too."""
     with _lock:
-        member = _members.get(request["folder"])
+        member = _members.get(folder_of(request))
         if member is None:
             return
         member.count -= 1
         if not member.count:
-            del _members[request["folder"]]
+            del _members[folder_of(request)]
             member.recording.stop()
 
 

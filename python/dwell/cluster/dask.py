@@ -94,13 +94,13 @@ class profile_cluster:
 
     def _fetch(self) -> None:
         """From one worker of each host: the files of those that died are there too."""
-        folder = self._run.folder
+        request, folder = self._run.request, self._run.folder
         hosts = self._client.run(socket.gethostname)
         for worker in {host: worker for worker, host in hosts.items()}.values():
-            for name in self._ask(worker, _dask_plugin.names_in, folder):
+            for name in self._ask(worker, _dask_plugin.names_of, request):
                 file = os.path.join(folder, os.path.basename(name))
                 if not os.path.exists(file):
-                    content = self._ask(worker, _dask_plugin.take, folder, name)
+                    content = self._ask(worker, _dask_plugin.take, request, name)
                     with open(file, "wb", opener=_files.private) as copy:
                         copy.write(content)
 
@@ -141,8 +141,8 @@ def dask_setup(worker: Any) -> None:
     """For --preload. A worker goes on without a recording when there is trouble."""
     folder = os.path.abspath(os.environ.get("DWELL_DIRECTORY", "."))
     options = cloudpickle.dumps({})
+    request = _run.Request(directory=folder, name="", options=options, task_keys=10_000)
     try:
-        request = _run.Request(folder=folder, options=options, task_keys=10_000)
         _preloaded[worker] = RecordedWorker(worker, request)
     except Exception as error:
         warnings.warn(f"dwell: {error}; nothing is recorded", stacklevel=2)
