@@ -3,6 +3,7 @@
 worker must start and work as ever."""
 
 import os
+import socket
 import tempfile
 from typing import Any
 
@@ -35,6 +36,10 @@ class Recorder(WorkerPlugin):  # type: ignore[misc, unused-ignore]
 def problem_of(name: str, dask_worker: Any) -> str | None:
     plugin = dask_worker.plugins.get(name)
     return "it does not have the plugin" if plugin is None else plugin.problem
+
+
+def host() -> str:
+    return socket.gethostname()
 
 
 def names_of(request: Any) -> list[str]:

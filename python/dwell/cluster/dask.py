@@ -12,7 +12,6 @@ in the folder that the environment variable DWELL_DIRECTORY names, else in the c
 
 import os
 import secrets
-import socket
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -95,7 +94,7 @@ class profile_cluster:
     def _fetch(self) -> None:
         """From one worker of each host: the files of those that died are there too."""
         request, folder = self._run.request, self._run.folder
-        hosts = self._client.run(socket.gethostname)
+        hosts = self._client.run(_dask_plugin.host)
         for worker in {host: worker for worker, host in hosts.items()}.values():
             for name in self._ask(worker, _dask_plugin.names_of, request):
                 file = os.path.join(folder, os.path.basename(name))
