@@ -142,3 +142,44 @@ def test_what_cannot_be_shown_is_named(recording, run_dwell, words, said):
     done = run_dwell("report", "x.dwell", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+COUNTED = """
+import mmap, time
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+
+def touch():
+    area = mmap.mmap(-1, 10_000 * 4096)
+    area.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, len(area), 4096):
+        area[at] = 1
+        sum(range(300))
+
+burn(0.1)
+touch()
+burn(0.1)
+"""
+
+
+@pytest.fixture
+def counted(tmp_path, run_dwell, view):
+    (tmp_path / "program.py").write_text(COUNTED)
+    done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    assert done.returncode == 0, done.stderr
+
+    def read(measure):
+        found = view("--by", "function", "--measure", measure)
+        rows = {row["function"].split()[0]: row[measure]["total"] for row in found["rows"]}
+        return found["measures"][0]["all"], rows
+
+    return read
+
+
+def test_samples_have_the_page_faults_of_their_threads(counted):
+    everything, functions = counted("page_faults")
+    assert everything >= 10_000
+    assert functions["touch"] >= 5_000
