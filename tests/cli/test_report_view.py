@@ -159,8 +159,14 @@ def touch():
         area[at] = 1
         sum(range(300))
 
+def switch():
+    for _ in range(200):
+        time.sleep(0.0001)
+
 burn(0.1)
 touch()
+burn(0.1)
+switch()
 burn(0.1)
 """
 
@@ -183,3 +189,10 @@ def test_samples_have_the_page_faults_of_their_threads(counted):
     everything, functions = counted("page_faults")
     assert everything >= 10_000
     assert functions["touch"] >= 5_000
+
+
+def test_samples_have_the_context_switches_of_their_threads(counted):
+    switches, functions = counted("context_switches")
+    involuntary, _ = counted("involuntary_switches")
+    assert switches - involuntary >= 200
+    assert functions["<module>"] == switches

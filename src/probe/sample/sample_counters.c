@@ -7,7 +7,8 @@
 #include <sys/resource.h>
 
 /* In the order of the table of measures. */
-static const enum dw_measure measures[] = {DW_PAGE_FAULTS};
+static const enum dw_measure measures[] = {DW_PAGE_FAULTS, DW_CONTEXT_SWITCHES,
+                                           DW_INVOLUNTARY_SWITCHES};
 #define COUNTERS (sizeof measures / sizeof *measures)
 _Static_assert(COUNTERS <= DW_COUNTERS_MAX, "there is room for all counters");
 
@@ -15,7 +16,8 @@ void dw_counters_read(struct dw_counters *counters)
 {
     struct rusage usage = {0};
     counters->are_read = !getrusage(RUSAGE_THREAD, &usage);
-    const long read[COUNTERS] = {usage.ru_minflt + usage.ru_majflt};
+    const long read[COUNTERS] = {usage.ru_minflt + usage.ru_majflt,
+                                 usage.ru_nvcsw + usage.ru_nivcsw, usage.ru_nivcsw};
     for (size_t i = 0; i < COUNTERS; i++)
         counters->numbers[i] = (uint64_t)read[i];
 }
