@@ -3,6 +3,7 @@
 their labels."""
 
 import json
+import os
 
 import pytest
 
@@ -108,6 +109,12 @@ def test_what_several_probes_measured_stands_side_by_side(recording, view):
     assert rows["load"]["count"]["total"] == rows["parse"]["count"]["total"] == 1
     assert rows["load"]["elapsed"]["total"] >= rows["parse"]["elapsed"]["total"] > 0
     assert rows["load"]["cpu"]["total"] > 0
+
+
+def test_rows_are_told_by_host(recording, view):
+    [row] = view("--by", "host", "--measure", "samples")["rows"]
+    assert row["host"] == os.uname().nodename
+    assert row["samples"]["total"] == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
 
 
 def test_a_budget_says_what_it_left_out(recording, view):
