@@ -26,6 +26,12 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
     [DW_SAMPLES] = {"samples", DW_UNIT_COUNT, DW_ADD_SUM, false, "samples that were taken"},
     [DW_CPU] = {"cpu", DW_UNIT_NS, DW_ADD_SUM, false, "CPU time, by samples"},
     [DW_WALL] = {"wall", DW_UNIT_NS, DW_ADD_SUM, false, "elapsed time, by samples"},
+    [DW_PAGE_FAULTS] = {"page_faults", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                        "pages that the kernel had to map or read, up to the sample"},
+    [DW_CONTEXT_SWITCHES] = {"context_switches", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                             "how often the thread left the CPU, up to the sample"},
+    [DW_INVOLUNTARY_SWITCHES] = {"involuntary_switches", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                                 "how often it did so because another one had to run"},
 };
 
 enum dw_measure dw_measure_find(const char *name)

@@ -44,6 +44,9 @@ enum dw_measure {
     DW_SAMPLES,
     DW_CPU,
     DW_WALL,
+    DW_PAGE_FAULTS, /* of the thread, since its sample before, as what follows */
+    DW_CONTEXT_SWITCHES,
+    DW_INVOLUNTARY_SWITCHES,
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -61,7 +64,9 @@ typedef uint64_t dw_measure_mask;
 #define DW_TICK_MASK                                                                               \
     (DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_MIN) |          \
      DW_MASK(DW_MAX) | DW_MASK(DW_OPEN_TOTAL))
-#define DW_SAMPLE_MASK (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL))
+#define DW_SAMPLE_MASK                                                                             \
+    (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL) | DW_MASK(DW_PAGE_FAULTS) |          \
+     DW_MASK(DW_CONTEXT_SWITCHES) | DW_MASK(DW_INVOLUNTARY_SWITCHES))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

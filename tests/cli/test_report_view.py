@@ -3,6 +3,7 @@
 their labels."""
 
 import json
+import os
 
 import pytest
 
@@ -110,6 +111,12 @@ def test_what_several_probes_measured_stands_side_by_side(recording, view):
     assert rows["load"]["cpu"]["total"] > 0
 
 
+def test_rows_are_told_by_host(recording, view):
+    [row] = view("--by", "host", "--measure", "samples")["rows"]
+    assert row["host"] == os.uname().nodename
+    assert row["samples"]["total"] == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
+
+
 def test_a_budget_says_what_it_left_out(recording, view):
     whole = view("--by", "function")
     cut = view("--by", "thread,function", "--limit", "2")
@@ -142,3 +149,57 @@ def test_what_cannot_be_shown_is_named(recording, run_dwell, words, said):
     done = run_dwell("report", "x.dwell", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+COUNTED = """
+import mmap, time
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+
+def touch():
+    area = mmap.mmap(-1, 10_000 * 4096)
+    area.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, len(area), 4096):
+        area[at] = 1
+        sum(range(300))
+
+def switch():
+    for _ in range(200):
+        time.sleep(0.0001)
+
+burn(0.1)
+touch()
+burn(0.1)
+switch()
+burn(0.1)
+"""
+
+
+@pytest.fixture
+def counted(tmp_path, run_dwell, view):
+    (tmp_path / "program.py").write_text(COUNTED)
+    done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    assert done.returncode == 0, done.stderr
+
+    def read(measure):
+        found = view("--by", "function", "--measure", measure)
+        rows = {row["function"].split()[0]: row[measure]["total"] for row in found["rows"]}
+        return found["measures"][0]["all"], rows
+
+    return read
+
+
+def test_samples_have_the_page_faults_of_their_threads(counted):
+    everything, functions = counted("page_faults")
+    assert everything >= 10_000
+    assert functions["touch"] >= 5_000
+
+
+def test_samples_have_the_context_switches_of_their_threads(counted):
+    switches, functions = counted("context_switches")
+    involuntary, _ = counted("involuntary_switches")
+    assert switches - involuntary >= 200
+    assert functions["<module>"] == switches

@@ -106,7 +106,7 @@ def test_a_value_without_text_is_the_callers_error():
         dwell.label(a=1, b=Broken())
 
 
-@pytest.mark.parametrize("key", ["region", "task", "thread", "process"])
+@pytest.mark.parametrize("key", ["region", "task", "thread", "process", "host"])
 def test_reserved_names_are_refused(key):
     with pytest.raises(ValueError, match=f"'{key}' cannot be the name of a label"):
         dwell.label(**{key: 1})

@@ -35,6 +35,16 @@ static dw_key_value process_of(const struct dw_key_row *row)
     return row->profile->threads[row->thread].process;
 }
 
+static dw_key_value host_of(const struct dw_key_row *row)
+{
+    const struct dw_process *process =
+        &row->profile->processes[row->profile->threads[row->thread].process];
+    for (uint32_t i = 0; i < process->property_count; i++)
+        if (!strcmp(dw_profile_string(row->profile, process->properties[i].key).bytes, "host"))
+            return process->properties[i].value;
+    return 0;
+}
+
 static dw_key_value label_of(const struct dw_key_row *row)
 {
     return dw_labels_value(&row->profile->labels, row->row->labels, row->label);
@@ -119,6 +129,7 @@ static const struct dw_key keys[] = {
     {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text},
     {"thread", "threads", NULL, thread_of, put_thread},
     {"process", "processes", NULL, process_of, put_process},
+    {"host", "machines", NULL, host_of, put_text},
 };
 
 static const struct dw_key label_key = {"label", "a label", NULL, label_of, put_text};
