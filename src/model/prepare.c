@@ -44,6 +44,8 @@ int dw_profile_prepare(struct dw_profile *profile, bool internals)
         error = dw_profile_show_paths(profile, internals);
     if (!error)
         error = make_functions(profile);
+    if (!error)
+        error = dw_rows_fold_lines(profile);
     if (!error && is_sampled)
         error = dw_samples_fold_lines(profile);
     return error;
