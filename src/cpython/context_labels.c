@@ -7,6 +7,7 @@
  *   reference to what was there is given up, so what a handler finds there is alive.
  * - Only the thread itself enters and leaves contexts and sets variables in them. A context is
  *   entered by one thread at a time, so without the GIL, too, nothing of it changes.
+ * - The value itself may change, when it is in no other context: its id is stored at once, too.
  * - A new thread has no context before it first uses one, and an ending one gives its context up
  *   by storing NULL first. Both read as no labels.
  * - The garbage collector of another thread clears no context that a thread state refers to.
@@ -115,6 +116,27 @@ static inline bool next_entry(const PyObject *node, uint32_t place, const PyObje
            collision_entry((const struct collision_node *)node, key, copy, entry);
 }
 
+/* The value of our variable, or NULL. A tree shares the nodes that it has in common with others, so
+ * the value is in no other one when each node on the way to it has one owner. */
+static PyObject *find_own(const PyHamtObject *tree, bool *is_own)
+{
+    const PyObject *node = (const PyObject *)tree->h_root;
+    uint32_t hash = variable_hash;
+    struct entry entry;
+    *is_own = Py_REFCNT(tree) == 1;
+    for (int level = 0; level < MAX_LEVELS && node; level++, hash >>= LEVEL_BITS) {
+        *is_own &= Py_REFCNT(node) == 1;
+        if (!next_entry(node, hash & LEVEL_MASK, variable, copy_own, &entry))
+            return NULL;
+        if (entry.key) {
+            *is_own &= Py_REFCNT(entry.value) == 1;
+            return entry.key == variable ? entry.value : NULL;
+        }
+        node = entry.value;
+    }
+    return NULL;
+}
+
 /* The value of the key, or NULL. */
 static inline __attribute__((always_inline)) PyObject *
 find(const PyHamtObject *tree, const PyObject *key, uint32_t hash, copier *copy)
@@ -190,14 +212,16 @@ const char *dw_py_labels_problem(void)
     return problem;
 }
 
-struct dw_py_labels *dw_py_labels_get(void)
+struct dw_py_labels *dw_py_labels_get(bool *is_own)
 {
     PyObject *value = NULL;
+    *is_own = false;
     if (!atomic_load_explicit(&dw_py_labels_are_used, memory_order_acquire))
         return NULL;
-    if (!problem)
-        value = value_in((const PyContext *)PyThreadState_Get()->context, copy_own);
-    else if (!PyContextVar_Get(variable, NULL, &value))
+    const PyContext *context = (const PyContext *)PyThreadState_Get()->context;
+    if (!problem && context)
+        value = find_own(context->ctx_vars, is_own);
+    else if (problem && !PyContextVar_Get(variable, NULL, &value))
         Py_XDECREF(value);
     return value && Py_IS_TYPE(value, value_type) ? (struct dw_py_labels *)value : NULL;
 }
