@@ -116,14 +116,32 @@ static inline bool next_entry(const PyObject *node, uint32_t place, const PyObje
            collision_entry((const struct collision_node *)node, key, copy, entry);
 }
 
+#define FEW_VARIABLES 8
+
+/* The entry of our variable among the first ones of a context that has few variables: faster than
+ * to count bits. NULL: it is to be searched for. */
+static inline const struct entry *scan(const struct bitmap_node *root)
+{
+    Py_ssize_t count = Py_IS_TYPE(root, known.bitmap) ? Py_SIZE(root) / 2 : 0;
+    for (Py_ssize_t i = 0; i < count && i < FEW_VARIABLES; i++)
+        if (root->entries[i].key == variable)
+            return &root->entries[i];
+    return NULL;
+}
+
 /* The value of our variable, or NULL. A tree shares the nodes that it has in common with others, so
  * the value is in no other one when each node on the way to it has one owner. */
 static PyObject *find_own(const PyHamtObject *tree, bool *is_own)
 {
     const PyObject *node = (const PyObject *)tree->h_root;
+    const struct entry *first = scan((const struct bitmap_node *)node);
     uint32_t hash = variable_hash;
     struct entry entry;
-    *is_own = Py_REFCNT(tree) == 1;
+    *is_own = Py_REFCNT(tree) == 1 && Py_REFCNT(node) == 1;
+    if (__builtin_expect(first != NULL, 1)) {
+        *is_own &= Py_REFCNT(first->value) == 1;
+        return first->value;
+    }
     for (int level = 0; level < MAX_LEVELS && node; level++, hash >>= LEVEL_BITS) {
         *is_own &= Py_REFCNT(node) == 1;
         if (!next_entry(node, hash & LEVEL_MASK, variable, copy_own, &entry))
