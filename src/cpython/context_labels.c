@@ -63,7 +63,7 @@ static PyTypeObject *value_type;
 static const char *problem = "no label was used";
 
 _Atomic bool dw_py_labels_are_used;
-_Thread_local uint64_t dw_py_labels_changes;
+__thread uint64_t dw_py_labels_changes __attribute__((tls_model("initial-exec")));
 
 static bool copy_own(void *to, const void *address, size_t size)
 {

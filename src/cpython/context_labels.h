@@ -49,7 +49,7 @@ struct dw_py_labels_seen {
 
 extern _Atomic bool dw_py_labels_are_used;
 /* How often the calling thread has put a value into its context. */
-extern _Thread_local uint64_t dw_py_labels_changes;
+extern __thread uint64_t dw_py_labels_changes __attribute__((tls_model("initial-exec")));
 
 static inline void dw_py_labels_change(struct dw_py_labels *value, uint32_t id)
 {
