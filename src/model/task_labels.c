@@ -17,7 +17,8 @@ static int find_task(struct dw_profile *profile, dw_place_id place, dw_string_id
     struct dw_string name = dw_profile_string(profile, frame->name);
     size_t prefix = strlen(MARK);
     *task = 0;
-    if (frame->kind != DW_FRAME_MARK || name.size <= prefix || memcmp(name.bytes, MARK, prefix) != 0)
+    if (frame->kind != DW_FRAME_MARK || name.size <= prefix ||
+        memcmp(name.bytes, MARK, prefix) != 0)
         return 0;
     return dw_string_intern(&profile->strings, name.bytes + prefix, name.size - prefix, task);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lines for people, in the very layout of line_profiler: as text, or for a notebook as the same text
- * in HTML, with a colour behind lines that take time. */
+ * Lines for people, in the very layout of line_profiler: as text, or for a notebook as the same
+ * text in HTML, with a colour behind lines that take time. */
 #include "lens/view/line_column.h"
 #include "lens/view/notes.h"
 #include "lens/view/stack_tree.h"
@@ -24,7 +24,7 @@ struct page {
     const struct dw_line_options *options;
     struct dw_out *out;
     struct dw_out *html; /* where `out` goes, line by line; NULL: it is not HTML */
-    bool are_counts; /* times are numbers of samples */
+    bool are_counts;     /* times are numbers of samples */
     /* Of the function at hand: */
     const struct dw_line_listing *function;
     const struct dw_line_column *columns[COLUMNS_MAX];

@@ -11,7 +11,7 @@
 
 #define GROUPS_MAX (1u << 20)
 #define ABOVE_MAX 256 /* how far up a call is looked for that a recursion began with */
-#define PLACED_MAX 8 /* measures of samples, which are added up along paths */
+#define PLACED_MAX 8  /* measures of samples, which are added up along paths */
 
 /* A row of the profile that is shown. */
 struct item {
@@ -32,7 +32,7 @@ struct grouping {
     struct dw_map spot_index;
     bool *outermost;
     uint32_t *group_of; /* by path: 1 + the last group that has a row of it */
-    uint64_t *spent; /* by path, then by placed measure: of one group */
+    uint64_t *spent;    /* by path, then by placed measure: of one group */
     bool *touched;
     dw_path_id *paths;
     uint32_t path_count;
@@ -49,9 +49,9 @@ bool dw_view_has_self(const struct dw_view *view, uint32_t measure)
 uint32_t dw_view_default_measures(const struct dw_profile *profile, bool of_places,
                                   enum dw_measure measures[DW_MEASURES])
 {
-    static const enum dw_measure wanted[] = {DW_CPU,        DW_WALL,  DW_SAMPLES,
-                                             DW_TOTAL,      DW_COUNT, DW_CALL_TOTAL,
-                                             DW_CALLS,      DW_HITS,  DW_HIT_TIME};
+    static const enum dw_measure wanted[] = {DW_CPU,   DW_WALL,  DW_SAMPLES,
+                                             DW_TOTAL, DW_COUNT, DW_CALL_TOTAL,
+                                             DW_CALLS, DW_HITS,  DW_HIT_TIME};
     dw_measure_mask mask = 0;
     uint32_t count = 0;
     if (dw_family_is_in(profile, DW_FAMILY_SAMPLES))
@@ -236,8 +236,8 @@ static int make_places(struct grouping *grouping)
     grouping->spent = calloc(count, PLACED_MAX * sizeof *grouping->spent);
     grouping->touched = calloc(count, sizeof *grouping->touched);
     grouping->paths = malloc(count * sizeof *grouping->paths);
-    bool has_room = grouping->spot_of && grouping->outermost && grouping->group_of && grouping->spent &&
-                    grouping->touched && grouping->paths;
+    bool has_room = grouping->spot_of && grouping->outermost && grouping->group_of &&
+                    grouping->spent && grouping->touched && grouping->paths;
     return has_room ? number_paths(grouping) : DW_ERR_MEMORY;
 }
 

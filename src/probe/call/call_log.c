@@ -54,8 +54,8 @@ static int find_function(struct dw_call_log *log, uint32_t index)
     return 0;
 }
 
-/* The node that stands for all that share a path and labels, made if it is missing; NULL when out of
- * memory. */
+/* The node that stands for all that share a path and labels, made if it is missing; NULL when out
+ * of memory. */
 static struct dw_call_node *shared_node(struct dw_call_track *track, uint32_t parent,
                                         uint32_t function, dw_labels_id labels)
 {
@@ -273,9 +273,8 @@ static void write_row(struct dw_log_writer *writer, dw_path_id path, dw_labels_i
 {
     dw_measure_mask mask = DW_MASK(DW_CALLS) | DW_MASK(DW_CALL_TOTAL) | DW_MASK(DW_CALL_CHILDREN);
     uint64_t plain[] = {count, total, children}, slept[] = {count, total, suspended, children};
-    dw_log_rows_add(writer, path, labels,
-                    suspended ? mask | DW_MASK(DW_CALL_SUSPENDED) : mask, suspended ? slept : plain,
-                    NULL);
+    dw_log_rows_add(writer, path, labels, suspended ? mask | DW_MASK(DW_CALL_SUSPENDED) : mask,
+                    suspended ? slept : plain, NULL);
 }
 
 static uint64_t scaled(uint64_t ticks, double tick_ns)

@@ -11,9 +11,9 @@
 
 struct dw_label_link {
     PyObject_HEAD dw_labels_id id; /* of all labels up to here */
-    uint64_t serial;              /* of the Label, never used again; 0: the end of all chains */
-    PyObject *texts;              /* its keys and values, bytes */
-    struct dw_label_link *parent; /* NULL at the end */
+    uint64_t serial;               /* of the Label, never used again; 0: the end of all chains */
+    PyObject *texts;               /* its keys and values, bytes */
+    struct dw_label_link *parent;  /* NULL at the end */
 };
 
 /* Makes the type of links. 0, or -1 with an exception. */

@@ -12,7 +12,7 @@
 /* One for each thread, zero-initialised. */
 struct dw_label_watch {
     struct dw_py_labels_seen seen;
-    dw_labels_id own; /* those that the program gave */
+    dw_labels_id own;   /* those that the program gave */
     dw_frame_id region; /* its name is the same in all recordings of the process */
     dw_labels_id id;    /* of the set that has both */
     struct {

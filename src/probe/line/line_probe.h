@@ -15,7 +15,7 @@
 /* What one line took, in ticks. docs/format.md says what each of them means. */
 struct dw_line_count {
     uint64_t hits, time, self, inclusive, suspended; /* in the order of their measures */
-    struct dw_line_edge *edges; /* what it called, the last one first */
+    struct dw_line_edge *edges;                      /* what it called, the last one first */
 };
 
 struct dw_line_edge {
@@ -69,11 +69,11 @@ struct dw_line_activation {
     const struct dw_line_set *set;
     struct dw_line_count *counts; /* of the function in it; NULL: it has no lines */
     struct dw_line_count *line;   /* one of these; NULL: none yet */
-    uint64_t start;             /* of the call, or when its time was last settled */
-    uint64_t line_start;        /* the same of the line */
-    uint64_t children;          /* time of calls above it since line_start */
-    uint64_t nested;            /* the part of that in activations of the same function */
-    uint32_t outer;             /* the activation of the same function below it, or 0 */
+    uint64_t start;               /* of the call, or when its time was last settled */
+    uint64_t line_start;          /* the same of the line */
+    uint64_t children;            /* time of calls above it since line_start */
+    uint64_t nested;              /* the part of that in activations of the same function */
+    uint32_t outer;               /* the activation of the same function below it, or 0 */
     uint32_t *frozen; /* by line: how many activations of the function stand there, below others;
                          NULL while it does not recurse */
 };
@@ -87,10 +87,10 @@ struct dw_line_track {
     struct dw_label_watch watch;
     struct dw_line_set **sets; /* by labels; NULL: it never had them */
     uint32_t set_count;
-    struct dw_line_set *set; /* of the labels that it has now, or had last */
-    char *thread_name;       /* NULL: none */
-    bool is_entered;         /* into the ledger of the profile's file */
-    uint32_t log_thread[2];  /* how a log in memory calls it, and the file */
+    struct dw_line_set *set;            /* of the labels that it has now, or had last */
+    char *thread_name;                  /* NULL: none */
+    bool is_entered;                    /* into the ledger of the profile's file */
+    uint32_t log_thread[2];             /* how a log in memory calls it, and the file */
     struct dw_value_table now, written; /* rows on their way to a log, and what the file has */
     struct dw_line_track *next_spare;
 };

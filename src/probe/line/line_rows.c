@@ -83,10 +83,9 @@ static int write_function(struct dw_ledger *log, struct dw_sink *sink, uint32_t 
     dw_ledger_define(log, sink);
     dw_log_rows_begin(&sink->writer, thread);
     for (Py_ssize_t i = 0; timed && !error && i < PyList_GET_SIZE(lines); i++)
-        dw_log_rows_add(&sink->writer, timed[i].path, DW_LABELS_NONE,
-                        DW_HIT_MASK & ~DW_MASK(DW_HIT_SUSPENDED),
-                        (uint64_t[]){timed[i].hits, timed[i].time, timed[i].time, timed[i].time},
-                        NULL);
+        dw_log_rows_add(
+            &sink->writer, timed[i].path, DW_LABELS_NONE, DW_HIT_MASK & ~DW_MASK(DW_HIT_SUSPENDED),
+            (uint64_t[]){timed[i].hits, timed[i].time, timed[i].time, timed[i].time}, NULL);
     dw_log_rows_end(&sink->writer);
     free(timed);
     return timed ? error : DW_ERR_MEMORY;
@@ -156,8 +155,7 @@ static PyObject *line_row(const struct dw_line *line)
 }
 
 /* Rows come by line, and what a line called after the line itself. */
-static PyObject *line_rows(const struct dw_profile *profile,
-                           const struct dw_line_listing *function)
+static PyObject *line_rows(const struct dw_profile *profile, const struct dw_line_listing *function)
 {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < function->row_count; i++) {
@@ -245,7 +243,9 @@ PyObject *dw_line_add_logs(PyObject *module, PyObject *logs)
         return dw_raise_error(error, NULL);
     for (Py_ssize_t i = 0; !error && i < PyTuple_GET_SIZE(logs); i++)
         error = read_log(profile, PyTuple_GET_ITEM(logs, i));
-    PyObject *bytes = PyErr_Occurred() ? NULL : error ? dw_raise_error(error, NULL) : saved(profile);
+    PyObject *bytes = PyErr_Occurred() ? NULL
+                      : error          ? dw_raise_error(error, NULL)
+                                       : saved(profile);
     dw_profile_free(profile);
     return bytes;
 }

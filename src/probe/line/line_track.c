@@ -40,8 +40,7 @@ struct dw_line_count *dw_line_counts_make(struct dw_line_set *set,
 {
     if (make_room((void ***)&set->counts, &set->capacity, function->index))
         return NULL;
-    return set->counts[function->index] =
-               calloc(function->line_count + 1u, sizeof **set->counts);
+    return set->counts[function->index] = calloc(function->line_count + 1u, sizeof **set->counts);
 }
 
 bool dw_line_track_change_set(struct dw_line_track *track, dw_labels_id labels)
@@ -100,8 +99,8 @@ static void free_sets(struct dw_line_track *track)
     for (uint32_t i = 0; i < track->set_count; i++) {
         struct dw_line_set *set = track->sets[i];
         for (uint32_t f = 0; set && f < set->capacity; f++)
-            free_counts(set->counts[f], set->counts[f] ? track->profile->functions[f]->line_count + 1
-                                                       : 0);
+            free_counts(set->counts[f],
+                        set->counts[f] ? track->profile->functions[f]->line_count + 1 : 0);
         if (set)
             free(set->counts);
         free(set);
