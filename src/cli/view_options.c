@@ -91,7 +91,7 @@ static int parse_measure(const struct dw_profile *profile, const char *word,
         dw_guess_try(&guess, dw_measures[i].name);
     return dw_cli_unknown("no measure", "", &guess,
                           "there are: cpu, wall, samples, elapsed, count, suspended, min, max, "
-                          "calls, call_total and others");
+                          "calls, call_total, hits, line_time and others");
 }
 
 static int parse_measures(struct dw_view_options *options, const struct dw_profile *profile,

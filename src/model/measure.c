@@ -32,6 +32,20 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
                              "how often the thread left the CPU, up to the sample"},
     [DW_INVOLUNTARY_SWITCHES] = {"involuntary_switches", DW_UNIT_COUNT, DW_ADD_SUM, false,
                                  "how often it did so because another one had to run"},
+    [DW_HITS] = {"hits", DW_UNIT_COUNT, DW_ADD_SUM, false, "times that a watched line began"},
+    [DW_HIT_TIME] = {"line_time", DW_UNIT_NS, DW_ADD_SUM, true,
+                     "time while a line was its function's innermost one"},
+    [DW_HIT_SELF] = {"line_self", DW_UNIT_NS, DW_ADD_SUM, false,
+                     "the part of it in no callee that was measured"},
+    [DW_HIT_INCLUSIVE] = {"line_inclusive", DW_UNIT_NS, DW_ADD_SUM, true,
+                          "time from the line's begin to its end, with what it recurses into"},
+    [DW_HIT_SUSPENDED] = {"line_suspended", DW_UNIT_NS, DW_ADD_SUM, false,
+                          "time in which a generator or task slept on the line"},
+    [DW_LINE_CALLS] = {"line_calls", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                       "calls of functions whose lines are watched"},
+    [DW_CALLEE_CALLS] = {"callee_calls", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                         "calls from lines that are watched"},
+    [DW_CALLEE_TIME] = {"callee_time", DW_UNIT_NS, DW_ADD_SUM, true, "time of these calls"},
 };
 
 enum dw_measure dw_measure_find(const char *name)
