@@ -100,7 +100,8 @@ def lazy_frame():
     import polars
 
     frame = polars.DataFrame({"key": [i % 100 for i in range(200_000)], "x": range(200_000)})
-    return lambda: frame.group_by("key").agg(polars.col("x").mean(), polars.col("x").std())
+    x = polars.col("x")
+    return lambda: frame.group_by("key").agg(x.mean(), x.std().alias("spread"))
 
 
 PROGRAMS = {

@@ -13,10 +13,10 @@ from .measured import Near
 
 def rows_of(profiler: LineProfiler, name: str) -> dict[int, tuple]:
     """The lines of a function by their offset from its first line, those that ran or could."""
-    for _, first, found, _, lines in profiler._rows():
+    for _, first, found, _, lines in profiler.get_stats().rows():
         if found.split(".")[-1] == name:
             return {row[0] - first: row[1:] for row in lines}
-    raise AssertionError(f"{name} is not in {[each[2] for each in profiler._rows()]}")
+    raise AssertionError(f"{name} is not in {[each[2] for each in profiler.get_stats().rows()]}")
 
 
 def hits_of(profiler: LineProfiler, name: str) -> dict[int, int]:

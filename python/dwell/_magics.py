@@ -27,7 +27,6 @@ from IPython.display import display  # type: ignore[import-not-found,unused-igno
 from IPython.utils.process import arg_split  # type: ignore[import-not-found,attr-defined,unused-ignore]
 
 from . import _files
-from ._line_html import with_heat
 from ._line_targets import code_of_functions, functions_of
 from .calls import Profile
 from .lines import LineProfiler
@@ -324,10 +323,10 @@ class Magics:
         finally:
             if "t" in options:
                 self._shell.user_ns["_total_time_taken"] = time.perf_counter() - start
-            out = io.StringIO()
-            profiler.print_stats(out, unit, strip, callees=options.callees)
-            self._show(out.getvalue(), with_heat(out.getvalue()))
-            _write_files(profiler, out.getvalue(), options, end)
+            stats = profiler.get_stats()
+            text = stats._text(unit, strip, callees=options.callees)
+            self._show(text, stats._text(unit, strip, callees=options.callees, heat=True))
+            _write_files(profiler, text, options, end)
         return profiler if "r" in options else None
 
     def _show(self, text: str, html: str | None = None) -> None:

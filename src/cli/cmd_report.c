@@ -28,7 +28,7 @@ static const char help[] =
     "of\n"
     "                   the program: one table of all their combinations\n"
     "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
-    "                   calls, call_total, ...\n"
+    "                   calls, call_total, hits and line_time of lines, ...\n"
     "  --match-label K=V  only what was recorded under that label, or in that region\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"

@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Groupings of reports that are not views. */
@@ -41,14 +42,15 @@ static int unknown_key(const struct dw_profile *profile, const char *name)
 {
     struct dw_guess guess = {.typed = name};
     const struct dw_key *key;
-    for (size_t i = 0; (key = dw_key_at(i)); i++)
+    char there[256] = "there are: ";
+    for (size_t i = 0, at = strlen(there); (key = dw_key_at(i)) && at < sizeof there; i++) {
         dw_guess_try(&guess, key->name);
+        at += (size_t)snprintf(there + at, sizeof there - at, "%s, ", key->name);
+    }
+    strncat(there, "path, and the labels of the recording", sizeof there - strlen(there) - 1);
     for (uint32_t i = 0; i < profile->labels.pair_count; i++)
         dw_guess_try(&guess, dw_profile_string(profile, profile->labels.pairs[i].key).bytes);
-    return dw_cli_unknown(
-        "no grouping", "", &guess,
-        "there are: function, line, module, region, thread, process, path, and the "
-        "labels of the recording");
+    return dw_cli_unknown("no grouping", "", &guess, there);
 }
 
 static int parse_keys(struct dw_view_request *request, const struct dw_profile *profile,
@@ -89,7 +91,7 @@ static int parse_measure(const struct dw_profile *profile, const char *word,
         dw_guess_try(&guess, dw_measures[i].name);
     return dw_cli_unknown("no measure", "", &guess,
                           "there are: cpu, wall, samples, elapsed, count, suspended, min, max, "
-                          "calls, call_total and others");
+                          "calls, call_total, hits, line_time and others");
 }
 
 static int parse_measures(struct dw_view_options *options, const struct dw_profile *profile,

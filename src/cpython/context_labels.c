@@ -7,6 +7,7 @@
  *   reference to what was there is given up, so what a handler finds there is alive.
  * - Only the thread itself enters and leaves contexts and sets variables in them. A context is
  *   entered by one thread at a time, so without the GIL, too, nothing of it changes.
+ * - The value itself may change, when it is in no other context: its id is stored at once, too.
  * - A new thread has no context before it first uses one, and an ending one gives its context up
  *   by storing NULL first. Both read as no labels.
  * - The garbage collector of another thread clears no context that a thread state refers to.
@@ -62,7 +63,7 @@ static PyTypeObject *value_type;
 static const char *problem = "no label was used";
 
 _Atomic bool dw_py_labels_are_used;
-_Thread_local uint64_t dw_py_labels_changes;
+__thread uint64_t dw_py_labels_changes __attribute__((tls_model("initial-exec")));
 
 static bool copy_own(void *to, const void *address, size_t size)
 {
@@ -113,6 +114,45 @@ static inline bool next_entry(const PyObject *node, uint32_t place, const PyObje
         return array_entry((const struct array_node *)node, place, copy, entry);
     return Py_TYPE(&head) == known.collision &&
            collision_entry((const struct collision_node *)node, key, copy, entry);
+}
+
+#define FEW_VARIABLES 8
+
+/* The entry of our variable among the first ones of a context that has few variables: faster than
+ * to count bits. NULL: it is to be searched for. */
+static inline const struct entry *scan(const struct bitmap_node *root)
+{
+    Py_ssize_t count = Py_IS_TYPE(root, known.bitmap) ? Py_SIZE(root) / 2 : 0;
+    for (Py_ssize_t i = 0; i < count && i < FEW_VARIABLES; i++)
+        if (root->entries[i].key == variable)
+            return &root->entries[i];
+    return NULL;
+}
+
+/* The value of our variable, or NULL. A tree shares the nodes that it has in common with others, so
+ * the value is in no other one when each node on the way to it has one owner. */
+static PyObject *find_own(const PyHamtObject *tree, bool *is_own)
+{
+    const PyObject *node = (const PyObject *)tree->h_root;
+    const struct entry *first = scan((const struct bitmap_node *)node);
+    uint32_t hash = variable_hash;
+    struct entry entry;
+    *is_own = Py_REFCNT(tree) == 1 && Py_REFCNT(node) == 1;
+    if (__builtin_expect(first != NULL, 1)) {
+        *is_own &= Py_REFCNT(first->value) == 1;
+        return first->value;
+    }
+    for (int level = 0; level < MAX_LEVELS && node; level++, hash >>= LEVEL_BITS) {
+        *is_own &= Py_REFCNT(node) == 1;
+        if (!next_entry(node, hash & LEVEL_MASK, variable, copy_own, &entry))
+            return NULL;
+        if (entry.key) {
+            *is_own &= Py_REFCNT(entry.value) == 1;
+            return entry.key == variable ? entry.value : NULL;
+        }
+        node = entry.value;
+    }
+    return NULL;
 }
 
 /* The value of the key, or NULL. */
@@ -190,14 +230,16 @@ const char *dw_py_labels_problem(void)
     return problem;
 }
 
-struct dw_py_labels *dw_py_labels_get(void)
+struct dw_py_labels *dw_py_labels_get(bool *is_own)
 {
     PyObject *value = NULL;
+    *is_own = false;
     if (!atomic_load_explicit(&dw_py_labels_are_used, memory_order_acquire))
         return NULL;
-    if (!problem)
-        value = value_in((const PyContext *)PyThreadState_Get()->context, copy_own);
-    else if (!PyContextVar_Get(variable, NULL, &value))
+    const PyContext *context = (const PyContext *)PyThreadState_Get()->context;
+    if (!problem && context)
+        value = find_own(context->ctx_vars, is_own);
+    else if (problem && !PyContextVar_Get(variable, NULL, &value))
         Py_XDECREF(value);
     return value && Py_IS_TYPE(value, value_type) ? (struct dw_py_labels *)value : NULL;
 }

@@ -15,7 +15,7 @@
 
 /* What every value of the variable begins with. */
 struct dw_py_labels {
-    PyObject_HEAD uint32_t id; /* of the label set */
+    PyObject_HEAD _Atomic uint32_t id; /* of the label set */
 };
 
 /* Makes the variable, once; `type` is that of all its values, without subclasses. Then reads
@@ -24,10 +24,13 @@ int dw_py_labels_init(PyTypeObject *type);
 /* NULL, or why contexts cannot be read; then the functions below that read them give 0. */
 const char *dw_py_labels_problem(void);
 
-/* The value in the current context, or NULL; borrowed, as long as the context keeps it. */
-struct dw_py_labels *dw_py_labels_get(void);
+/* The value in the current context, or NULL; borrowed, as long as the context keeps it. *is_own:
+ * no other context has it, nor has a copy that was made of this one. */
+struct dw_py_labels *dw_py_labels_get(bool *is_own);
 /* 0, or -1 with an exception. */
 int dw_py_labels_set(struct dw_py_labels *value);
+/* Gives another id to a value that is the context's own. */
+static inline void dw_py_labels_change(struct dw_py_labels *value, uint32_t id);
 
 /* The labels of the calling thread, which may be interrupted anywhere and need not hold the GIL;
  * 0: none. The thread state is the one that a sample is taken of. [signal-safe] */
@@ -46,7 +49,13 @@ struct dw_py_labels_seen {
 
 extern _Atomic bool dw_py_labels_are_used;
 /* How often the calling thread has put a value into its context. */
-extern _Thread_local uint64_t dw_py_labels_changes;
+extern __thread uint64_t dw_py_labels_changes __attribute__((tls_model("initial-exec")));
+
+static inline void dw_py_labels_change(struct dw_py_labels *value, uint32_t id)
+{
+    atomic_store_explicit(&value->id, id, memory_order_relaxed);
+    dw_py_labels_changes++;
+}
 
 uint32_t dw_py_labels_look(const PyThreadState *thread, struct dw_py_labels_seen *seen);
 

@@ -13,6 +13,7 @@
     LENS(chrome)                                                                                   \
     LENS(perfetto)                                                                                 \
     LENS(speedscope)                                                                               \
+    LENS(firefox)                                                                                  \
     LENS(collapsed)                                                                                \
     LENS(pprof)                                                                                    \
     LENS(pstats)                                                                                   \

@@ -174,6 +174,53 @@ static void release(struct line_fold *fold)
     free(fold->outermost);
 }
 
+static void copy_hits(const struct dw_value_table *values, const struct dw_value_row *row,
+                      struct dw_line *line)
+{
+    static const enum dw_measure measures[] = {
+        [DW_LINE_HITS] = DW_HITS,
+        [DW_LINE_TIME] = DW_HIT_TIME,
+        [DW_LINE_SELF] = DW_HIT_SELF,
+        [DW_LINE_INCLUSIVE] = DW_HIT_INCLUSIVE,
+        [DW_LINE_SUSPENDED] = DW_HIT_SUSPENDED,
+    };
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        line->values[i] = dw_value_get(values, row, measures[i]);
+    line->values[DW_LINE_HITS] += dw_value_get(values, row, DW_LINE_CALLS);
+}
+
+static int fold_row(struct dw_profile *profile, const struct dw_value_table *values,
+                    const struct dw_value_row *row)
+{
+    const struct dw_path *path = &profile->paths.paths[row->path];
+    const struct dw_place *places = profile->places.places, *place = &places[path->step];
+    struct dw_line line = {.function = place->frame, .line = place->line};
+    int error = 0;
+    if (row->mask & (DW_HIT_MASK | DW_MASK(DW_LINE_CALLS))) {
+        copy_hits(values, row, &line);
+        error = dw_line_add(&profile->lines, &line);
+    }
+    if (error || !(row->mask & DW_CALLEE_MASK))
+        return error;
+    const struct dw_place *caller = &places[profile->paths.paths[path->parent].step];
+    struct dw_line call = {.function = caller->frame, .line = caller->line, .callee = place->frame};
+    call.values[DW_LINE_HITS] = dw_value_get(values, row, DW_CALLEE_CALLS);
+    call.values[DW_LINE_TIME] = dw_value_get(values, row, DW_CALLEE_TIME);
+    return dw_line_add(&profile->lines, &call);
+}
+
+int dw_rows_fold_lines(struct dw_profile *profile)
+{
+    int error = 0;
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        const struct dw_value_table *values = &profile->threads[t].values;
+        for (uint32_t i = 0; values->mask & DW_LINE_MASK && i < values->count && !error; i++)
+            if (values->rows[i].mask & DW_LINE_MASK)
+                error = fold_row(profile, values, &values->rows[i]);
+    }
+    return error;
+}
+
 int dw_samples_fold_lines(struct dw_profile *profile)
 {
     struct line_fold fold = {

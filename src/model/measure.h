@@ -44,6 +44,19 @@ enum dw_measure {
     DW_SAMPLES,
     DW_CPU,
     DW_WALL,
+    DW_PAGE_FAULTS, /* of the thread, since its sample before, as what follows */
+    DW_CONTEXT_SWITCHES,
+    DW_INVOLUNTARY_SWITCHES,
+    /* Lines that are watched. A line is a place under the root, what it calls a place under it. */
+    DW_HITS,          /* times that the line began */
+    DW_HIT_TIME,      /* while it was its function's innermost line: these add up to the function's
+                         time, in recursion too */
+    DW_HIT_SELF,      /* in none of the callees that were measured */
+    DW_HIT_INCLUSIVE, /* from its begin to its end, what it recurses into included, once */
+    DW_HIT_SUSPENDED, /* in which a generator or task slept on it */
+    DW_LINE_CALLS,    /* of a function whose lines are watched, which is a place without a line */
+    DW_CALLEE_CALLS,  /* of what the line calls */
+    DW_CALLEE_TIME,
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -61,7 +74,18 @@ typedef uint64_t dw_measure_mask;
 #define DW_TICK_MASK                                                                               \
     (DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_MIN) |          \
      DW_MASK(DW_MAX) | DW_MASK(DW_OPEN_TOTAL))
-#define DW_SAMPLE_MASK (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL))
+#define DW_SAMPLE_MASK                                                                             \
+    (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL) | DW_MASK(DW_PAGE_FAULTS) |          \
+     DW_MASK(DW_CONTEXT_SWITCHES) | DW_MASK(DW_INVOLUNTARY_SWITCHES))
+#define DW_HIT_MASK                                                                                \
+    (DW_MASK(DW_HITS) | DW_MASK(DW_HIT_TIME) | DW_MASK(DW_HIT_SELF) | DW_MASK(DW_HIT_INCLUSIVE) |  \
+     DW_MASK(DW_HIT_SUSPENDED))
+#define DW_CALLEE_MASK (DW_MASK(DW_CALLEE_CALLS) | DW_MASK(DW_CALLEE_TIME))
+#define DW_LINE_MASK (DW_HIT_MASK | DW_CALLEE_MASK | DW_MASK(DW_LINE_CALLS))
+/* How often something happened: no part of it is what happened inside. */
+#define DW_OFTEN_MASK                                                                              \
+    (DW_MASK(DW_COUNT) | DW_MASK(DW_CALLS) | DW_MASK(DW_HITS) | DW_MASK(DW_LINE_CALLS) |           \
+     DW_MASK(DW_CALLEE_CALLS))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

@@ -7,6 +7,7 @@
 #include "model/extension_names.h"
 #include "model/line_fold.h"
 #include "model/shown_paths.h"
+#include "model/task_labels.h"
 
 #include <stdlib.h>
 
@@ -42,8 +43,12 @@ int dw_profile_prepare(struct dw_profile *profile, bool internals)
     int error = is_sampled ? dw_samples_name_extensions(profile) : 0;
     if (!error && is_sampled)
         error = dw_profile_show_paths(profile, internals);
+    if (!error && is_sampled)
+        error = dw_samples_label_tasks(profile);
     if (!error)
         error = make_functions(profile);
+    if (!error)
+        error = dw_rows_fold_lines(profile);
     if (!error && is_sampled)
         error = dw_samples_fold_lines(profile);
     return error;

@@ -137,21 +137,22 @@ PyObject *dw_render(PyObject *module, PyObject *arguments)
 
 PyObject *dw_render_lines(PyObject *module, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"log",       "unit", "strip_zeros", "details",
-                            "summarize", "sort", "callees",     NULL};
-    int strip_zeros = 0, details = 1, summarize = 0, sort = 0, callees = 0;
+    static char *names[] = {"log",  "unit",    "strip_zeros", "details", "summarize",
+                            "sort", "callees", "heat",        NULL};
+    int strip_zeros = 0, details = 1, summarize = 0, sort = 0, callees = 0, heat = 0;
     Py_buffer log;
     struct dw_line_options lines = dw_line_defaults;
     struct rendering rendering = {.lens = &dw_lens_lines, .options.lines = &lines};
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "y*|dppppp", names, &log, &lines.unit_s,
-                                     &strip_zeros, &details, &summarize, &sort, &callees))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "y*|dpppppp", names, &log, &lines.unit_s,
+                                     &strip_zeros, &details, &summarize, &sort, &callees, &heat))
         return NULL;
     lines.strip_zeros = strip_zeros;
     lines.details = details;
     lines.summarize = summarize;
     lines.sort = sort;
     lines.callees = callees;
+    lines.heat = heat;
     PyObject *result = rendered(&rendering, &log);
     PyBuffer_Release(&log);
     return result;

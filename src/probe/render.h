@@ -10,7 +10,7 @@
 PyObject *dw_raise_error(int error, const char *file);
 
 /* What `make` makes of a log in memory. */
-typedef PyObject *dw_make_object(const struct dw_profile *profile);
+typedef PyObject *dw_make_object(struct dw_profile *profile);
 PyObject *dw_log_to_object(PyObject *log, dw_make_object *make);
 
 /* render(log, lens, by=0, columns=()): the bytes that the lens writes. */

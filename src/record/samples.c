@@ -34,15 +34,13 @@ static void keep_timed(struct dw_ledger_thread *thread, dw_path_id path, dw_labe
 }
 
 /* Under `tables`. */
-static int add_row(struct dw_ledger *ledger, struct dw_ledger_thread *thread, dw_path_id path,
-                   dw_labels_id labels, const uint64_t numbers[2])
+static int add_row(struct dw_ledger_thread *thread, dw_path_id path, dw_labels_id labels,
+                   dw_measure_mask mask, const uint64_t *numbers)
 {
     uint32_t row;
-    enum dw_measure weight = ledger->sampling.mode == DW_SAMPLE_WALL ? DW_WALL : DW_CPU;
     int error = dw_value_row_get(&thread->values, path, labels, &row);
     if (!error)
-        error =
-            dw_value_row_add(&thread->values, row, DW_MASK(DW_SAMPLES) | DW_MASK(weight), numbers);
+        error = dw_value_row_add(&thread->values, row, mask, numbers);
     return error ? error : mark_new(thread, row);
 }
 
@@ -50,12 +48,13 @@ static int add(struct dw_ledger *ledger, uint32_t index, dw_path_id path, uint32
                dw_labels_id live, uint64_t now_ns, const uint64_t numbers[2])
 {
     dw_labels_id labels;
+    enum dw_measure weight = ledger->sampling.mode == DW_SAMPLE_WALL ? DW_WALL : DW_CPU;
     int error = dw_ledger_labels(ledger, live, 1 + state, &labels);
     if (error)
         return error;
     pthread_mutex_lock(&ledger->tables);
     struct dw_ledger_thread *thread = &ledger->threads[index];
-    error = add_row(ledger, thread, path, labels, numbers);
+    error = add_row(thread, path, labels, DW_MASK(DW_SAMPLES) | DW_MASK(weight), numbers);
     if (!error && ledger->timeline)
         keep_timed(thread, path, labels, now_ns, numbers[1]);
     bool is_full = thread->timed.size >= TIMED_TARGET;
@@ -75,6 +74,20 @@ int dw_samples_add_time(struct dw_ledger *ledger, uint32_t thread, dw_path_id pa
                         dw_labels_id labels, uint64_t now_ns, uint64_t weight_ns)
 {
     return add(ledger, thread, path, state, labels, now_ns, (uint64_t[]){0, weight_ns});
+}
+
+int dw_samples_add_numbers(struct dw_ledger *ledger, uint32_t thread, dw_path_id path,
+                           uint32_t state, dw_labels_id live, dw_measure_mask mask,
+                           const uint64_t *numbers)
+{
+    dw_labels_id labels;
+    int error = dw_ledger_labels(ledger, live, 1 + state, &labels);
+    if (error)
+        return error;
+    pthread_mutex_lock(&ledger->tables);
+    error = add_row(&ledger->threads[thread], path, labels, mask, numbers);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
 }
 
 bool dw_samples_are_none(struct dw_ledger *ledger)

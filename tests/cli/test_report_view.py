@@ -3,6 +3,7 @@
 their labels."""
 
 import json
+import os
 
 import pytest
 
@@ -110,6 +111,150 @@ def test_what_several_probes_measured_stands_side_by_side(recording, view):
     assert rows["load"]["cpu"]["total"] > 0
 
 
+def test_rows_are_told_by_host(recording, view):
+    [row] = view("--by", "host", "--measure", "samples")["rows"]
+    assert row["host"] == os.uname().nodename
+    assert row["samples"]["total"] == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
+COUNTED = """
+import asyncio, dwell, threading
+
+def leaf():
+    pass
+
+def work(n):
+    for _ in range(n):
+        leaf()
+
+def outer(n):
+    work(n)
+    with dwell.region("load"):
+        work(n)
+        with dwell.label(endpoint="/x"):
+            work(n)
+    work(n)
+
+def count(n):
+    if n == 3:
+        with dwell.region("deep"):
+            count(n - 1)
+    elif n:
+        count(n - 1)
+
+def numbers():
+    with dwell.region("numbers"):
+        for i in range(3):
+            leaf()
+            yield i
+
+with dwell.label(endpoint="/warm"):
+    pass  # what the first label loads is loaded
+outer(10)
+outer(10)
+with dwell.region("around"):
+    outer(1)
+    thread = threading.Thread(target=outer, args=(100,))
+    thread.start()
+    thread.join()
+count(5)
+for _ in numbers():
+    work(1)
+"""
+
+
+@pytest.fixture
+def counted(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(COUNTED)
+    words = ("--calls", "--lines", "-f", "work", "-f", "count", "--regions")
+    done = run_dwell("run", "-q", "-o", "x.dwell", *words, "program.py")
+    assert done.returncode == 0, done.stderr
+
+
+def counts_by(view, key, measure, *words):
+    rows = view("--by", key, "--measure", measure, *words)["rows"]
+    return {row[key].split(" (")[0]: row[measure]["total"] for row in rows}
+
+
+def test_calls_know_their_region_and_labels(counted, view):
+    def leaves(*words):
+        return counts_by(view, "function", "calls", "--match", "^leaf ", *words).get("leaf", 0)
+
+    assert leaves() == 4 * (10 + 10 + 1 + 100) + 2 * 3
+    assert leaves("--match-label", "region=load") == 2 * (10 + 10 + 1 + 100)
+    assert leaves("--match-label", "endpoint=/x") == 10 + 10 + 1 + 100
+    assert leaves("--match-label", "region=around") == 2 * 1
+    assert leaves("--match-label", "region=numbers") == 3  # not what runs while it sleeps
+    of_load = counts_by(view, "function", "calls", "--match-label", "region=load")
+    assert of_load["work"] == 8
+    assert "outer" not in of_load  # it began outside
+
+
+def test_calls_by_region_add_up_to_all_of_them(counted, view):
+    whole = view("--by", "thread", "--measure", "calls,call_total")["measures"]
+    for key in ("region", "endpoint"):
+        table = view("--by", key, "--measure", "calls,call_total")
+        for measure, of_threads in zip(table["measures"], whole, strict=True):
+            found = sum(row[measure["name"]]["total"] for row in table["rows"])
+            assert found == measure["all"] == of_threads["all"]
+
+
+def test_a_call_that_recurses_into_a_region_counts_there(counted, view):
+    rows = view(
+        "--by", "function", "--measure", "calls,call_total", "--match-label", "region=deep"
+    )["rows"]
+    (row,) = [row for row in rows if row["function"].startswith("count ")]
+    assert row["calls"]["total"] == 3
+    assert row["call_total"]["total"] >= row["call_total"]["self"] > 0
+    whole = counts_by(view, "function", "call_total", "--match", "^count ")["count"]
+    assert row["call_total"]["total"] < whole
+
+
+def test_lines_know_their_region_labels_and_thread(counted, view, tmp_path):
+    lines = COUNTED.splitlines()
+    loop = f"work (program.py:{lines.index('        leaf()') + 1})"
+
+    def hits(key, *words):
+        rows = view("--by", f"{key},line", "--measure", "hits", *words)["rows"]
+        return {row[key]: row["hits"]["total"] for row in rows if row["line"] == loop}
+
+    assert hits("region") == {"(none)": 2 * (10 + 10 + 100) + 3, "load": 242, "around": 2}
+    assert hits("endpoint", "--match-label", "region=load") == {"(none)": 121, "/x": 121}
+    assert set(hits("thread").values()) == {4 * 21 + 3, 4 * 100}
+    by_line = view("--by", "line", "--measure", "hits,line_time")
+    assert sum(row["hits"]["total"] for row in by_line["rows"]) == by_line["measures"][0]["all"]
+
+
+TASKS = """
+import asyncio, time
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+
+async def step(seconds):
+    for _ in range(3):
+        burn(seconds)
+        await asyncio.sleep(0)
+
+async def main():
+    tasks = [asyncio.create_task(step(0.05), name=name) for name in ("one", "two")]
+    await asyncio.gather(*tasks)
+
+asyncio.run(main())
+"""
+
+
+def test_samples_know_their_task(tmp_path, run_dwell, view):
+    (tmp_path / "program.py").write_text(TASKS)
+    assert run_dwell("run", "-q", "-o", "x.dwell", "program.py").returncode == 0
+    tasks = cpu_by(view, "task")
+    assert tasks["one"] > 0 and tasks["two"] > 0
+    whole = view("--by", "thread", "--measure", "cpu")["measures"][0]["all"]
+    assert sum(tasks.values()) == whole
+    of_one = cpu_by(view, "function", "--match-label", "task=one")
+    assert sum(of_one.values()) == tasks["one"]
+
+
 def test_a_budget_says_what_it_left_out(recording, view):
     whole = view("--by", "function")
     cut = view("--by", "thread,function", "--limit", "2")
@@ -169,3 +314,57 @@ except ValueError:
     folded = run_dwell("export", "both.dwell", "--to", "collapsed", "--labels", "site,shard")
     fronts = {line.partition(";<main>")[0] for line in folded.stdout.splitlines()}
     assert fronts == {"site=east;shard=3", "site=west;shard=3"}
+
+
+COUNTED = """
+import mmap, time
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+
+def touch():
+    area = mmap.mmap(-1, 10_000 * 4096)
+    area.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, len(area), 4096):
+        area[at] = 1
+        sum(range(300))
+
+def switch():
+    for _ in range(200):
+        time.sleep(0.0001)
+
+burn(0.1)
+touch()
+burn(0.1)
+switch()
+burn(0.1)
+"""
+
+
+@pytest.fixture
+def counted(tmp_path, run_dwell, view):
+    (tmp_path / "program.py").write_text(COUNTED)
+    done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
+    assert done.returncode == 0, done.stderr
+
+    def read(measure):
+        found = view("--by", "function", "--measure", measure)
+        rows = {row["function"].split()[0]: row[measure]["total"] for row in found["rows"]}
+        return found["measures"][0]["all"], rows
+
+    return read
+
+
+def test_samples_have_the_page_faults_of_their_threads(counted):
+    everything, functions = counted("page_faults")
+    assert everything >= 10_000
+    assert functions["touch"] >= 5_000
+
+
+def test_samples_have_the_context_switches_of_their_threads(counted):
+    switches, functions = counted("context_switches")
+    involuntary, _ = counted("involuntary_switches")
+    assert switches - involuntary >= 200
+    assert functions["<module>"] == switches

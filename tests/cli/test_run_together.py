@@ -326,7 +326,7 @@ with lines, calls:
 burn(0.1)
 dwell.stop()
 named = {code.co_name: count for code, count, *_ in calls.getstats() if hasattr(code, "co_name")}
-hits = {row[2]: {line[0]: line[1] for line in row[4]} for row in lines._rows()}
+hits = {row[2]: {line[0]: line[1] for line in row[4]} for row in lines.get_stats().rows()}
 print(named, hits, sep="\\n")
 """
 )

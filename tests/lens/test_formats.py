@@ -141,6 +141,39 @@ def test_speedscope_is_valid_by_its_own_schema(export):
         assert not stack and at <= profile["endValue"]
 
 
+def check_column(table, column, most, optional=False):
+    """All numbers of the column are those of rows of a table of so many."""
+    for number in table[column]:
+        assert (optional and number is None) or 0 <= number < most
+
+
+def test_firefox_has_all_that_its_format_requires(export):
+    document = strict(export("firefox"))
+    meta, shared = document["meta"], document["shared"]
+    assert (meta["preprocessedProfileVersion"], document["libs"]) == (60, [])
+    assert {"interval", "startTime", "processType", "product", "stackwalk", "version"} <= set(meta)
+    assert [category["color"] for category in meta["categories"]].count("grey") == 1
+    tables = [shared[name] for name in ("stackTable", "frameTable", "funcTable", "sources")]
+    for thread in document["threads"]:
+        assert isinstance(thread["pid"], str) and isinstance(thread["name"], str)
+        assert thread["samples"]["weightType"] == "tracing-ms"
+        check_column(thread["samples"], "stack", tables[0]["length"])
+        tables += [thread["samples"], thread["markers"]]
+    for table in [*tables, shared["resourceTable"], shared["nativeSymbols"]]:
+        columns = [column for column in table.values() if isinstance(column, list)]
+        assert {len(column) for column in columns} == {table["length"]}
+    stacks, frames, functions, sources = tables[:4]
+    check_column(stacks, "frame", frames["length"])
+    assert all(above is None or above < i for i, above in enumerate(stacks["prefix"]))
+    check_column(frames, "func", functions["length"])
+    check_column(frames, "category", len(meta["categories"]))
+    check_column(functions, "name", len(shared["stringArray"]))
+    check_column(functions, "source", sources["length"], optional=True)
+    check_column(sources, "filename", len(shared["stringArray"]))
+    assert set(HOSTILE) <= set(shared["stringArray"])
+    assert len(document["threads"]) == 5
+
+
 @pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
 @pytest.mark.parametrize("lens", ["speedscope", "chrome"])
 def test_speedscope_imports_it(export, tmp_path, lens):

@@ -74,6 +74,17 @@ def speedscope(data: bytes, least: int) -> float:
     return total
 
 
+def firefox(data: bytes, least: int) -> float:
+    document = json.loads(data)
+    above = document["shared"]["stackTable"]["prefix"]
+    total = 0.0
+    for samples in (thread["samples"] for thread in document["threads"]):
+        assert samples["time"] == sorted(samples["time"])
+        for stack, weight in zip(samples["stack"], samples["weight"], strict=True):
+            total += weight if least == 1 or above[stack] is not None else 0
+    return 1e6 * total
+
+
 def collapsed(data: bytes, least: int) -> float:
     lines = (line.rpartition(b" ") for line in data.splitlines())
     return 1000.0 * sum(int(time) for stack, _, time in lines if stack.count(b";") + 1 >= least)
@@ -153,6 +164,7 @@ READERS: dict[str, Reader] = {
     "json": json_rows,
     "html": html,
     "speedscope": speedscope,
+    "firefox": firefox,
     "collapsed": collapsed,
     "pprof": pprof,
     "pstats": pstats,

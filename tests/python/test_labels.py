@@ -106,7 +106,7 @@ def test_a_value_without_text_is_the_callers_error():
         dwell.label(a=1, b=Broken())
 
 
-@pytest.mark.parametrize("key", ["region", "task", "thread", "process"])
+@pytest.mark.parametrize("key", ["region", "task", "thread", "process", "host"])
 def test_reserved_names_are_refused(key):
     with pytest.raises(ValueError, match=f"'{key}' cannot be the name of a label"):
         dwell.label(**{key: 1})
@@ -490,6 +490,32 @@ def test_a_context_that_is_copied_back_by_hand_brings_labels():
         return dwell.labels()
 
     assert contextvars.copy_context().run(outside) == {"a": "1"}
+
+
+@pytest.mark.parametrize("count", [0, 3, 20, 300])
+def test_a_copy_of_a_context_and_the_context_do_not_touch_each_other(count):
+    variables = [contextvars.ContextVar(f"v{i}") for i in range(count)]
+
+    def inside():
+        for variable in variables:
+            variable.set(0)
+        with dwell.label(a=1):
+            with dwell.label(b=2):
+                copy = contextvars.copy_context()
+                apart = contextvars.copy_context()
+                for variable in [*variables[::7], other]:
+                    apart.run(variable.set, 1)  # its tree has most nodes in common with ours
+            for context in (copy, apart):
+                assert context.run(dwell.labels) == {"a": "1", "b": "2"}
+            with dwell.label(c=3):
+                assert copy.run(dwell.labels) == apart.run(dwell.labels) == {"a": "1", "b": "2"}
+                apart.run(dwell.label(d=4).__enter__)
+                assert dwell.labels() == {"a": "1", "c": "3"}
+                assert copy.run(dwell.labels) == {"a": "1", "b": "2"}
+            assert apart.run(dwell.labels) == {"a": "1", "b": "2", "d": "4"}
+        return dwell.labels()
+
+    assert contextvars.Context().run(inside) == {}
 
 
 def one_id() -> int:

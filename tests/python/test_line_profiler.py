@@ -159,11 +159,11 @@ def test_adding_classes_and_modules(tmp_path: Path) -> None:
     )
     everything = LineProfiler()
     assert everything.add_module(module) == 3
-    assert {row[2] for row in everything._rows()} == {"f", "A.a", "A.B.b"}
+    assert {row[2] for row in everything.get_stats().rows()} == {"f", "A.a", "A.B.b"}
     exact = LineProfiler()
     assert exact.add_module(module, scoping_policy="exact") == 1
     assert exact.add_class(module.A, scoping_policy="exact") == 1
-    assert {row[2] for row in exact._rows()} == {"f", "A.a"}
+    assert {row[2] for row in exact.get_stats().rows()} == {"f", "A.a"}
     assert everything.add_class(module.A) == 0  # they are there already
     wrapping = LineProfiler()
     wrapping.add_class(module.A, wrap=True)

@@ -189,7 +189,7 @@ def test_threads_do_not_go_on_in_a_forked_child(python_program) -> None:
         "time.sleep(0.1)\n"
         "if os.fork() == 0:\n"
         "    time.sleep(0.2)\n"
-        "    rows = profiler._rows()[0][4]\n"
+        "    rows = profiler.get_stats().rows()[0][4]\n"
         "    print(rows[0][2] < 0.2e9)\n"
         "    sys.stdout.flush()\n"
         "    os._exit(0)\n"

@@ -370,7 +370,7 @@ def test_callees_of_a_line() -> None:
     assert count == 1 and took > 0.0099e9
     assert_between(0, rows[3][2], 0.001e9)  # the line's own time is without it
     assert by_line[4]["<built-in method builtins.sorted>"][0] == 1
-    assert len(profiler._rows()) == 1  # what is only called is not profiled by line
+    assert len(profiler.get_stats().rows()) == 1  # what is only called is not profiled by line
 
 
 @repeated
@@ -469,7 +469,7 @@ def test_reading_while_it_runs() -> None:
     @profiler
     def work() -> None:
         spin(0.005)
-        seen.append(profiler._rows())
+        seen.append(profiler.get_stats().rows())
 
     work()
     _, _, _, calls, lines = seen[0][0]

@@ -498,7 +498,7 @@ def test_a_kernel_shows_the_hot_line_in_colour(tmp_path):
     share = float(row.split()[4])
     assert share > 50
     assert f"background:rgba(255,96,0,{0.55 * share / 100:.2f})" in hot
-    assert "&#x27;aperture&#x27;: 1 &lt; 2" in page
+    assert "'aperture': 1 &lt; 2" in page
 
 
 def test_a_kernel_profiles_functions_of_a_notebook_in_every_way(tmp_path):

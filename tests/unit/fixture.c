@@ -473,7 +473,8 @@ static void add_labelled(struct dw_profile *profile, uint32_t state, const struc
     static const uint64_t numbers[] = {3, 4, 5};
     dw_labels_id labels = 0;
     require(!dw_labels_intern(&profile->labels, state, pairs, count, &labels), "labels");
-    add_numbers(profile, 0, 1, labels, DW_SAMPLE_MASK, numbers);
+    add_numbers(profile, 0, 1, labels, DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL),
+                numbers);
 }
 
 struct dw_profile *fixture_mixed(void)

@@ -6,7 +6,6 @@ import io
 import pytest
 
 import dwell
-from dwell._line_html import with_heat
 
 from ..browser import Browser, find_chromium
 
@@ -20,19 +19,21 @@ def busy(n):
     return sorted(kept)
 
 
-def report() -> str:
+def measured() -> dwell.LineStats:
     profiler = dwell.LineProfiler(busy, callees=True)
     profiler.runcall(busy, 300)
-    out = io.StringIO()
-    profiler.print_stats(out, callees=True)
-    return out.getvalue()
+    return profiler.get_stats()
 
 
 @pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed")
 def test_the_coloured_report_reads_as_the_plain_one(tmp_path):
-    plain = report()
+    stats = measured()
+    out = io.StringIO()
+    stats.print(out, callees=True)
+    plain = out.getvalue()
     path = tmp_path / "report.html"
-    path.write_text(f"<!doctype html><meta charset=utf-8>{with_heat(plain)}")
+    coloured = stats._text(callees=True, heat=True)
+    path.write_text(f"<!doctype html><meta charset=utf-8>{coloured}")
     browser = Browser(tmp_path / "chromium")
     try:
         browser.open(path)
@@ -49,17 +50,18 @@ def test_the_coloured_report_reads_as_the_plain_one(tmp_path):
 def test_columns_stand_under_each_other_where_the_page_has_another_font(tmp_path):
     path = tmp_path / "report.html"
     style = "body, pre { font-family: sans-serif }"  # as nbconvert's pages have it
-    shown = with_heat("iiii\nWWWW")
+    shown = measured()._text(heat=True)
     path.write_text(f"<!doctype html><style>{style}</style>{shown}")
     browser = Browser(tmp_path / "chromium")
     try:
         browser.open(path)
         widths = browser.evaluate(
-            """[0, 5].map(start => {
+            """['Line #', '======'].map(row => {
                 const range = document.createRange();
                 const text = document.querySelector('pre').firstChild;
+                const start = text.data.indexOf(row);
                 range.setStart(text, start);
-                range.setEnd(text, start + 4);
+                range.setEnd(text, start + 6);
                 return range.getBoundingClientRect().width;
             })"""
         )

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lines for people, in the very layout of line_profiler. */
+ * Lines for people, in the very layout of line_profiler: as text, or for a notebook as the same
+ * text in HTML, with a colour behind lines that take time. */
 #include "lens/view/line_column.h"
 #include "lens/view/notes.h"
 #include "lens/view/stack_tree.h"
@@ -10,12 +11,20 @@
 #define COLUMNS_MAX 32
 #define NUMBER_WIDTH 6 /* of the line number, at least */
 #define TAB_WIDTH 8
+/* The font is named since nbconvert has none for <pre>. */
+#define HEAT_BEGIN                                                                                 \
+    "<pre style=\"font-family:var(--jp-code-font-family,monospace);white-space:pre;"               \
+    "overflow-x:auto;line-height:1.3\">"
+#define HEAT_SPAN                                                                                  \
+    "<span style=\"display:inline-block;min-width:100%%;background:rgba(255,96,0,%.2f)\">"
+#define HEAT_LEAST 0.5 /* percents that are coloured */
 
 struct page {
     const struct dw_line_list *list;
     const struct dw_line_options *options;
     struct dw_out *out;
-    bool are_counts; /* times are numbers of samples */
+    struct dw_out *html; /* where `out` goes, line by line; NULL: it is not HTML */
+    bool are_counts;     /* times are numbers of samples */
     /* Of the function at hand: */
     const struct dw_line_listing *function;
     const struct dw_line_column *columns[COLUMNS_MAX];
@@ -27,6 +36,36 @@ struct page {
 static void put_string(struct dw_out *out, struct dw_string string)
 {
     dw_out_printable(out, string.bytes, string.size);
+}
+
+/* Moves the lines that were put to the page. The colour is laid over the page's own, be it light or
+ * dark. */
+static void drain(struct page *page, double percent)
+{
+    struct dw_buffer *text = &page->out->buffer;
+    const char *at = (const char *)text->data, *end = at + (page->html ? text->size : 0);
+    for (const char *next; at < end; at = next + 1) {
+        next = memchr(at, '\n', (size_t)(end - at));
+        next = next ? next : end;
+        if (percent >= HEAT_LEAST)
+            dw_out_printf(page->html, HEAT_SPAN, percent * 0.0055);
+        dw_out_xml(page->html, at, (size_t)(next - at));
+        dw_out_text(page->html, percent >= HEAT_LEAST ? "</span>\n" : "\n");
+    }
+    if (page->html)
+        dw_buffer_clear(text);
+}
+
+/* The first share among the columns, which is that of the time. */
+static double share_of(const struct page *page, const struct dw_line *line)
+{
+    double percent = 0;
+    for (size_t c = 0; line && c < page->count; c++)
+        if (page->columns[c]->form == DW_LINE_FORM_SHARE) {
+            dw_line_column_number(page->columns[c], page->function, line, &percent);
+            return percent;
+        }
+    return 0;
 }
 
 static double seconds(uint64_t ns)
@@ -176,6 +215,7 @@ static void put_line(struct page *page, const struct dw_line_entry *entry)
         indent = indent_of(entry->text);
     }
     dw_out_char(page->out, '\n');
+    drain(page, share_of(page, entry->measured));
     for (uint32_t i = 0; page->options->callees && i < entry->callee_count; i++)
         put_callee(page, entry->callees[i], indent);
 }
@@ -185,8 +225,10 @@ static void put_function(struct page *page)
     measure(page);
     put_heading(page);
     put_header(page);
-    for (uint32_t i = 0; i < page->function->count && !page->out->error; i++)
+    for (uint32_t i = 0; i < page->function->count && !page->out->error; i++) {
+        drain(page, 0);
         put_line(page, entry_at(page, i));
+    }
     dw_out_char(page->out, '\n');
 }
 
@@ -222,17 +264,29 @@ static int write_lines(const struct dw_profile *profile, const struct dw_lens_op
                        struct dw_out *out)
 {
     struct dw_line_list list;
+    struct dw_out text;
     struct page page = {
         .list = &list, .options = options->lines ? options->lines : &dw_line_defaults, .out = out};
     page.are_counts = dw_samples_are_counts(profile);
     int error = dw_line_list_make(profile, page.options, &list);
     if (error)
         return error;
-    dw_notes_put_sampling(out, profile, "");
+    if (page.options->heat) {
+        dw_out_init_memory(&text);
+        page.out = &text;
+        page.html = out;
+        dw_out_text(out, HEAT_BEGIN);
+    }
+    dw_notes_put_sampling(page.out, profile, "");
     put_all(&page);
-    dw_notes_put_losses(out, profile, "");
+    dw_notes_put_losses(page.out, profile, "");
+    if (page.html) {
+        drain(&page, 0);
+        dw_out_text(out, "</pre>");
+        error = dw_out_close(&text);
+    }
     dw_line_list_release(&list);
-    return 0;
+    return error;
 }
 
 const struct dw_lens dw_lens_lines = {

@@ -133,6 +133,7 @@ static const struct dw_key keys[] = {
     {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text},
     {"thread", "threads", NULL, thread_of, put_thread},
     {"process", "processes", NULL, process_of, put_process},
+    {"host", "machines", NULL, label_of, put_text},
 };
 
 static const struct dw_key label_key = {"label", "a label", NULL, label_of, put_text};

@@ -16,6 +16,7 @@ struct dw_line_options {
     bool summarize;       /* a line for each function at the end */
     bool sort;            /* by total time, the largest last, not by file and line */
     bool callees;         /* what a line called, under it */
+    bool heat;            /* as HTML that colours lines by their share of the time */
     const regex_t *match; /* of "file:line(name)"; NULL: all */
 };
 

@@ -10,7 +10,8 @@
 #include "model/outermost.h"
 
 #define GROUPS_MAX (1u << 20)
-#define PLACED_MAX 8 /* measures of samples, which are added up along paths */
+#define ABOVE_MAX 256 /* how far up a call is looked for that a recursion began with */
+#define PLACED_MAX 8  /* measures of samples, which are added up along paths */
 
 /* A row of the profile that is shown. */
 struct item {
@@ -30,7 +31,8 @@ struct grouping {
     uint32_t spot_count, spot_capacity;
     struct dw_map spot_index;
     bool *outermost;
-    uint64_t *spent; /* by path, then by placed measure: of one group */
+    uint32_t *group_of; /* by path: 1 + the last group that has a row of it */
+    uint64_t *spent;    /* by path, then by placed measure: of one group */
     bool *touched;
     dw_path_id *paths;
     uint32_t path_count;
@@ -41,14 +43,15 @@ struct grouping {
 bool dw_view_has_self(const struct dw_view *view, uint32_t measure)
 {
     enum dw_measure of = view->options.measures[measure];
-    return view->place_key >= 0 && of != DW_COUNT && of != DW_CALLS;
+    return view->place_key >= 0 && !(DW_MASK(of) & DW_OFTEN_MASK);
 }
 
 uint32_t dw_view_default_measures(const struct dw_profile *profile, bool of_places,
                                   enum dw_measure measures[DW_MEASURES])
 {
-    static const enum dw_measure wanted[] = {DW_CPU,   DW_WALL,       DW_SAMPLES, DW_TOTAL,
-                                             DW_COUNT, DW_CALL_TOTAL, DW_CALLS};
+    static const enum dw_measure wanted[] = {DW_CPU,   DW_WALL,  DW_SAMPLES,
+                                             DW_TOTAL, DW_COUNT, DW_CALL_TOTAL,
+                                             DW_CALLS, DW_HITS,  DW_HIT_TIME};
     dw_measure_mask mask = 0;
     uint32_t count = 0;
     if (dw_family_is_in(profile, DW_FAMILY_SAMPLES))
@@ -57,6 +60,7 @@ uint32_t dw_view_default_measures(const struct dw_profile *profile, bool of_plac
         mask |= DW_CALL_MASK;
     if (!of_places && dw_family_is_in(profile, DW_FAMILY_REGIONS))
         mask |= DW_ENTRY_MASK;
+    mask |= dw_profile_measures(profile) & DW_HIT_MASK;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (mask & DW_MASK(wanted[i]))
             measures[count++] = wanted[i];
@@ -232,11 +236,12 @@ static int make_places(struct grouping *grouping)
             grouping->placed[grouping->placed_count++] = i;
     grouping->spot_of = calloc(count, sizeof *grouping->spot_of);
     grouping->outermost = calloc(count, sizeof *grouping->outermost);
+    grouping->group_of = calloc(count, sizeof *grouping->group_of);
     grouping->spent = calloc(count, PLACED_MAX * sizeof *grouping->spent);
     grouping->touched = calloc(count, sizeof *grouping->touched);
     grouping->paths = malloc(count * sizeof *grouping->paths);
-    bool has_room = grouping->spot_of && grouping->outermost && grouping->spent &&
-                    grouping->touched && grouping->paths;
+    bool has_room = grouping->spot_of && grouping->outermost && grouping->group_of &&
+                    grouping->spent && grouping->touched && grouping->paths;
     return has_room ? number_paths(grouping) : DW_ERR_MEMORY;
 }
 
@@ -259,13 +264,15 @@ static struct dw_view_number *numbers_of(struct grouping *grouping, uint32_t gro
     return *error ? NULL : view->rows[row].numbers;
 }
 
-/* What an entry or a call took itself. */
+/* What an entry, a call or a line took itself. */
 static uint64_t own_part(const struct dw_value_table *values, const struct dw_value_row *row,
                          enum dw_measure measure, uint64_t value)
 {
     enum dw_measure inside = measure == DW_TOTAL        ? DW_CHILDREN
                              : measure == DW_CALL_TOTAL ? DW_CALL_CHILDREN
                                                         : DW_MEASURES;
+    if (measure == DW_HIT_TIME)
+        return dw_value_get(values, row, DW_HIT_SELF);
     uint64_t children = inside == DW_MEASURES ? 0 : dw_value_get(values, row, inside);
     return value > children ? value - children : 0;
 }
@@ -276,6 +283,31 @@ static bool is_by_region(const struct dw_view *view)
         if (!strcmp(view->keys[i]->name, "region"))
             return true;
     return false;
+}
+
+static void mark_group(struct grouping *grouping, uint32_t first)
+{
+    const struct item *items = grouping->items;
+    for (uint32_t i = first; i < grouping->count && items[i].group == items[first].group; i++) {
+        const struct dw_value_table *values = &grouping->profile->threads[items[i].thread].values;
+        grouping->group_of[values->rows[items[i].row].path] = items[i].group + 1;
+    }
+}
+
+/* Whether the group has no row of the same place above: a function may recurse into a region. */
+static bool is_outermost(const struct grouping *grouping, uint32_t group, dw_path_id path)
+{
+    const struct dw_path *paths = grouping->profile->paths.paths;
+    dw_path_id above = path;
+    if (grouping->outermost[path])
+        return true;
+    for (uint32_t i = 0; i < ABOVE_MAX && above != DW_PATH_ROOT; i++) {
+        above = paths[above].parent;
+        if (grouping->spot_of[above] == grouping->spot_of[path] &&
+            grouping->group_of[above] == group + 1)
+            return false;
+    }
+    return above == DW_PATH_ROOT;
 }
 
 /* Measures of entries and calls are of a path with all under it already. */
@@ -297,13 +329,14 @@ static int add_inclusive(struct grouping *grouping, const struct item *item)
         if (!at || DW_MASK(measure) & DW_SAMPLE_MASK)
             continue;
         uint64_t own = own_part(values, row, measure, *at);
-        bool is_outermost =
-            view->place_key >= 0 ? grouping->outermost[row->path] : !dw_key_is_inside_itself(&of);
-        bool is_whole = view->place_key >= 0 || is_by_region(view);
-        bool is_count = measure == DW_COUNT || measure == DW_CALLS;
+        bool is_outer = view->place_key >= 0 ? is_outermost(grouping, item->group, row->path)
+                                             : !dw_key_is_inside_itself(&of);
+        bool is_entry = DW_MASK(measure) & DW_ENTRY_MASK;
+        bool is_whole = view->place_key >= 0 || (is_entry && is_by_region(view));
+        bool is_count = DW_MASK(measure) & DW_OFTEN_MASK;
         view->all[i] = dw_measure_add(measure, view->all[i], own);
         numbers[i].self = dw_measure_add(measure, numbers[i].self, own);
-        if (is_count || is_outermost || !is_whole)
+        if (is_count || is_outer || !is_whole)
             numbers[i].total = dw_measure_add(measure, numbers[i].total, is_whole ? *at : own);
     }
     return error;
@@ -396,6 +429,8 @@ static int add_numbers(struct grouping *grouping)
         const struct item *item = &grouping->items[i];
         const struct dw_value_table *values = &grouping->profile->threads[item->thread].values;
         bool is_last = i + 1 == grouping->count || item->group != grouping->items[i + 1].group;
+        if (grouping->group_of && (!i || item->group != item[-1].group))
+            mark_group(grouping, i);
         if (values->rows[item->row].mask & DW_SAMPLE_MASK)
             error = add_sample(grouping, item);
         else
@@ -513,6 +548,7 @@ int dw_view_make(const struct dw_profile *profile, const struct dw_view_options 
     free(grouping.spots);
     free(grouping.spot_of);
     free(grouping.outermost);
+    free(grouping.group_of);
     free(grouping.spent);
     free(grouping.touched);
     free(grouping.paths);

@@ -54,14 +54,15 @@ static int find_function(struct dw_call_log *log, uint32_t index)
     return 0;
 }
 
-/* The node that stands for all that share a path, made if it is missing; NULL when out of
- * memory. */
-static struct dw_call_node *shared_node(struct dw_call_track *track, struct dw_call_node *parent,
-                                        uint32_t function)
+/* The node that stands for all that share a path and labels, made if it is missing; NULL when out
+ * of memory. */
+static struct dw_call_node *shared_node(struct dw_call_track *track, uint32_t parent,
+                                        uint32_t function, dw_labels_id labels)
 {
     const void *key = track->profile->functions[function].key;
-    struct dw_call_node *found = dw_call_child_find(track, parent, key);
-    return found ? found : dw_call_child_add(track, parent, key, function);
+    const struct dw_call_node *above = dw_call_track_node(track, parent);
+    struct dw_call_node *found = dw_call_child_find(track, above, key, labels);
+    return found ? found : dw_call_child_add(track, above, key, labels, function);
 }
 
 /* All nodes of the first thread, of which there may be a million, have paths of their own. Other
@@ -81,30 +82,65 @@ static int know_nodes(struct dw_call_log_track *known, const struct dw_call_trac
     if (!error)
         error = make_room((void **)&known->written, &known->written_capacity,
                           sizeof *known->written, track->node_count);
-    for (; !error && known->count < track->node_count; known->count++)
+    for (; !error && known->count < track->node_count; known->count++) {
         known->nodes[known->count].same_as = known->count & INT32_MAX;
+        known->nodes[known->count].plain = known->count;
+    }
     return error;
 }
 
+/* Most calls have no labels, and need no lock to know it. */
+static int labels_of(struct dw_call_log *log, const struct dw_call_node *node, dw_labels_id *labels)
+{
+    *labels = DW_LABELS_NONE;
+    return node->labels ? dw_ledger_labels(log->ledger, node->labels, 0, labels) : 0;
+}
+
+static int find_path(struct dw_call_log *log, struct dw_call_track *track, uint32_t index,
+                     const struct dw_call_node *node);
+
+/* The node of the same function under the plain parent, with a path. */
+static int find_shared(struct dw_call_log *log, struct dw_call_track *track, uint32_t index,
+                       const struct dw_call_node *node, dw_labels_id labels, uint32_t *found)
+{
+    struct dw_call_log_track *known = &log->tracks[index];
+    uint32_t parent = known->nodes[node->parent].plain;
+    const struct dw_call_node *shared =
+        shared_node(track, parent, log->functions[node->function].same_as, labels);
+    int error = shared ? know_nodes(known, track) : DW_ERR_MEMORY;
+    if (error)
+        return error;
+    *found = shared->index;
+    return known->nodes[shared->index].path ? 0 : find_path(log, track, index, shared);
+}
+
+/* A path does not hang on labels: the nodes of one path are told apart by theirs alone, whatever
+ * labels those that called them have. */
 static int find_path(struct dw_call_log *log, struct dw_call_track *track, uint32_t index,
                      const struct dw_call_node *node)
 {
     struct dw_call_log_track *known = &log->tracks[index];
-    uint32_t parent = known->nodes[node->parent->index].same_as;
+    uint32_t parent = known->nodes[node->parent].plain, shared;
     const struct dw_call_log_function *function = &log->functions[node->function];
+    dw_labels_id labels;
     int error = function->place ? 0 : find_function(log, node->function);
+    if (!error)
+        error = labels_of(log, node, &labels);
+    bool is_shared = parent == node->parent && function->same_as == node->function;
+    if (error || (is_shared && !node->labels))
+        return error ? error
+                     : add_path(log, !index, known->nodes[parent].path, function->place,
+                                &known->nodes[node->index].path);
+    error = find_shared(log, track, index, node, is_shared ? 0 : node->labels, &shared);
     if (error)
         return error;
-    if (parent == node->parent->index && function->same_as == node->function)
-        return add_path(log, !index, known->nodes[parent].path, function->place,
-                        &known->nodes[node->index].path);
-    const struct dw_call_node *shared =
-        shared_node(track, dw_call_track_node(track, parent), function->same_as);
-    error = shared ? know_nodes(known, track) : DW_ERR_MEMORY;
-    if (error)
-        return error;
-    known->nodes[node->index].same_as = shared->index & INT32_MAX;
-    return known->nodes[shared->index].path ? 0 : find_path(log, track, index, shared);
+    struct dw_call_log_node *found = &known->nodes[node->index];
+    found->plain = known->nodes[shared].plain;
+    if (is_shared)
+        found->path = known->nodes[shared].path;
+    else
+        found->same_as = shared & INT32_MAX;
+    return 0;
 }
 
 /* Which nodes the log needs to know: not those that only the parent of this process has called. */
@@ -115,7 +151,7 @@ static void mark_news(struct dw_call_log_track *known, const struct dw_call_trac
     for (uint32_t i = track->node_count - 1; i; i--) {
         const struct dw_call_node *node = dw_call_track_node(track, i);
         known->nodes[i].has_news |= node->count || node->total;
-        known->nodes[node->parent->index].has_news |= known->nodes[i].has_news;
+        known->nodes[node->parent].has_news |= known->nodes[i].has_news;
     }
 }
 
@@ -232,14 +268,13 @@ static bool is_news(struct dw_call_times *written, const struct dw_call_times *t
 }
 
 /* The total and the suspended time of calls, in nanoseconds. */
-static void write_row(struct dw_log_writer *writer, dw_path_id path, uint64_t count, uint64_t total,
-                      uint64_t suspended, uint64_t children)
+static void write_row(struct dw_log_writer *writer, dw_path_id path, dw_labels_id labels,
+                      uint64_t count, uint64_t total, uint64_t suspended, uint64_t children)
 {
     dw_measure_mask mask = DW_MASK(DW_CALLS) | DW_MASK(DW_CALL_TOTAL) | DW_MASK(DW_CALL_CHILDREN);
     uint64_t plain[] = {count, total, children}, slept[] = {count, total, suspended, children};
-    dw_log_rows_add(writer, path, DW_LABELS_NONE,
-                    suspended ? mask | DW_MASK(DW_CALL_SUSPENDED) : mask, suspended ? slept : plain,
-                    NULL);
+    dw_log_rows_add(writer, path, labels, suspended ? mask | DW_MASK(DW_CALL_SUSPENDED) : mask,
+                    suspended ? slept : plain, NULL);
 }
 
 static uint64_t scaled(uint64_t ticks, double tick_ns)
@@ -260,13 +295,15 @@ static void write_rows(struct dw_call_log *log, struct dw_log_writer *writer, ui
         const struct dw_call_times *at = &times[i];
         if (!known->nodes[i].path)
             continue;
+        const struct dw_call_node *node = dw_call_track_node(track, i);
         uint64_t total_ns = scaled(at->total, tick_ns);
-        all_ns += dw_call_track_node(track, i)->parent->index ? 0 : total_ns;
-        if (is_news(&known->written[i], at))
-            write_row(writer, known->nodes[i].path, at->count, total_ns,
+        all_ns += node->parent ? 0 : total_ns;
+        dw_labels_id labels;
+        if (is_news(&known->written[i], at) && !labels_of(log, node, &labels))
+            write_row(writer, known->nodes[i].path, labels, at->count, total_ns,
                       scaled(at->suspended, tick_ns), scaled(at->total - at->self, tick_ns));
     }
-    write_row(writer, DW_PATH_ROOT, 1, all_ns, 0, all_ns);
+    write_row(writer, DW_PATH_ROOT, DW_LABELS_NONE, 1, all_ns, 0, all_ns);
     dw_log_rows_end(writer);
 }
 

@@ -28,8 +28,9 @@ struct dw_call_log {
     struct dw_call_log_track {
         struct dw_call_log_node {
             dw_path_id path;       /* 0: none yet */
-            uint32_t same_as : 31; /* the node that has the path, and gets what this one took */
+            uint32_t same_as : 31; /* the node of this path and these labels that gets its times */
             bool has_news : 1;     /* it, or something that it called */
+            uint32_t plain;        /* the node that stands for the path, whatever the labels */
         } * nodes;
         uint32_t count, capacity;
         struct dw_call_times *written; /* what the log has, by node */

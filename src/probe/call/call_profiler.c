@@ -78,7 +78,7 @@ static int add_track(struct dw_call_graph *graph, const struct dw_call_track *tr
     for (uint32_t i = 0; i < track->node_count; i++) {
         const struct dw_call_node *node = dw_call_track_node(track, i);
         items[i] = (struct dw_call_item){
-            .parent = node->parent ? node->parent->index : 0,
+            .parent = node->parent,
             .function = node->function,
             .count = node->count,
             .total = node->total,

@@ -15,32 +15,33 @@ struct dw_call_node *dw_call_track_node(const struct dw_call_track *track, uint3
 }
 
 struct child_key {
-    const struct dw_call_node *parent;
+    uint32_t parent;
+    dw_labels_id labels;
     const void *key;
 };
 
-static uint64_t hash_child(const struct dw_call_node *parent, const void *key)
+static uint64_t hash_child(const struct child_key *child)
 {
-    return dw_hash_mix((uint64_t)(uintptr_t)parent * 31 ^ (uint64_t)(uintptr_t)key);
+    uint64_t where = (uint64_t)child->labels << 32 | child->parent;
+    return dw_hash_mix(where * 31 ^ (uint64_t)(uintptr_t)child->key);
 }
 
-/* What tells a node from its siblings. */
-static const void *identity(const struct dw_call_node *node)
+static struct child_key identity(const struct dw_call_node *node)
 {
-    return node->signature ? (const void *)node->signature : node->key;
+    return (struct child_key){node->parent, node->labels,
+                              node->signature ? (const void *)node->signature : node->key};
 }
 
 static bool same_child(const void *track, uint32_t id, const void *wanted)
 {
-    const struct dw_call_node *node = dw_call_track_node(track, id);
-    const struct child_key *key = wanted;
-    return node->parent == key->parent && identity(node) == key->key;
+    const struct child_key child = identity(dw_call_track_node(track, id)), *key = wanted;
+    return child.key == key->key && child.parent == key->parent && child.labels == key->labels;
 }
 
 static uint64_t child_hash_of(const void *track, uint32_t id)
 {
-    const struct dw_call_node *node = dw_call_track_node(track, id);
-    return hash_child(node->parent, identity(node));
+    struct child_key child = identity(dw_call_track_node(track, id));
+    return hash_child(&child);
 }
 
 static struct dw_call_node *new_node(struct dw_call_track *track)
@@ -99,8 +100,9 @@ static void name_thread(struct dw_call_track *track)
         track->thread_name = dw_py_current_thread_name();
 }
 
-struct dw_call_node *dw_call_child_add(struct dw_call_track *track, struct dw_call_node *parent,
-                                       const void *key, uint32_t function)
+struct dw_call_node *dw_call_child_add(struct dw_call_track *track,
+                                       const struct dw_call_node *parent, const void *key,
+                                       dw_labels_id labels, uint32_t function)
 {
     struct dw_call_node *node = function == DW_MAP_NONE ? NULL : new_node(track);
     if (!node)
@@ -108,22 +110,24 @@ struct dw_call_node *dw_call_child_add(struct dw_call_track *track, struct dw_ca
     const PyObject *code = track->profile->functions[function].code;
     *node = (struct dw_call_node){.key = code ? code : key,
                                   .signature = code && code != key ? key : NULL,
-                                  .parent = parent,
                                   .function = function,
-                                  .index = track->node_count};
-    if (dw_map_add(&track->index, hash_child(parent, key), track->node_count, child_hash_of, track))
+                                  .index = track->node_count,
+                                  .parent = parent->index,
+                                  .labels = labels};
+    if (dw_map_add(&track->index, child_hash_of(track, node->index), node->index, child_hash_of,
+                   track))
         return NULL;
     track->node_count++;
     name_thread(track);
     return node;
 }
 
-struct dw_call_node *dw_call_child_find(struct dw_call_track *track, struct dw_call_node *parent,
-                                        const void *key)
+struct dw_call_node *dw_call_child_find(struct dw_call_track *track,
+                                        const struct dw_call_node *parent, const void *key,
+                                        dw_labels_id labels)
 {
-    struct child_key wanted = {parent, key};
-    uint32_t found =
-        dw_map_find(&track->index, hash_child(parent, key), same_child, track, &wanted);
+    struct child_key wanted = {parent->index, labels, key};
+    uint32_t found = dw_map_find(&track->index, hash_child(&wanted), same_child, track, &wanted);
     return found == DW_MAP_NONE ? NULL : dw_call_track_node(track, found);
 }
 

@@ -124,17 +124,23 @@ static void pop(struct dw_call_track *track, uint64_t now)
         dw_calls_flush(track->profile, false);
 }
 
+static inline bool is_child(const struct dw_call_node *child, const void *key, dw_labels_id labels)
+{
+    return child && child->key == key && child->labels == labels;
+}
+
 /* Functions tend to call the same others in the same order, so the child is mostly the last one
- * again, or the one that followed it the time before. */
-static inline struct dw_call_node *known_child(struct dw_call_track *track, const void *key)
+ * again, or the one that followed it the time before. A call under other labels is another one. */
+static inline struct dw_call_node *known_child(struct dw_call_track *track, const void *key,
+                                               dw_labels_id labels)
 {
     struct dw_call_node *parent = track->stack[track->depth].node;
     struct dw_call_node *last = parent->last_child, *child = last;
-    if (__builtin_expect(child && child->key == key, 1))
+    if (__builtin_expect(is_child(child, key, labels), 1))
         return child;
     child = last ? last->after : NULL;
-    if (!child || child->key != key)
-        child = dw_call_child_find(track, parent, key);
+    if (!is_child(child, key, labels))
+        child = dw_call_child_find(track, parent, key, labels);
     if (child)
         parent->last_child = child;
     if (child && last)
@@ -144,7 +150,8 @@ static inline struct dw_call_node *known_child(struct dw_call_track *track, cons
 
 static struct dw_call_node *child_of_code(struct dw_call_track *track, PyCodeObject *code)
 {
-    struct dw_call_node *child = known_child(track, code);
+    dw_labels_id labels = dw_labels_here(&track->watch);
+    struct dw_call_node *child = known_child(track, code, labels);
     if (__builtin_expect(child != NULL, 1))
         return child;
     struct dw_call_profile *profile = track->profile;
@@ -152,13 +159,14 @@ static struct dw_call_node *child_of_code(struct dw_call_track *track, PyCodeObj
     if (function == DW_MAP_NONE)
         function = dw_call_function_add(profile, code, (PyObject *)code, Py_NewRef(code->co_name));
     struct dw_call_node *parent = track->stack[track->depth].node;
-    return parent->last_child = dw_call_child_add(track, parent, code, function);
+    return parent->last_child = dw_call_child_add(track, parent, code, labels, function);
 }
 
 static struct dw_call_node *child_of_method(struct dw_call_track *track, PyMethodDef *method,
                                             PyObject *callable, PyObject *self)
 {
-    struct dw_call_node *child = known_child(track, method);
+    dw_labels_id labels = dw_labels_here(&track->watch);
+    struct dw_call_node *child = known_child(track, method, labels);
     if (__builtin_expect(child != NULL, 1))
         return child;
     struct dw_call_profile *profile = track->profile;
@@ -166,7 +174,7 @@ static struct dw_call_node *child_of_method(struct dw_call_track *track, PyMetho
     if (function == DW_MAP_NONE)
         function = dw_call_function_add(profile, method, NULL, dw_call_c_name(callable, self));
     struct dw_call_node *parent = track->stack[track->depth].node;
-    return parent->last_child = dw_call_child_add(track, parent, method, function);
+    return parent->last_child = dw_call_child_add(track, parent, method, labels, function);
 }
 
 /* Whether the frame that runs is the top level of the program: the module __main__. */
@@ -194,8 +202,10 @@ static struct dw_call_node *child_of_function(struct dw_call_track *track, uint3
     if (function == DW_MAP_NONE)
         return NULL;
     const void *key = track->profile->functions[function].key;
-    struct dw_call_node *child = dw_call_child_find(track, parent, key);
-    return parent->last_child = child ? child : dw_call_child_add(track, parent, key, function);
+    dw_labels_id labels = dw_labels_here(&track->watch);
+    struct dw_call_node *child = dw_call_child_find(track, parent, key, labels);
+    return parent->last_child =
+               child ? child : dw_call_child_add(track, parent, key, labels, function);
 }
 
 /* A signature not seen before: its types may be new too. Python code may run, so the track is
@@ -232,7 +242,9 @@ static struct dw_call_node *child_of_frame(struct dw_call_track **track, dw_py_f
     if (!*track)
         return NULL;
     struct dw_call_node *child = (*track)->stack[(*track)->depth].node->last_child;
-    if (__builtin_expect(child && child->key == code && dw_signature_is(child->signature, &key), 1))
+    dw_labels_id labels = dw_labels_here(&(*track)->watch);
+    if (__builtin_expect(is_child(child, code, labels) && dw_signature_is(child->signature, &key),
+                         1))
         return child;
     uint32_t function = dw_signed_function_find((*track)->profile, code, &key);
     if (function == DW_MAP_NONE)

@@ -9,6 +9,7 @@
 #include "base/pointer_map.h"
 #include "cpython/frame.h"
 #include "probe/call/signature.h"
+#include "probe/label/label_watch.h"
 
 /* What is called: Python code, perhaps with a signature, or a C function. */
 struct dw_call_function {
@@ -23,12 +24,12 @@ struct dw_call_node {
     const struct dw_signature *signature; /* NULL: the key alone identifies it */
     struct dw_call_node *last_child;
     struct dw_call_node *after; /* the child of the same parent that was called after this one */
-    struct dw_call_node *parent;
     uint64_t count;
     uint64_t total; /* ticks, with callees, asleep not included */
     uint64_t self;
     uint32_t function;
-    uint32_t index; /* of the node in its track */
+    uint32_t index, parent; /* of the node in its track, and of the one that called it */
+    dw_labels_id labels;    /* that the thread had at the call */
 };
 
 struct dw_call_entry {
@@ -45,6 +46,7 @@ struct dw_call_track {
     struct dw_call_node **chunks; /* nodes, allocated together */
     uint32_t node_count, chunk_capacity, chunk_count;
     struct dw_map index;
+    struct dw_label_watch watch;
     uint64_t *suspended; /* ticks that generators slept, by node: of those that have woken */
     uint32_t suspended_capacity;
     unsigned long thread; /* as Python identifies it */
@@ -83,10 +85,12 @@ void dw_call_track_suspend(struct dw_call_track *track, const struct dw_call_nod
                            uint64_t ticks);
 struct dw_call_track *dw_call_track_new(struct dw_call_profile *profile);
 void dw_call_track_free(struct dw_call_track *track);
-struct dw_call_node *dw_call_child_find(struct dw_call_track *track, struct dw_call_node *parent,
-                                        const void *key);
-struct dw_call_node *dw_call_child_add(struct dw_call_track *track, struct dw_call_node *parent,
-                                       const void *key, uint32_t function);
+struct dw_call_node *dw_call_child_find(struct dw_call_track *track,
+                                        const struct dw_call_node *parent, const void *key,
+                                        dw_labels_id labels);
+struct dw_call_node *dw_call_child_add(struct dw_call_track *track,
+                                       const struct dw_call_node *parent, const void *key,
+                                       dw_labels_id labels, uint32_t function);
 uint32_t dw_call_function_find(struct dw_call_profile *profile, const void *key);
 /* Takes the name. */
 uint32_t dw_call_function_add(struct dw_call_profile *profile, const void *key, PyObject *code,

@@ -29,8 +29,9 @@ static void remember(struct label *self, struct dw_label_link *parent, struct dw
 }
 
 /* The link of this Label under that one; a new reference. */
-static struct dw_label_link *link_under(struct label *self, struct dw_label_link *parent)
+static struct dw_label_link *link_under(void *label, struct dw_label_link *parent)
 {
+    struct label *self = label;
     struct dw_label_link *link;
     Py_BEGIN_CRITICAL_SECTION(self);
     if (__builtin_expect(self->parent == parent, 1)) {
@@ -46,10 +47,7 @@ static struct dw_label_link *link_under(struct label *self, struct dw_label_link
 
 static PyObject *enter(struct label *self)
 {
-    struct dw_label_link *link = link_under(self, dw_label_link_now());
-    int error = link ? dw_label_link_set(link) : -1;
-    Py_XDECREF((PyObject *)link);
-    return error ? NULL : Py_NewRef((PyObject *)self);
+    return dw_label_link_enter(link_under, self) ? NULL : Py_NewRef((PyObject *)self);
 }
 
 static PyObject *decorate(PyObject *self, PyObject *function)
@@ -194,7 +192,7 @@ PyObject *dw_label_py_start(PyObject *module, PyObject *unused)
 PyObject *dw_label_py_labels(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    return dw_label_set_dict(dw_labels_get(dw_label_link_now()->head.id));
+    return dw_label_set_dict(dw_labels_get(dw_label_link_now()->id));
 }
 
 static uint32_t read_own(void)

@@ -97,7 +97,7 @@ PyObject *dw_label_py_carry(PyObject *module, PyObject *function)
 {
     (void)module;
     struct dw_label_link *link = dw_label_link_now();
-    if (!link->head.id)
+    if (!link->id)
         return Py_NewRef(function);
     struct carrier *carrier = PyObject_GC_New(struct carrier, carrier_type);
     if (!carrier)

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* What reports group by already, under these names. */
-static const char *const reserved[] = {"process", "region", "task", "thread"};
+static const char *const reserved[] = {"host", "process", "region", "task", "thread"};
 
 static bool is_reserved(PyObject *key)
 {

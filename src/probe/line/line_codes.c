@@ -79,14 +79,8 @@ static struct dw_line_code *new_function(struct dw_line_profile *profile, PyCode
 
 static void free_code(struct dw_line_code *function)
 {
-    for (uint32_t i = 0; function->lines && i < function->line_count; i++) {
-        for (struct dw_line_edge *edge = function->lines[i].edges, *next; edge; edge = next) {
-            next = edge->next;
-            free(edge);
-        }
-    }
     Py_DECREF(function->code);
-    free(function->lines);
+    free(function->kinds);
     free(function);
 }
 
@@ -96,6 +90,7 @@ static int keep(struct dw_line_profile *profile, struct dw_line_code *function)
         free_code(function);
         return -1;
     }
+    function->index = profile->function_count;
     profile->functions[profile->function_count++] = function;
     return profile->enable_count ? dw_line_codes_watch(profile) : 0;
 }
@@ -144,7 +139,7 @@ static void mark_own(void *context, uint32_t line)
 {
     struct dw_line_code *function = context;
     if (line - function->first_line < function->line_count)
-        function->lines[line - function->first_line].has_code = true;
+        function->kinds[line - function->first_line] |= DW_LINE_OF_FUNCTION;
 }
 
 static int make_lines(struct dw_line_code *function)
@@ -159,8 +154,8 @@ static int make_lines(struct dw_line_code *function)
     function->line_count = extent.last - extent.first + 1;
     if (function->line_count > LINES_MAX)
         function->line_count = LINES_MAX;
-    function->lines = calloc(function->line_count, sizeof *function->lines);
-    if (function->lines)
+    function->kinds = calloc(function->line_count, sizeof *function->kinds);
+    if (function->kinds)
         return dw_py_code_lines(function->code, mark_own, function);
     PyErr_NoMemory();
     return -1;
@@ -176,9 +171,9 @@ static void mark_inner(void *context, uint32_t line)
     struct inner_lines *inner = context;
     if (line - inner->outermost->first_line >= inner->outermost->line_count)
         return;
-    struct dw_line_count *count = &inner->outermost->lines[line - inner->outermost->first_line];
-    count->has_inner_code = true;
-    inner->any |= !count->has_code;
+    uint8_t *kind = &inner->outermost->kinds[line - inner->outermost->first_line];
+    *kind |= DW_LINE_OF_INNER;
+    inner->any |= !(*kind & DW_LINE_OF_FUNCTION);
 }
 
 /* Code that runs only on lines of the function itself is left to those lines. */

@@ -1,126 +1,205 @@
 /* SPDX-License-Identifier: MIT
- * A flush writes the rows that changed. */
+ * From the numbers of lines to a ledger. A line is a place under the root, and what it calls a
+ * place under that. Rows are made first, since a log defines paths before it uses them. */
 #include "probe/line/line_log.h"
 
 #include "base/error.h"
 #include "probe/ledger_python.h"
+#include "probe/line/line_track.h"
 #include "record/probes.h"
 
 #include <string.h>
 
-static struct dw_line_profile *recorded; /* the one that has a log */
+static struct dw_line_profile *recorded; /* the one that has a file */
 
-static uint64_t scaled(uint64_t ticks, double tick_ns)
+struct collecting {
+    struct dw_ledger *ledger;
+    const struct dw_line_profile *profile;
+    bool is_file; /* that of the profile, which is told only what is new */
+    struct dw_line_track *track;
+    dw_labels_id labels;
+};
+
+/* Code that was compiled twice is two functions here, and has one path. */
+static int add_numbers(struct collecting *all, dw_path_id path, dw_measure_mask mask,
+                       const uint64_t *numbers)
 {
-    return (uint64_t)((double)ticks * tick_ns + 0.5);
+    uint32_t row;
+    int error = dw_value_row_get(&all->track->now, path, all->labels, &row);
+    return error ? error : dw_value_row_add(&all->track->now, row, mask, numbers);
 }
 
-static int add_row(struct dw_line_table *rows, const struct dw_line_count *count,
-                   dw_frame_id function, uint32_t number, double tick_ns)
+static int path_of(struct dw_ledger *ledger, dw_path_id parent, dw_frame_id frame, uint32_t line,
+                   dw_path_id *path)
 {
-    struct dw_line row = {
-        .function = function,
-        .line = number,
-        .values = {[DW_LINE_HITS] = count->hits,
-                   [DW_LINE_TIME] = scaled(count->time, tick_ns),
-                   [DW_LINE_SELF] = scaled(count->self, tick_ns),
-                   [DW_LINE_INCLUSIVE] = scaled(count->inclusive, tick_ns),
-                   [DW_LINE_SUSPENDED] = scaled(count->suspended, tick_ns)},
-    };
-    return dw_line_add(rows, &row);
+    dw_place_id place;
+    int error = dw_ledger_place(ledger, &(struct dw_place){.frame = frame, .line = line}, &place);
+    return error ? error : dw_ledger_path(ledger, parent, place, path);
 }
 
-static int add_edge(struct dw_ledger *log, struct dw_line_table *rows,
-                    const struct dw_line_edge *edge, struct dw_line row, double tick_ns)
+static int add_edge(struct collecting *all, dw_path_id line, const struct dw_line_edge *edge)
 {
     const struct dw_line_callee *callee = edge->callee;
     const PyCodeObject *code = callee->name ? NULL : (const PyCodeObject *)callee->owner;
-    int error = dw_ledger_function(log, code ? code->co_qualname : callee->name, code, &row.callee);
-    row.values[DW_LINE_HITS] = edge->calls;
-    row.values[DW_LINE_TIME] = scaled(edge->time, tick_ns);
-    return error ? error : dw_line_add(rows, &row);
-}
-
-static int add_line(struct dw_ledger *log, struct dw_line_table *rows,
-                    const struct dw_line_count *count, dw_frame_id function, uint32_t number,
-                    double tick_ns)
-{
-    struct dw_line row = {.function = function, .line = number};
-    int error = add_row(rows, count, function, number, tick_ns);
-    for (const struct dw_line_edge *edge = count->edges; edge && !error; edge = edge->next)
-        error = add_edge(log, rows, edge, row, tick_ns);
-    return error;
-}
-
-static int add_function(struct dw_ledger *log, struct dw_line_table *rows,
-                        const struct dw_line_code *function, double tick_ns)
-{
-    struct dw_line whole = {.values = {[DW_LINE_HITS] = function->calls}};
+    dw_frame_id frame;
+    dw_path_id path = 0;
     int error =
-        dw_ledger_function(log, function->code->co_qualname, function->code, &whole.function);
-    for (uint32_t i = 0; i < function->line_count && !error; i++) {
-        const struct dw_line_count *count = &function->lines[i];
-        whole.values[DW_LINE_TIME] += scaled(count->time, tick_ns);
-        if (count->has_code || count->has_inner_code)
-            error = add_line(log, rows, count, whole.function, function->first_line + i, tick_ns);
-    }
-    return error ? error : dw_line_add(rows, &whole);
+        dw_ledger_function(all->ledger, code ? code->co_qualname : callee->name, code, &frame);
+    if (!error)
+        error = path_of(all->ledger, line, frame, 0, &path);
+    return error ? error
+                 : add_numbers(all, path, DW_CALLEE_MASK, (uint64_t[]){edge->calls, edge->time});
 }
 
-static int read_rows(struct dw_ledger *log, struct dw_line_profile *profile,
-                     struct dw_line_table *rows)
+/* A line was hit and has times, a function as a whole was called. */
+static int add_count(struct collecting *all, const struct dw_line_count *count,
+                     dw_frame_id function, uint32_t line)
 {
-    int error = 0;
-    double tick_ns = dw_lines_tick_ns(profile);
-    dw_lines_settle(profile);
-    for (uint32_t i = 0; i < profile->function_count && !error; i++)
-        if (profile->functions[i]->lines)
-            error = add_function(log, rows, profile->functions[i], tick_ns);
+    dw_path_id path = 0;
+    int error = path_of(all->ledger, DW_PATH_ROOT, function, line, &path);
+    if (!error)
+        error = add_numbers(all, path, line ? DW_HIT_MASK : DW_MASK(DW_LINE_CALLS), &count->hits);
+    for (const struct dw_line_edge *edge = count->edges; edge && !error; edge = edge->next)
+        error = add_edge(all, path, edge);
     return error;
 }
 
-/* Moves the rows that differ from the log's to the front of the table. */
-static int keep_news(struct dw_line_table *rows, struct dw_line_table *written)
+/* What never ran is told too, by the first thread, without labels. */
+static int add_function(struct collecting *all, struct dw_line_set *set,
+                        const struct dw_line_code *function, bool is_first)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < rows->count; i++) {
-        const struct dw_line *row = &rows->lines[i];
-        uint32_t known = written->count;
-        struct dw_line *old = dw_line_get(written, row->function, row->line, row->callee);
-        if (!old)
-            return DW_ERR_MEMORY;
-        if (written->count == known && !memcmp(old->values, row->values, sizeof old->values))
-            continue;
-        memcpy(old->values, row->values, sizeof old->values);
-        rows->lines[kept++] = *row;
-    }
-    rows->count = kept;
+    const struct dw_line_count *counts = is_first ? dw_line_counts_of(set, function)
+                                         : function->index < set->capacity
+                                             ? set->counts[function->index]
+                                             : NULL;
+    dw_frame_id frame;
+    if (!counts)
+        return is_first ? DW_ERR_MEMORY : 0;
+    int error =
+        dw_ledger_function(all->ledger, function->code->co_qualname, function->code, &frame);
+    if (!error)
+        error = add_count(all, counts, frame, 0);
+    for (uint32_t i = 0; i < function->line_count && !error; i++)
+        if (counts[i + 1].hits || counts[i + 1].time || (is_first && function->kinds[i]))
+            error = add_count(all, &counts[i + 1], frame, function->first_line + i);
+    return error;
+}
+
+/* How the log calls it is the track's until it is written. */
+static int enter_thread(struct collecting *all, struct dw_line_track *track)
+{
+    uint32_t thread;
+    if (all->is_file && track->is_entered)
+        return 0;
+    int error = dw_ledger_thread(all->ledger, dw_line_probe.bit, track->thread_id, &thread);
+    if (!error && track->thread_name)
+        error = dw_ledger_name_thread(all->ledger, thread, track->thread_name,
+                                      strlen(track->thread_name));
+    if (error)
+        return error;
+    track->is_entered = all->is_file;
+    track->log_thread[all->is_file] = dw_ledger_thread_id(all->ledger, thread);
     return 0;
 }
 
-static int collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+static int add_set(struct collecting *all, struct dw_line_set *set, bool is_first)
 {
-    struct dw_line_profile *profile = context;
-    struct dw_line_table rows = {0};
-    int error = read_rows(ledger, profile, &rows);
-    if (!error)
-        error = keep_news(&rows, &profile->log->written);
-    if (!error) {
-        dw_ledger_define(ledger, sink);
-        dw_log_write_lines(&sink->writer, 0, &rows, 0);
-    }
-    dw_line_table_release(&rows);
+    int error = dw_ledger_labels(all->ledger, set->labels, 0, &all->labels);
+    for (uint32_t i = 0; i < all->profile->function_count && !error; i++)
+        if (all->profile->functions[i]->kinds)
+            error = add_function(all, set, all->profile->functions[i], is_first);
     return error;
 }
 
-static bool has_hits(const struct dw_line_profile *profile)
+/* Threads of the parent of this process have nothing to tell. */
+static int add_tracks(struct collecting *all)
 {
-    for (uint32_t i = 0; i < profile->function_count; i++) {
-        const struct dw_line_code *function = profile->functions[i];
-        for (uint32_t line = 0; function->lines && line < function->line_count; line++)
-            if (function->lines[line].hits)
+    bool is_first = true;
+    int error = 0;
+    for (uint32_t i = 0; i < all->profile->track_count && !error; i++) {
+        struct dw_line_track *track = all->profile->tracks[i];
+        if (!track->thread_id)
+            continue;
+        all->track = track;
+        error = enter_thread(all, track);
+        for (uint32_t labels = 0; labels < track->set_count && !error; labels++)
+            if (track->sets[labels])
+                error = add_set(all, track->sets[labels], is_first && !labels);
+        is_first = false;
+    }
+    return error;
+}
+
+/* Whether the file's idea of a row is out of date; it gets the new one. */
+static bool is_news(struct dw_line_track *track, const struct dw_value_row *row)
+{
+    const uint64_t *numbers = &track->now.numbers[row->first];
+    uint32_t at;
+    if (dw_value_row_get(&track->written, row->path, row->labels, &at))
+        return true;
+    const struct dw_value_row *known = &track->written.rows[at];
+    size_t size = (size_t)__builtin_popcountll(row->mask) * sizeof *numbers;
+    if (known->mask == row->mask && !memcmp(&track->written.numbers[known->first], numbers, size))
+        return false;
+    dw_value_row_set(&track->written, at, row->mask, numbers);
+    return true;
+}
+
+static void write_row(struct dw_log_writer *writer, const struct dw_value_table *values,
+                      const struct dw_value_row *row, double tick_ns)
+{
+    uint64_t numbers[DW_MEASURES], *at = numbers;
+    for (dw_measure_mask rest = row->mask; rest; rest &= rest - 1, at++) {
+        enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
+        *at = dw_value_get(values, row, measure);
+        if (dw_measures[measure].unit == DW_UNIT_NS)
+            *at = (uint64_t)((double)*at * tick_ns + 0.5);
+    }
+    dw_log_rows_add(writer, row->path, row->labels, row->mask, numbers, NULL);
+}
+
+static void write_track(struct dw_line_track *track, struct dw_sink *sink, bool is_file)
+{
+    double tick_ns = dw_lines_tick_ns(track->profile);
+    dw_log_rows_begin(&sink->writer, track->log_thread[is_file]);
+    for (uint32_t i = 0; i < track->now.count; i++)
+        if (!is_file || is_news(track, &track->now.rows[i]) || sink->is_last)
+            write_row(&sink->writer, &track->now, &track->now.rows[i], tick_ns);
+    dw_log_rows_end(&sink->writer);
+    dw_value_table_release(&track->now);
+}
+
+int dw_lines_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+{
+    struct dw_line_profile *profile = context;
+    struct collecting all = {
+        .ledger = ledger, .profile = profile, .is_file = ledger == profile->log};
+    bool has_track = profile->track_count || dw_line_track_find(profile);
+    dw_lines_settle(profile);
+    int error = has_track ? add_tracks(&all) : DW_ERR_MEMORY;
+    if (!error)
+        dw_ledger_define(ledger, sink);
+    for (uint32_t i = 0; i < profile->track_count && !error; i++)
+        write_track(profile->tracks[i], sink, all.is_file);
+    return error;
+}
+
+static bool has_hits(const struct dw_line_track *track)
+{
+    for (uint32_t labels = 0; labels < track->set_count; labels++) {
+        const struct dw_line_set *set = track->sets[labels];
+        for (uint32_t i = 0; set && i < set->capacity; i++)
+            if (set->counts[i] && set->counts[i]->hits)
                 return true;
     }
+    return track->depth;
+}
+
+static bool has_news(const struct dw_line_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->track_count; i++)
+        if (profile->tracks[i]->thread_id && has_hits(profile->tracks[i]))
+            return true;
     return false;
 }
 
@@ -130,10 +209,10 @@ void dw_lines_flush(struct dw_line_profile *profile, bool last)
     if (!profile->log)
         return;
     uint64_t before = dw_tick();
-    struct dw_ledger *ledger = profile->log->ledger;
-    int error = dw_ledger_is_late(ledger) && !has_hits(profile) ? 0
-                : last ? dw_ledger_flush_end(ledger, collect, profile)
-                       : dw_ledger_flush(ledger, collect, profile, false);
+    struct dw_ledger *ledger = profile->log;
+    int error = dw_ledger_is_late(ledger) && !has_news(profile) ? 0
+                : last ? dw_ledger_flush_end(ledger, dw_lines_collect, profile)
+                       : dw_ledger_flush(ledger, dw_lines_collect, profile, false);
     if (error)
         dw_line_log_stop(profile);
     profile->flush_at = dw_flush_next(before, dw_lines_tick_ns(profile));
@@ -158,10 +237,8 @@ static void stop(void)
 static void forked(void)
 {
     dw_lines_forget_other_threads();
-    if (!recorded)
-        return;
-    dw_lines_forked(recorded);
-    dw_line_table_release(&recorded->log->written);
+    if (recorded)
+        dw_lines_forked(recorded);
 }
 
 struct dw_probe dw_line_probe = {
@@ -174,16 +251,11 @@ struct dw_probe dw_line_probe = {
 
 int dw_line_log_start(struct dw_line_profile *profile, const char *path)
 {
-    struct dw_line_log *log = calloc(1, sizeof *log);
     dw_probe_add(&dw_line_probe);
-    struct dw_ledger_options file = {.path = path};
-    int error = log ? dw_ledger_open(&file, &log->ledger) : DW_ERR_MEMORY;
-    if (error) {
-        free(log);
+    int error = dw_ledger_open(&(struct dw_ledger_options){.path = path}, &profile->log);
+    if (error)
         return error;
-    }
     recorded = profile;
-    profile->log = log;
     profile->first_clock = dw_clock_pair_now();
     profile->flush_at = dw_flush_next(dw_tick(), 1);
     return 0;
@@ -193,10 +265,8 @@ void dw_line_log_stop(struct dw_line_profile *profile)
 {
     if (!profile->log)
         return;
-    dw_ledger_stop(profile->log->ledger);
-    dw_ledger_release(profile->log->ledger);
-    dw_line_table_release(&profile->log->written);
-    free(profile->log);
+    dw_ledger_stop(profile->log);
+    dw_ledger_release(profile->log);
     profile->log = NULL;
     recorded = NULL;
 }

@@ -21,20 +21,19 @@ static inline struct dw_line_track *track_of(struct dw_line_profile *profile)
     return track;
 }
 
-/* The line's numbers; NULL for a line outside of those that the code lists. */
-static inline struct dw_line_count *line_at(const struct dw_line_code *function, int number)
+/* A line outside of those that the code lists has no numbers, and counts for none. Lines of the
+ * function itself are hit by itself only. */
+static inline void step(struct dw_line_track *track, struct dw_line_activation *open, int number,
+                        uint64_t now)
 {
-    const struct dw_line_code *owner = function->outermost;
-    uint32_t index = (uint32_t)number - owner->first_line;
-    return index < owner->line_count ? &owner->lines[index] : NULL;
-}
-
-static inline void step(struct dw_line_activation *open, int number, uint64_t now)
-{
-    struct dw_line_count *line = line_at(open->function, number);
+    const struct dw_line_code *owner = open->function->outermost;
+    uint32_t at = (uint32_t)number - owner->first_line;
     dw_line_end(open, now);
+    dw_line_follow_labels(track, open);
+    struct dw_line_count *line =
+        at < owner->line_count && open->counts ? &open->counts[at + 1] : NULL;
     dw_line_begin(open, line, now);
-    if (line && !(open->function->is_inner && line->has_code))
+    if (line && !(open->function->is_inner && owner->kinds[at] & DW_LINE_OF_FUNCTION))
         line->hits++;
 }
 
@@ -85,8 +84,9 @@ static void start(struct dw_line_track *track, struct dw_line_code *function)
     struct dw_line_count *line = track->depth ? dw_line_top(track)->line : NULL;
     if (!function->is_inner)
         count_call(line, &function->callee);
-    function->calls++;
     struct dw_line_activation *open = dw_line_push(track, function, &function->callee);
+    if (open && open->counts && !function->is_inner)
+        open->counts->hits++;
     if (open)
         open->start = dw_tick();
 }
@@ -105,7 +105,7 @@ static void line_slow(struct dw_line_track *track, struct dw_line_code *function
     if (!open && (open = dw_line_push(track, function, &function->callee)))
         open->start = now;
     if (open)
-        step(open, number, now);
+        step(track, open, number, now);
     flush_if_due(function->profile, now);
 }
 
@@ -117,7 +117,7 @@ void dw_lines_on_line(PyCodeObject *code, int number)
                              function->profile->serial == here_serial,
                          1)) {
         uint64_t now = dw_tick();
-        step(top, number, now);
+        step(here, top, number, now);
         flush_if_due(function->profile, now);
         return;
     }
@@ -140,8 +140,7 @@ static void fall_asleep(struct dw_line_track *track, const PyObject *generator, 
 {
     struct dw_line_profile *profile = track->profile;
     if (dw_pointer_map_put(&profile->asleep_since, generator, now))
-        dw_pointer_map_put(&profile->asleep_on, generator,
-                           (uint64_t)(uintptr_t)dw_line_top(track)->line);
+        dw_pointer_map_put(&profile->asleep_on, generator, dw_line_index(dw_line_top(track)));
     dw_line_pop(track, now);
 }
 
@@ -168,7 +167,7 @@ static void wake(struct dw_line_track *track, struct dw_line_code *function,
     if (!dw_pointer_map_take(&track->profile->asleep_since, generator, &since) ||
         !dw_pointer_map_take(&track->profile->asleep_on, generator, &on))
         return;
-    dw_line_begin(open, (struct dw_line_count *)(uintptr_t)on, now);
+    dw_line_begin(open, on && open->counts ? &open->counts[on] : NULL, now);
     if (open->line && !function->is_inner)
         open->line->suspended += now - since;
 }

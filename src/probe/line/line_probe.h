@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The lines probe: hits and times of the lines of chosen functions, in all threads.
- * The numbers are one set for all threads, each thread has a stack of its own; the
- * GIL guards all of it. Any number of profiles may run at once. */
+ * The lines probe: hits and times of the lines of chosen functions, in all threads. Each thread
+ * has a stack and numbers of its own, these again apart for each set of labels that it had; the GIL
+ * guards all of it. Any number of profiles may run at once. */
 #ifndef DW_PROBE_LINE_LINE_PROBE_H
 #define DW_PROBE_LINE_LINE_PROBE_H
 
@@ -9,13 +9,13 @@
 #include "base/map.h"
 #include "base/pointer_map.h"
 #include "cpython/frame.h"
+#include "model/value_table.h"
+#include "probe/label/label_watch.h"
 
 /* What one line took, in ticks. docs/format.md says what each of them means. */
 struct dw_line_count {
-    uint64_t hits, time, self, inclusive, suspended;
-    struct dw_line_edge *edges; /* what it called, the last one first */
-    bool has_code;              /* the function itself can run it */
-    bool has_inner_code;        /* a lambda or comprehension in the function can */
+    uint64_t hits, time, self, inclusive, suspended; /* in the order of their measures */
+    struct dw_line_edge *edges;                      /* what it called, the last one first */
 };
 
 struct dw_line_edge {
@@ -31,6 +31,11 @@ struct dw_line_callee {
     PyObject *name;  /* str; NULL for Python code, which is the owner then */
 };
 
+enum dw_line_kind {
+    DW_LINE_OF_FUNCTION = 1,
+    DW_LINE_OF_INNER = 2, /* a lambda or comprehension in it */
+};
+
 /* A code object in a profile. Lambdas and comprehensions share the lines of the function that
  * they are in, if they have lines for themselves. */
 struct dw_line_code {
@@ -38,9 +43,9 @@ struct dw_line_code {
     PyCodeObject *code;                /* strong */
     struct dw_line_code *next_of_code; /* the same code in another profile */
     struct dw_line_code *outermost;    /* whose lines these are: mostly itself */
-    struct dw_line_count *lines;       /* of the outermost one, from first_line on */
+    uint32_t index;                    /* among the profile's functions */
+    uint8_t *kinds;                    /* who can run a line, from first_line on; NULL: no lines */
     uint32_t first_line, line_count;
-    uint64_t calls;
     uint32_t open;   /* its activations, in all threads */
     unsigned watch;  /* what it should be watched for */
     uint32_t strays; /* events that came while its profile was off */
@@ -49,25 +54,44 @@ struct dw_line_code {
     struct dw_line_callee callee; /* itself, as called by others */
 };
 
+/* The numbers of a thread under one set of labels. Of each function, by its index, that ran: the
+ * first is the function as a whole, whose hits are calls, those of its lines follow. */
+struct dw_line_set {
+    dw_labels_id labels;
+    struct dw_line_count **counts;
+    uint32_t capacity;
+};
+
 /* A call that is open: of a function, or of something that is not Python. */
 struct dw_line_activation {
     struct dw_line_code *function; /* NULL: not Python */
     const struct dw_line_callee *callee;
-    struct dw_line_count *line; /* NULL: none yet */
-    uint64_t start;             /* of the call, or when its time was last settled */
-    uint64_t line_start;        /* the same of the line */
-    uint64_t children;          /* time of calls above it since line_start */
-    uint64_t nested;            /* the part of that in activations of the same function */
-    uint32_t outer;             /* the activation of the same function below it, or 0 */
+    const struct dw_line_set *set;
+    struct dw_line_count *counts; /* of the function in it; NULL: it has no lines */
+    struct dw_line_count *line;   /* one of these; NULL: none yet */
+    uint64_t start;               /* of the call, or when its time was last settled */
+    uint64_t line_start;          /* the same of the line */
+    uint64_t children;            /* time of calls above it since line_start */
+    uint64_t nested;              /* the part of that in activations of the same function */
+    uint32_t outer;               /* the activation of the same function below it, or 0 */
     uint32_t *frozen; /* by line: how many activations of the function stand there, below others;
                          NULL while it does not recurse */
 };
 
 struct dw_line_track {
     struct dw_line_profile *profile;
-    unsigned long thread;
+    unsigned long thread;             /* as Python identifies it */
+    uint64_t thread_id;               /* as the kernel does; 0: of the parent of this process */
     struct dw_line_activation *stack; /* from 1 on */
     uint32_t depth, capacity;
+    struct dw_label_watch watch;
+    struct dw_line_set **sets; /* by labels; NULL: it never had them */
+    uint32_t set_count;
+    struct dw_line_set *set;            /* of the labels that it has now, or had last */
+    char *thread_name;                  /* NULL: none */
+    bool is_entered;                    /* into the ledger of the profile's file */
+    uint32_t log_thread[2];             /* how a log in memory calls it, and the file */
+    struct dw_value_table now, written; /* rows on their way to a log, and what the file has */
     struct dw_line_track *next_spare;
 };
 
@@ -85,9 +109,9 @@ struct dw_line_profile {
     struct dw_line_track **tracks;
     uint32_t track_count, track_capacity;
     struct dw_pointer_map asleep_since;           /* by generator */
-    struct dw_pointer_map asleep_on;              /* the line */
+    struct dw_pointer_map asleep_on;              /* the line, as an index into its counts */
     struct dw_clock_pair first_clock, last_clock; /* the last one while it is off */
-    struct dw_line_log *log;                      /* the file it goes to while it runs, or NULL */
+    struct dw_ledger *log;                        /* the file it goes to while it runs, or NULL */
     uint64_t flush_at;                            /* the tick at which the log is due */
 };
 

@@ -82,21 +82,34 @@ void dw_lines_disable(struct dw_line_profile *profile)
         dw_line_events_disable();
 }
 
-static void reset_line(struct dw_line_count *line)
+static void reset_counts(struct dw_line_count *counts, uint32_t count)
 {
-    line->hits = line->time = line->self = line->inclusive = line->suspended = 0;
-    for (struct dw_line_edge *edge = line->edges; edge; edge = edge->next)
-        edge->calls = edge->time = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct dw_line_edge *edges = counts[i].edges;
+        counts[i] = (struct dw_line_count){.edges = edges};
+        for (struct dw_line_edge *edge = edges; edge; edge = edge->next)
+            edge->calls = edge->time = 0;
+    }
+}
+
+static void reset_set(const struct dw_line_profile *profile, struct dw_line_set *set)
+{
+    for (uint32_t i = 0; set && i < set->capacity; i++)
+        if (set->counts[i])
+            reset_counts(set->counts[i], profile->functions[i]->line_count + 1);
 }
 
 void dw_lines_forked(struct dw_line_profile *profile)
 {
     dw_lines_settle(profile);
-    for (uint32_t i = 0; i < profile->function_count; i++) {
-        struct dw_line_code *function = profile->functions[i];
-        function->calls = 0;
-        for (uint32_t line = 0; !function->is_inner && line < function->line_count; line++)
-            reset_line(&function->lines[line]);
+    for (uint32_t i = 0; i < profile->track_count; i++) {
+        struct dw_line_track *track = profile->tracks[i];
+        bool is_own = track->thread == PyThread_get_thread_ident();
+        track->thread_id = is_own ? PyThread_get_thread_native_id() : 0;
+        track->is_entered = false;
+        dw_value_table_release(&track->written);
+        for (uint32_t labels = 0; labels < track->set_count; labels++)
+            reset_set(profile, track->sets[labels]);
     }
 }
 

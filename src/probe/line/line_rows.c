@@ -1,74 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Numbers of lines between Python objects and logs, in both directions. */
+ * Sums are made by reading logs into one profile, as everywhere. */
 #include "probe/line/line_rows.h"
 
+#include "base/error.h"
+#include "lens/view/line_list.h"
+#include "log/reader.h"
+#include "log/save.h"
+#include "model/prepare.h"
 #include "probe/ledger_python.h"
 #include "probe/render.h"
 
-/* (name, file, line, calls, time) */
-static int add_callee_row(struct dw_ledger *log, struct dw_line_table *rows, struct dw_line row,
-                          PyObject *tuple)
-{
-    PyObject *name, *file;
-    struct dw_frame frame = {0};
-    unsigned long long calls, time;
-    if (!PyArg_ParseTuple(tuple, "UUIKK", &name, &file, &frame.line, &calls, &time))
-        return -1;
-    frame.kind = PyUnicode_GET_LENGTH(file) ? DW_FRAME_FUNCTION : DW_FRAME_BUILTIN;
-    row.values[DW_LINE_HITS] = calls;
-    row.values[DW_LINE_TIME] = time;
-    if (dw_ledger_text(log, name, &frame.name) || dw_ledger_text(log, file, &frame.file) ||
-        dw_ledger_frame(log, &frame, &row.callee) || dw_line_add(rows, &row)) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return 0;
-}
-
-/* (line, hits, time, self, inclusive, suspended, callees) */
-static int add_line_row(struct dw_ledger *log, struct dw_line_table *rows, dw_frame_id function,
-                        PyObject *tuple)
-{
-    unsigned long long values[DW_LINE_METRICS] = {0}; /* those of samples stay so */
-    struct dw_line row = {.function = function}, key;
-    PyObject *callees;
-    if (!PyArg_ParseTuple(tuple, "IKKKKKO!", &row.line, &values[DW_LINE_HITS],
-                          &values[DW_LINE_TIME], &values[DW_LINE_SELF], &values[DW_LINE_INCLUSIVE],
-                          &values[DW_LINE_SUSPENDED], &PyList_Type, &callees))
-        return -1;
-    key = row;
-    for (size_t i = 0; i < DW_LINE_METRICS; i++)
-        row.values[i] = values[i];
-    if (dw_line_add(rows, &row)) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(callees); i++)
-        if (add_callee_row(log, rows, key, PyList_GET_ITEM(callees, i)))
-            return -1;
-    return 0;
-}
-
-/* (file, first line, name, calls, lines) */
-static int add_function_rows(struct dw_ledger *log, struct dw_line_table *rows, PyObject *tuple)
-{
-    PyObject *file, *name, *lines;
-    struct dw_frame frame = {.kind = DW_FRAME_FUNCTION};
-    struct dw_line whole = {0};
-    unsigned long long calls;
-    if (!PyArg_ParseTuple(tuple, "UIUKO!", &file, &frame.line, &name, &calls, &PyList_Type, &lines))
-        return -1;
-    whole.values[DW_LINE_HITS] = calls;
-    if (dw_ledger_text(log, name, &frame.name) || dw_ledger_text(log, file, &frame.file) ||
-        dw_ledger_frame(log, &frame, &whole.function) || dw_line_add(rows, &whole)) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lines); i++)
-        if (add_line_row(log, rows, whole.function, PyList_GET_ITEM(lines, i)))
-            return -1;
-    return 0;
-}
+#include <string.h>
 
 static int add_sources(struct dw_ledger *log, PyObject *sources)
 {
@@ -76,46 +18,103 @@ static int add_sources(struct dw_ledger *log, PyObject *sources)
     Py_ssize_t at = 0;
     while (PyDict_Next(sources, &at, &file, &text)) {
         dw_string_id names[2];
-        if (!PyUnicode_Check(file) || !PyUnicode_Check(text)) {
-            PyErr_SetString(PyExc_TypeError, "sources are a dict of str by str");
-            return -1;
-        }
         if (dw_ledger_text(log, file, &names[0]) || dw_ledger_text(log, text, &names[1]))
-            return -1;
+            return DW_ERR_MEMORY;
         dw_log_write_source(&log->sink.writer, log->strings.strings[names[0]],
                             log->strings.strings[names[1]]);
     }
     return 0;
 }
 
-static int collect_rows(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+PyObject *dw_line_log_bytes(dw_collect *collect, void *context, PyObject *sources)
 {
-    dw_ledger_define(ledger, sink);
-    dw_log_write_lines(&sink->writer, 0, context, 0);
-    return 0;
+    struct dw_ledger *log = NULL;
+    if (!PyDict_Check(sources))
+        return PyErr_Format(PyExc_TypeError, "sources are a dict, not %.100s",
+                            Py_TYPE(sources)->tp_name);
+    int error = dw_ledger_open(&(struct dw_ledger_options){0}, &log);
+    if (!error)
+        error = add_sources(log, sources);
+    if (!error)
+        error = dw_ledger_flush_end(log, collect, context);
+    if (!PyErr_Occurred())
+        return dw_ledger_take_bytes(log, error);
+    dw_ledger_release(log);
+    return NULL;
+}
+
+struct timed_line {
+    dw_path_id path;
+    unsigned long long hits, time;
+};
+
+/* (line, hits, time) */
+static int add_line(struct dw_ledger *log, dw_frame_id function, PyObject *tuple,
+                    struct timed_line *line)
+{
+    struct dw_place place = {.frame = function};
+    dw_place_id id;
+    if (!PyArg_ParseTuple(tuple, "IKK", &place.line, &line->hits, &line->time))
+        return DW_ERR_ARGUMENT;
+    int error = dw_ledger_place(log, &place, &id);
+    return error ? error : dw_ledger_path(log, DW_PATH_ROOT, id, &line->path);
+}
+
+/* (file, first line, name) */
+static int add_function(struct dw_ledger *log, PyObject *key, dw_frame_id *function)
+{
+    PyObject *file, *name;
+    struct dw_frame frame = {.kind = DW_FRAME_FUNCTION};
+    if (!PyArg_ParseTuple(key, "UIU", &file, &frame.line, &name))
+        return DW_ERR_ARGUMENT;
+    int error = dw_ledger_text(log, name, &frame.name);
+    if (!error)
+        error = dw_ledger_text(log, file, &frame.file);
+    return error ? error : dw_ledger_frame(log, &frame, function);
+}
+
+static int write_function(struct dw_ledger *log, struct dw_sink *sink, uint32_t thread,
+                          dw_frame_id function, PyObject *lines)
+{
+    int error = 0;
+    struct timed_line *timed = calloc((size_t)PyList_GET_SIZE(lines) + 1, sizeof *timed);
+    for (Py_ssize_t i = 0; timed && !error && i < PyList_GET_SIZE(lines); i++)
+        error = add_line(log, function, PyList_GET_ITEM(lines, i), &timed[i]);
+    dw_ledger_define(log, sink);
+    dw_log_rows_begin(&sink->writer, thread);
+    for (Py_ssize_t i = 0; timed && !error && i < PyList_GET_SIZE(lines); i++)
+        dw_log_rows_add(
+            &sink->writer, timed[i].path, DW_LABELS_NONE, DW_HIT_MASK & ~DW_MASK(DW_HIT_SUSPENDED),
+            (uint64_t[]){timed[i].hits, timed[i].time, timed[i].time, timed[i].time}, NULL);
+    dw_log_rows_end(&sink->writer);
+    free(timed);
+    return timed ? error : DW_ERR_MEMORY;
+}
+
+static int collect_timings(void *timings, struct dw_ledger *log, struct dw_sink *sink)
+{
+    PyObject *key, *lines;
+    Py_ssize_t at = 0;
+    uint32_t thread;
+    dw_frame_id function;
+    int error = dw_ledger_thread(log, 1, 0, &thread);
+    thread = error ? 0 : dw_ledger_thread_id(log, thread);
+    dw_ledger_define(log, sink);
+    while (!error && PyDict_Next(timings, &at, &key, &lines)) {
+        error = PyList_Check(lines) ? add_function(log, key, &function) : DW_ERR_ARGUMENT;
+        if (!error)
+            error = write_function(log, sink, thread, function, lines);
+    }
+    return error;
 }
 
 PyObject *dw_line_rows_to_log(PyObject *module, PyObject *arguments)
 {
-    PyObject *functions, *sources, *bytes = NULL;
-    struct dw_ledger *log = NULL;
-    struct dw_line_table rows = {0};
+    PyObject *timings, *sources;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &functions, &PyDict_Type, &sources))
+    if (!PyArg_ParseTuple(arguments, "O!O!", &PyDict_Type, &timings, &PyDict_Type, &sources))
         return NULL;
-    int error = dw_ledger_open(&(struct dw_ledger_options){0}, &log), failed = 0;
-    for (Py_ssize_t i = 0; !error && !failed && i < PyList_GET_SIZE(functions); i++)
-        failed = add_function_rows(log, &rows, PyList_GET_ITEM(functions, i));
-    if (!error && !failed)
-        failed = add_sources(log, sources);
-    if (!error && !failed)
-        error = dw_ledger_flush_end(log, collect_rows, &rows);
-    if (failed)
-        dw_ledger_release(log);
-    else
-        bytes = dw_ledger_take_bytes(log, error);
-    dw_line_table_release(&rows);
-    return bytes;
+    return dw_line_log_bytes(collect_timings, timings, sources);
 }
 
 static PyObject *text_of(struct dw_string string)
@@ -123,75 +122,130 @@ static PyObject *text_of(struct dw_string string)
     return PyUnicode_DecodeUTF8(string.bytes, (Py_ssize_t)string.size, "replace");
 }
 
-/* (file, first line, name) */
-static PyObject *frame_key(const struct dw_profile *profile, dw_frame_id id)
+static int append(PyObject *list, PyObject *item)
 {
-    const struct dw_frame *frame = &profile->frames.frames[id];
-    PyObject *file = text_of(dw_profile_string(profile, frame->file));
-    PyObject *name = file ? text_of(dw_profile_string(profile, frame->name)) : NULL;
-    if (!name) {
-        Py_XDECREF(file);
-        return NULL;
-    }
-    return Py_BuildValue("(NIN)", file, frame->line, name);
+    int error = item ? PyList_Append(list, item) : -1;
+    Py_XDECREF(item);
+    return error;
 }
 
-/* (function, line, callee or None, hits, time, self, inclusive, suspended) */
-static PyObject *log_row(const struct dw_profile *profile, const struct dw_line *line)
+/* (name, file, line, calls, time): the file of what is not Python is empty. */
+static PyObject *callee_row(const struct dw_profile *profile, const struct dw_line *callee)
 {
-    PyObject *function = frame_key(profile, line->function);
-    PyObject *callee = line->callee ? frame_key(profile, line->callee) : Py_NewRef(Py_None);
-    if (!function || !callee) {
-        Py_XDECREF(function);
-        Py_XDECREF(callee);
-        return NULL;
-    }
+    const struct dw_frame *frame = &profile->frames.frames[callee->callee];
+    PyObject *name = text_of(dw_profile_string(profile, frame->name));
+    PyObject *file = name ? text_of(dw_profile_string(profile, frame->file)) : NULL;
+    if (file)
+        return Py_BuildValue("(NNIKK)", name, file, frame->line,
+                             (unsigned long long)callee->values[DW_LINE_HITS],
+                             (unsigned long long)callee->values[DW_LINE_TIME]);
+    Py_XDECREF(name);
+    return NULL;
+}
+
+/* (line, hits, time, self, inclusive, suspended, callees) */
+static PyObject *line_row(const struct dw_line *line)
+{
     const uint64_t *values = line->values;
-    return Py_BuildValue(
-        "(NINKKKKK)", function, line->line, callee, (unsigned long long)values[DW_LINE_HITS],
-        (unsigned long long)values[DW_LINE_TIME], (unsigned long long)values[DW_LINE_SELF],
-        (unsigned long long)values[DW_LINE_INCLUSIVE],
-        (unsigned long long)values[DW_LINE_SUSPENDED]);
+    return Py_BuildValue("(IKKKKK[])", line->line, (unsigned long long)values[DW_LINE_HITS],
+                         (unsigned long long)values[DW_LINE_TIME],
+                         (unsigned long long)values[DW_LINE_SELF],
+                         (unsigned long long)values[DW_LINE_INCLUSIVE],
+                         (unsigned long long)values[DW_LINE_SUSPENDED]);
 }
 
-static PyObject *log_rows(const struct dw_profile *profile)
+/* Rows come by line, and what a line called after the line itself. */
+static PyObject *line_rows(const struct dw_profile *profile, const struct dw_line_listing *function)
 {
     PyObject *list = PyList_New(0);
-    for (uint32_t i = 0; list && i < profile->lines.count; i++) {
-        PyObject *row = log_row(profile, &profile->lines.lines[i]);
-        if (!row || PyList_Append(list, row))
+    for (uint32_t i = 0; list && i < function->row_count; i++) {
+        const struct dw_line *line = function->rows[i];
+        Py_ssize_t count = PyList_GET_SIZE(list);
+        int error = 0;
+        if (line->line && !line->callee)
+            error = append(list, line_row(line));
+        else if (line->callee && count)
+            error = append(PyTuple_GET_ITEM(PyList_GET_ITEM(list, count - 1), 6),
+                           callee_row(profile, line));
+        if (error)
             Py_CLEAR(list);
-        Py_XDECREF(row);
     }
     return list;
 }
 
-static PyObject *log_sources(const struct dw_profile *profile)
+static PyObject *function_row(const struct dw_profile *profile,
+                              const struct dw_line_listing *function)
 {
-    PyObject *sources = PyDict_New();
-    for (uint32_t i = 0; sources && i < profile->source_count; i++) {
-        PyObject *file = text_of(dw_profile_string(profile, profile->sources[i].file));
-        PyObject *text = text_of(dw_profile_string(profile, profile->sources[i].text));
-        if (!file || !text || PyDict_SetItem(sources, file, text))
-            Py_CLEAR(sources);
-        Py_XDECREF(file);
-        Py_XDECREF(text);
-    }
-    return sources;
+    PyObject *file = text_of(function->file), *name = text_of(function->name);
+    PyObject *lines = file && name ? line_rows(profile, function) : NULL;
+    if (lines)
+        return Py_BuildValue("(NINKN)", file, function->line, name,
+                             (unsigned long long)function->calls, lines);
+    Py_XDECREF(file);
+    Py_XDECREF(name);
+    return NULL;
 }
 
-static PyObject *rows_and_sources(const struct dw_profile *profile)
+static PyObject *function_rows(struct dw_profile *profile)
 {
-    PyObject *rows = log_rows(profile);
-    PyObject *sources = rows ? log_sources(profile) : NULL;
-    if (sources)
-        return Py_BuildValue("(NN)", rows, sources);
-    Py_XDECREF(rows);
-    return NULL;
+    struct dw_line_list lines = {0};
+    int error = dw_profile_prepare(profile, false);
+    if (!error && dw_lines_are_in(profile))
+        error = dw_line_list_make(profile, NULL, &lines);
+    PyObject *list = error ? dw_raise_error(error, NULL) : PyList_New(0);
+    for (uint32_t i = 0; list && i < lines.count; i++)
+        if (append(list, function_row(profile, &lines.functions[i])))
+            Py_CLEAR(list);
+    dw_line_list_release(&lines);
+    return list;
 }
 
 PyObject *dw_line_rows_of_log(PyObject *module, PyObject *log)
 {
     (void)module;
-    return dw_log_to_object(log, rows_and_sources);
+    return dw_log_to_object(log, function_rows);
+}
+
+/* The profile knows a recording again by its uuid, and would refuse it. */
+static int read_log(struct dw_profile *profile, PyObject *log)
+{
+    Py_buffer bytes;
+    if (PyObject_GetBuffer(log, &bytes, PyBUF_SIMPLE))
+        return DW_ERR_ARGUMENT;
+    int error = dw_log_read(bytes.buf, (size_t)bytes.len, 0, profile);
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        memset(profile->processes[i].uuid, 0, sizeof profile->processes[i].uuid);
+    PyBuffer_Release(&bytes);
+    return error;
+}
+
+static PyObject *saved(const struct dw_profile *profile)
+{
+    struct dw_log_writer writer;
+    int error = dw_log_writer_init(&writer, -1);
+    if (!error)
+        error = dw_log_save(profile, &writer);
+    PyObject *bytes = error ? dw_raise_error(error, NULL)
+                            : PyBytes_FromStringAndSize((const char *)writer.memory.data,
+                                                        (Py_ssize_t)writer.memory.size);
+    dw_log_writer_release(&writer);
+    return bytes;
+}
+
+PyObject *dw_line_add_logs(PyObject *module, PyObject *logs)
+{
+    struct dw_profile *profile;
+    (void)module;
+    if (!PyTuple_Check(logs))
+        return PyErr_Format(PyExc_TypeError, "logs are a tuple");
+    int error = dw_profile_new(&profile);
+    if (error)
+        return dw_raise_error(error, NULL);
+    for (Py_ssize_t i = 0; !error && i < PyTuple_GET_SIZE(logs); i++)
+        error = read_log(profile, PyTuple_GET_ITEM(logs, i));
+    PyObject *bytes = PyErr_Occurred() ? NULL
+                      : error          ? dw_raise_error(error, NULL)
+                                       : saved(profile);
+    dw_profile_free(profile);
+    return bytes;
 }

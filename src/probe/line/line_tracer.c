@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "probe/line/line_log.h"
 #include "probe/line/line_probe.h"
+#include "probe/line/line_rows.h"
 #include "probe/render.h"
 
 struct line_tracer {
@@ -48,82 +49,10 @@ static PyObject *tracer_disable(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static int append(PyObject *list, PyObject *item)
+/* log(sources): all that was measured so far, as the bytes of a log. */
+static PyObject *tracer_log(PyObject *self, PyObject *sources)
 {
-    int error = item ? PyList_Append(list, item) : -1;
-    Py_XDECREF(item);
-    return error;
-}
-
-static unsigned long long ns(uint64_t ticks, double tick_ns)
-{
-    return (unsigned long long)((double)ticks * tick_ns + 0.5);
-}
-
-/* (name, file, line, calls, time): the file of what is not Python is empty. */
-static PyObject *callee_row(const struct dw_line_edge *edge, double tick_ns)
-{
-    const struct dw_line_callee *callee = edge->callee;
-    const PyCodeObject *code = (const PyCodeObject *)callee->owner;
-    if (callee->name)
-        return Py_BuildValue("(OsiKK)", callee->name, "", 0, (unsigned long long)edge->calls,
-                             ns(edge->time, tick_ns));
-    return Py_BuildValue("(OOiKK)", code->co_qualname, code->co_filename, code->co_firstlineno,
-                         (unsigned long long)edge->calls, ns(edge->time, tick_ns));
-}
-
-static PyObject *callee_rows(const struct dw_line_count *line, double tick_ns)
-{
-    PyObject *list = PyList_New(0);
-    for (const struct dw_line_edge *edge = line->edges; list && edge; edge = edge->next)
-        if (append(list, callee_row(edge, tick_ns)))
-            Py_CLEAR(list);
-    return list;
-}
-
-/* (line, hits, time, self, inclusive, suspended, callees) */
-static PyObject *line_row(uint32_t number, const struct dw_line_count *line, double tick_ns)
-{
-    PyObject *callees = callee_rows(line, tick_ns);
-    if (!callees)
-        return NULL;
-    return Py_BuildValue("(IKKKKKN)", number, (unsigned long long)line->hits,
-                         ns(line->time, tick_ns), ns(line->self, tick_ns),
-                         ns(line->inclusive, tick_ns), ns(line->suspended, tick_ns), callees);
-}
-
-static PyObject *line_rows(const struct dw_line_code *function, double tick_ns)
-{
-    PyObject *list = PyList_New(0);
-    for (uint32_t i = 0; list && i < function->line_count; i++) {
-        const struct dw_line_count *line = &function->lines[i];
-        if ((line->has_code || line->has_inner_code) &&
-            append(list, line_row(function->first_line + i, line, tick_ns)))
-            Py_CLEAR(list);
-    }
-    return list;
-}
-
-/* rows(): (file, first line, name, calls, lines) of every function; times in nanoseconds. */
-static PyObject *tracer_rows(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    struct dw_line_profile *profile = profile_of(self);
-    double tick_ns = dw_lines_tick_ns(profile);
-    PyObject *list = PyList_New(0);
-    dw_lines_settle(profile);
-    for (uint32_t i = 0; list && i < profile->function_count; i++) {
-        const struct dw_line_code *function = profile->functions[i];
-        PyObject *lines = function->lines ? line_rows(function, tick_ns) : NULL;
-        if (!function->lines)
-            continue;
-        if (!lines ||
-            append(list, Py_BuildValue("(OiOKN)", function->code->co_filename,
-                                       function->code->co_firstlineno, function->code->co_qualname,
-                                       (unsigned long long)function->calls, lines)))
-            Py_CLEAR(list);
-    }
-    return list;
+    return dw_line_log_bytes(dw_lines_collect, profile_of(self), sources);
 }
 
 /* record(file): from now on the profile goes to a log too, while the program runs. */
@@ -163,7 +92,7 @@ static PyMethodDef methods[] = {
      PyDoc_STR("Collects lines until disable_by_count() was called as often.")},
     {"disable_by_count", tracer_disable, METH_NOARGS,
      PyDoc_STR("Stops collecting lines, unless somebody else enabled it too.")},
-    {"_rows", tracer_rows, METH_NOARGS, NULL},
+    {"_log", tracer_log, METH_O, NULL},
     {"_record", tracer_record, METH_VARARGS, NULL},
     {0},
 };

@@ -4,6 +4,9 @@
 #include "probe/line/line_track.h"
 
 #include "base/grow.h"
+#include "cpython/thread_name.h"
+
+#include <string.h>
 
 /* Tracks are never freed but used again, because threads that the profile does not know of
  * may still look at one. */
@@ -15,28 +18,104 @@ static struct dw_line_track *new_track(void)
     if (!track)
         return calloc(1, sizeof *track);
     spare_tracks = track->next_spare;
+    *track = (struct dw_line_track){.stack = track->stack, .capacity = track->capacity};
     return track;
 }
 
+/* An array that has room for the index, with NULL in what is new. */
+static int make_room(void ***array, uint32_t *capacity, uint32_t index)
+{
+    uint32_t grown = index < 8 ? 8 : index + index / 2 + 1;
+    void **larger = index < *capacity ? *array : realloc(*array, grown * sizeof *larger);
+    if (!larger || index < *capacity)
+        return larger ? 0 : DW_ERR_MEMORY;
+    memset(larger + *capacity, 0, (grown - *capacity) * sizeof *larger);
+    *array = larger;
+    *capacity = grown;
+    return 0;
+}
+
+struct dw_line_count *dw_line_counts_make(struct dw_line_set *set,
+                                          const struct dw_line_code *function)
+{
+    if (make_room((void ***)&set->counts, &set->capacity, function->index))
+        return NULL;
+    return set->counts[function->index] = calloc(function->line_count + 1u, sizeof **set->counts);
+}
+
+bool dw_line_track_change_set(struct dw_line_track *track, dw_labels_id labels)
+{
+    if (make_room((void ***)&track->sets, &track->set_count, labels))
+        return false;
+    struct dw_line_set **set = &track->sets[labels];
+    if (!*set && (*set = calloc(1, sizeof **set)))
+        (*set)->labels = labels;
+    if (*set)
+        track->set = *set;
+    return *set;
+}
+
+static struct dw_line_track *enter(struct dw_line_track *track)
+{
+    if (track->thread_id)
+        return track;
+    free(track->thread_name);
+    track->thread_id = PyThread_get_thread_native_id();
+    track->thread_name = dw_py_current_thread_name();
+    return track;
+}
+
+/* A thread that begins where another one ended goes on with the numbers of that one. */
 struct dw_line_track *dw_line_track_find(struct dw_line_profile *profile)
 {
     unsigned long thread = PyThread_get_thread_ident();
     for (uint32_t i = 0; i < profile->track_count; i++)
         if (profile->tracks[i]->thread == thread)
-            return profile->tracks[i];
+            return enter(profile->tracks[i]);
     if (DW_GROW(profile->tracks, profile->track_count, profile->track_capacity))
         return NULL;
     struct dw_line_track *track = new_track();
-    if (!track)
+    if (!track || !dw_line_track_change_set(track, 0)) {
+        free(track);
         return NULL;
+    }
     track->profile = profile;
     track->thread = thread;
-    return profile->tracks[profile->track_count++] = track;
+    return profile->tracks[profile->track_count++] = enter(track);
 }
 
+static void free_counts(struct dw_line_count *counts, uint32_t count)
+{
+    for (uint32_t i = 0; counts && i < count; i++)
+        for (struct dw_line_edge *edge = counts[i].edges, *next; edge; edge = next) {
+            next = edge->next;
+            free(edge);
+        }
+    free(counts);
+}
+
+static void free_sets(struct dw_line_track *track)
+{
+    for (uint32_t i = 0; i < track->set_count; i++) {
+        struct dw_line_set *set = track->sets[i];
+        for (uint32_t f = 0; set && f < set->capacity; f++)
+            free_counts(set->counts[f],
+                        set->counts[f] ? track->profile->functions[f]->line_count + 1 : 0);
+        if (set)
+            free(set->counts);
+        free(set);
+    }
+    free(track->sets);
+    free(track->thread_name);
+    dw_value_table_release(&track->now);
+    dw_value_table_release(&track->written);
+}
+
+/* Before its functions. */
 void dw_line_tracks_release(struct dw_line_profile *profile)
 {
     for (uint32_t i = 0; i < profile->track_count; i++) {
+        free_sets(profile->tracks[i]);
         profile->tracks[i]->next_spare = spare_tracks;
         spare_tracks = profile->tracks[i];
     }
@@ -94,14 +173,14 @@ static uint32_t find_outer(const struct dw_line_track *track, const struct dw_li
 static void freeze(struct dw_line_activation *outer, int change)
 {
     if (outer->frozen && outer->line)
-        outer->frozen[dw_line_index(outer->function, outer->line)] += (uint32_t)change;
+        outer->frozen[dw_line_index(outer)] += (uint32_t)change;
 }
 
 static void nest(struct dw_line_track *track, struct dw_line_activation *open)
 {
     struct dw_line_activation *outer = &track->stack[open->outer];
     if (!outer->frozen)
-        outer->frozen = calloc(outer->function->outermost->line_count, sizeof *outer->frozen);
+        outer->frozen = calloc(outer->function->outermost->line_count + 1u, sizeof *outer->frozen);
     open->frozen = outer->frozen;
     freeze(outer, 1);
 }
@@ -115,8 +194,10 @@ struct dw_line_activation *dw_line_push(struct dw_line_track *track, struct dw_l
     uint32_t outer = function ? find_outer(track, function) : 0;
     struct dw_line_activation *open = &track->stack[++track->depth];
     *open = (struct dw_line_activation){.function = function, .callee = callee, .outer = outer};
-    if (function)
+    if (function) {
         function->outermost->open++;
+        dw_line_follow_labels(track, open);
+    }
     if (outer)
         nest(track, open);
     return open;

@@ -6,17 +6,16 @@
 
 #include "probe/line/line_probe.h"
 
-static inline uint32_t dw_line_index(const struct dw_line_code *function,
-                                     const struct dw_line_count *line)
+/* The index of the line it is on; 0: it is on none. */
+static inline uint32_t dw_line_index(const struct dw_line_activation *open)
 {
-    return (uint32_t)(line - function->outermost->lines);
+    return open->line ? (uint32_t)(open->line - open->counts) : 0;
 }
 
 /* Whether no other activation below stands on the same line. */
 static inline bool dw_line_is_outermost(const struct dw_line_activation *open)
 {
-    return !open->outer || !open->frozen ||
-           !open->frozen[dw_line_index(open->function, open->line)];
+    return !open->outer || !open->frozen || !open->frozen[dw_line_index(open)];
 }
 
 static inline void dw_line_end(const struct dw_line_activation *open, uint64_t now)
@@ -42,6 +41,33 @@ static inline void dw_line_begin(struct dw_line_activation *open, struct dw_line
 static inline struct dw_line_activation *dw_line_top(struct dw_line_track *track)
 {
     return &track->stack[track->depth];
+}
+
+/* The thread has other labels than its set. False when out of memory. */
+bool dw_line_track_change_set(struct dw_line_track *track, dw_labels_id labels);
+/* The counts of a function that has lines, which are made if there are none; NULL: no memory. */
+struct dw_line_count *dw_line_counts_make(struct dw_line_set *set,
+                                          const struct dw_line_code *function);
+
+static inline struct dw_line_count *dw_line_counts_of(struct dw_line_set *set,
+                                                      const struct dw_line_code *function)
+{
+    if (__builtin_expect(function->index < set->capacity && set->counts[function->index], 1))
+        return set->counts[function->index];
+    return function->kinds ? dw_line_counts_make(set, function) : NULL;
+}
+
+/* What begins now counts under the labels that the thread has now. */
+static inline void dw_line_follow_labels(struct dw_line_track *track,
+                                         struct dw_line_activation *open)
+{
+    dw_labels_id labels = dw_labels_here(&track->watch);
+    if (__builtin_expect(labels != track->set->labels, 0))
+        dw_line_track_change_set(track, labels);
+    if (__builtin_expect(open->set == track->set, 1))
+        return;
+    open->set = track->set;
+    open->counts = dw_line_counts_of(track->set, open->function->outermost);
 }
 
 /* The thread's track, which is made if it has none; NULL when out of memory. */

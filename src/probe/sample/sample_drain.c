@@ -98,6 +98,16 @@ static dw_labels_id labels_of(struct dw_slot *slot, const struct dw_sample_recor
     return slot->last_labels;
 }
 
+static int add_counted(struct dw_sample_places *places, struct dw_slot *slot,
+                       const struct dw_sample_record *record, dw_path_id path)
+{
+    uint64_t numbers[DW_COUNTERS_MAX];
+    dw_measure_mask mask = dw_counters_measures(record->counted, numbers);
+    return mask ? dw_samples_add_numbers(places->log, slot->thread - 1, path, record->state,
+                                         labels_of(slot, record), mask, numbers)
+                : 0;
+}
+
 static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
                        const struct dw_sample_record *record)
 {
@@ -115,6 +125,8 @@ static void add_sample(struct dw_sample_places *places, struct dw_slot *slot,
     else if (!error)
         error = dw_samples_add(places->log, slot->thread - 1, path, record->state,
                                labels_of(slot, record), record->now_ns, record->cpu_ns - in_kernel);
+    if (!error)
+        error = add_counted(places, slot, record, path);
     if (error) {
         sampling->missed++;
         return;

@@ -51,6 +51,7 @@ struct sample {
     uint32_t state, flags;
     bool holds_gil, collects, in_kernel;
     uint64_t now_ns, cpu_ns; /* when it began */
+    struct dw_counters counters;
 };
 
 /* The code has to be described in this sample, once. */
@@ -283,6 +284,8 @@ static bool record(struct sample *sample, uint64_t elapsed_ns)
         .labels = sample->labels,
         .region = dw_region_here(),
     };
+    dw_counters_between(&slot->counters, &sample->counters,
+                        ((struct dw_sample_record *)to)->counted);
     memcpy(((struct dw_sample_record *)to)->tokens, sample->tokens, count * sizeof(uint64_t));
     dw_ring_commit(&slot->ring, whole);
     return true;
@@ -388,11 +391,13 @@ static void take_sample(struct dw_slot *slot, const ucontext_t *context, bool wa
         return;
     }
     struct sample sample = begin(slot, cpu_ns);
+    dw_counters_read(&sample.counters);
     collect(&sample, context, was_sent);
     uint64_t elapsed_ns = claim(slot, cpu_ns);
     bool is_recorded = finish(&sample, elapsed_ns);
     slot->carries = !is_recorded;
     if (is_recorded) {
+        dw_counters_read(&slot->counters); /* what the walk itself caused is not the program's */
         atomic_store_explicit(&slot->samples, slot->samples + 1, memory_order_relaxed);
     } else {
         atomic_fetch_sub(&slot->cpu_done_ns, elapsed_ns);

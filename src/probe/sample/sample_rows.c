@@ -91,7 +91,7 @@ static PyObject *summary(const struct dw_profile *profile)
         "retried", (unsigned long long)sampling->retried, "ended", PyBool_FromLong(process->ended));
 }
 
-static PyObject *summary_and_rows(const struct dw_profile *profile)
+static PyObject *summary_and_rows(struct dw_profile *profile)
 {
     PyObject *rows = all_rows(profile);
     return rows ? Py_BuildValue("(NN)", summary(profile), rows) : NULL;

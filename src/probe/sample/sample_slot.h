@@ -9,6 +9,7 @@
 #include "model/path_tree.h"
 #include "native/unwind/unwind.h"
 #include "probe/sample/perf_event.h"
+#include "probe/sample/sample_counters.h"
 #include "probe/sample/sample_ring.h"
 
 #include <Python.h>
@@ -59,9 +60,10 @@ struct dw_sample_record {
     uint32_t kept;           /* of the last record's tokens, from the outermost on */
     uint32_t count;          /* of new ones inside of these */
     uint32_t state, flags;
-    dw_labels_id labels; /* record/labels.h */
-    dw_frame_id region;  /* the innermost, as the recorder calls it; 0: none */
-    uint64_t tokens[];   /* innermost first */
+    dw_labels_id labels;               /* record/labels.h */
+    dw_frame_id region;                /* the innermost, as the recorder calls it; 0: none */
+    uint64_t counted[DW_COUNTERS_MAX]; /* since the last record */
+    uint64_t tokens[];                 /* innermost first */
 };
 
 /* The Python functions of one call of the interpreter's loop. */
@@ -103,7 +105,8 @@ struct dw_slot {
     uint64_t walked_ns;    /* CPU time at the end of the last walk */
     uint64_t walk_cost_ns; /* what that stack took to walk */
     bool carries;
-    uint32_t signals_of_period; /* to come until the timer gets another period */
+    struct dw_counters counters; /* behind the last record */
+    uint32_t signals_of_period;  /* to come until the timer gets another period */
     uint64_t current_period_ns, chance;
     uint64_t tick_cpu_ns;             /* CPU time at the last tick */
     _Atomic bool is_begun;            /* the timer, whose first period is a shorter one */
