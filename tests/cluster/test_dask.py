@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import dwell
+from dwell import _core
 
 from ..compiled import compile_library
 from ..conftest import Program
@@ -19,11 +20,8 @@ pytestmark = pytest.mark.any_python
 
 BEGIN = """
 import glob, json, os, signal, sys, time
-import dask
 from distributed import Client, LocalCluster, get_worker
 from dwell.cluster.dask import merge, profile_cluster
-
-dask.config.set({"distributed.scheduler.allowed-failures": 10})
 
 
 def spin(seconds):
@@ -52,6 +50,13 @@ END = """
 if __name__ == "__main__":
     main()
 """
+# A busy machine is no reason for Dask to give somebody up.
+PATIENT = {
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "900s",
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "900s",
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "900s",
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "10",
+}
 
 
 @pytest.fixture
@@ -60,7 +65,7 @@ def dask_program(python_program: Program):
 
     def run(body: str, *args: str):
         lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
-        done = python_program(BEGIN + lines + END, *args)
+        done = python_program(BEGIN + lines + END, *args, env={**os.environ, **PATIENT})
         assert not done.returncode, done.stderr
         run.stderr = done.stderr
         return json.loads(done.stdout) if done.stdout.strip() else None
@@ -247,6 +252,33 @@ with cluster(workers=0) as local, Client(local) as client:
     (file,) = tmp_path.glob("*.dwell")
     found = {(row["task_prefix"], row["worker"]) for row in rows(file, "task_prefix,worker")}
     assert ("spin", "w") in found
+
+
+@pytest.mark.skipif(not hasattr(_core, "memory_start"), reason="memory is not recorded")
+def test_memory_of_tasks_that_share_a_process_is_told_apart(dask_program, rows: Rows):
+    dask_program("""
+def churn(megabytes):
+    for _ in range(megabytes):
+        bytearray(1_000_000)
+
+def hold(megabytes):
+    return bytearray(1_000_000 * megabytes)
+
+with cluster(workers=1, threads=4) as local, Client(local) as client:
+    with profile_cluster(client, "run.dwell", sample=False, memory="exact"):
+        done = [client.submit(churn, n, key=f"churn-{n}") for n in (20, 40)]
+        held = [client.submit(hold, n, key=f"hold-{n}") for n in (10, 30)]
+        client.gather(done)
+        while not all(future.done() for future in held):
+            pass
+""")
+    found = rows("run.dwell", "task_key", "--measure", "alloc_bytes,live_bytes")
+    allocated = {row["task_key"]: row["alloc_bytes"] // 1_000_000 for row in found}
+    held = {row["task_key"]: row["live_bytes"] // 1_000_000 for row in found}
+    for n in (20, 40):
+        assert (allocated[f"churn-{n}"], held[f"churn-{n}"]) == (n, 0)
+    for n in (10, 30):
+        assert (allocated[f"hold-{n}"], held[f"hold-{n}"]) == (n, n)
 
 
 OTHER_CLOCK = """

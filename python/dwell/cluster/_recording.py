@@ -4,11 +4,13 @@
 import functools
 import os
 from collections.abc import Iterable
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from .. import _core, _process, _sampling, _tasks
 from .._line_targets import functions_of
 from ._sent_code import SentCode
+
+Memory = Literal["sampled", "exact"]
 
 
 class Options(TypedDict, total=False):
@@ -17,6 +19,7 @@ class Options(TypedDict, total=False):
     sample: bool
     regions: bool
     lines: Iterable[Any]
+    memory: Memory | None
     rate: float
     mode: _sampling.Mode
     native: bool
@@ -33,6 +36,7 @@ class Recording:
         sample: bool = True,
         regions: bool = True,
         lines: Iterable[Any] = (),
+        memory: Memory | None = None,
         rate: float = 1000,
         mode: _sampling.Mode = "cpu",
         native: bool = True,
@@ -40,7 +44,10 @@ class Recording:
         cpu: bool = False,
     ) -> None:
         _sampling._check(rate, mode)
+        if memory not in (None, "sampled", "exact"):
+            raise ValueError(f"memory is 'sampled' or 'exact', not {memory!r}")
         self.file = file
+        self._memory = memory
         self._samples = (round(1e9 / rate), native, mode == "wall", timeline) if sample else None
         self._regions = (timeline, cpu) if regions else None
         self._functions = [function for target in lines for function in functions_of(target)]
@@ -60,7 +67,12 @@ class Recording:
 
     def _start(self) -> None:
         """They have the same file, and so one ledger."""
-        wanted = {"sample": self._samples, "lines": self._functions, "regions": self._regions}
+        wanted = {
+            "sample": self._samples,
+            "lines": self._functions,
+            "regions": self._regions,
+            "memory": self._memory,
+        }
         probes = [probe for probe, options in wanted.items() if options]
         _core.describe("probes", ",".join(probes))
         if self._samples is not None:
@@ -69,6 +81,8 @@ class Recording:
             self._start_lines()
         if self._regions is not None:
             _core.start(self.file, *self._regions, beside=len(probes) > 1)
+        if self._memory is not None:
+            _start_memory(self.file, self._memory)
 
     def _start_samples(self, period_ns: int, native: bool, wall: bool, timeline: bool) -> None:
         import threading  # noqa: F401  # new threads are noticed there
@@ -91,6 +105,14 @@ class Recording:
         if self._lines is not None and self._lines.enable_count:
             self._lines.disable_by_count()
         _core.finish()
+
+
+def _start_memory(file: str, mode: Memory) -> None:
+    start = getattr(_core, "memory_start", None)
+    if start is None:
+        raise RuntimeError("this dwell does not record memory")
+    _core.describe("memory", mode)
+    start(file, mode == "exact")
 
 
 @functools.cache

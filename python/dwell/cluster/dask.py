@@ -35,7 +35,8 @@ class profile_cluster:
     directory is a folder that all hosts and the client see; without it the workers of each host
     write to its folder for temporary files, and the client fetches the files. include_client
     records the process of the client as well. The options say what is recorded: sample, rate,
-    mode, native, regions, cpu, timeline, and lines, a list of functions.
+    mode, native, regions, cpu, timeline, memory ("sampled" or "exact"), and lines, a list of
+    functions.
     """
 
     def __init__(

@@ -5,7 +5,7 @@
     ...
     ray.shutdown()
 
-Then `dwell merge profiles/*.dwell -o run.dwell` and `dwell report run.dwell --by task_prefix,worker`.
+Then `dwell merge profiles/*.dwell -o run.dwell`, and `dwell report run.dwell --by task_prefix`.
 """
 
 import functools
