@@ -73,6 +73,8 @@ typedef uint64_t dw_measure_mask;
     (DW_MASK(DW_ALLOCATIONS) | DW_MASK(DW_ALLOC_BYTES) | DW_MASK(DW_LIVE) |                        \
      DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_PEAK_BYTES) | DW_MASK(DW_TEMPORARY))
 #define DW_SAMPLE_MASK (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL))
+/* What stands at the end of a stack, and not for all under it. */
+#define DW_STACK_MASK (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

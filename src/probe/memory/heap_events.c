@@ -51,8 +51,6 @@ static uint32_t enter_site(const struct dw_heap_known *wanted)
     if (wanted->caller)
         key.step = dw_heap_step(key.step,
                                 DW_TOKEN(DW_TOKEN_NATIVE, (uint64_t)(uintptr_t)wanted->caller - 1));
-    if (!key.step)
-        key.step = dw_heap_step(0, mark_token(DW_MARK_UNKNOWN));
     return dw_heap_site(&key);
 }
 
