@@ -347,6 +347,8 @@ static PyMethodDef methods[] = {
     {"sampler_learn_tasks", dw_probe_sampler_py_learn_tasks, METH_VARARGS, NULL},
     {"memory_start", dw_memory_py_start, METH_VARARGS, NULL},
     {"memory_stop", dw_memory_py_stop, METH_NOARGS, NULL},
+    {"memory_mark", dw_memory_py_mark, METH_O, NULL},
+    {"render_memory", dw_render_memory, METH_VARARGS, NULL},
     {"memory_is_on", dw_memory_py_is_on, METH_NOARGS, NULL},
     {"last_words_start", dw_last_words_py_start, METH_O, NULL},
     {"last_words_stop", dw_last_words_py_stop, METH_NOARGS, NULL},
