@@ -129,6 +129,8 @@ def _start(options: list[str], log_file: str) -> None:
     os.register_at_fork(after_in_child=_core.go_on)
     probes = [probe for probe in _PROBES if probe in options]
     _core.describe("probes", ",".join(probes))
+    if "memory" in probes:
+        _core.describe("memory", "exact" if "exact-memory" in options else "sampled")
     for probe in probes:
         _PROBES[probe](options, log_file)  # they have the same file, and so one ledger
 
@@ -192,16 +194,23 @@ def _start_lines(options: list[str], log_file: str) -> None:
     tracer.enable_by_count()
 
 
+def _start_memory(options: list[str], log_file: str) -> None:
+    from dwell import _core
+
+    _core.memory_start(log_file, "exact-memory" in options)
+
+
 _PROBES = {  # calls come last, since they would see how the others begin
     "sample": _start_sampling,
     "regions": _start_regions,
     "lines": _start_lines,
+    "memory": _start_memory,
     "calls": _start_calls,
 }
 _NEED_GIL = {"calls", "lines"}
 _WORDS = {
     *_PROBES,
     *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),
-    *("no-argv", "no-sources"),
+    *("no-argv", "no-sources", "exact-memory"),
 }
 _NUMBERS = {"period": 10_000, "by": 1}  # the least of each

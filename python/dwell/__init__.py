@@ -41,6 +41,7 @@ _MODULES = (
     "calls",
     "comparison",
     "lines",
+    "memory",
     "profiler",
     "regions",
     "reporter_columns",

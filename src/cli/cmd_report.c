@@ -2,6 +2,7 @@
  * `dwell report`: tables on stdout. */
 #include "cli/cli.h"
 
+#include "lens/table/memory_report.h"
 #include "lens/timing/timings.h"
 #include "log/reader.h"
 
@@ -24,11 +25,13 @@ static const char help[] =
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
     "                   process (a row each; --format tree has what they did)\n"
-    "  --by KEY,KEY     any of function (or line, or module), region, thread, process, and labels "
+    "  --by KEY,KEY     any of function (or line, python, module), region, thread, process, and "
+    "labels "
     "of\n"
     "                   the program: one table of all their combinations\n"
     "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
-    "                   calls, call_total, hits and line_time of lines, ...\n"
+    "                   calls, call_total, hits and line_time of lines, peak_bytes, live_bytes,\n"
+    "                   alloc_bytes, ...\n"
     "  --match-label K=V  only what was recorded under that label, or in that region\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
@@ -247,11 +250,24 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
     return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
 }
 
+/* Memory has a report for people; all else about it is in the view. */
+static int report_memory(const struct dw_profile *profile, const struct request *request,
+                         const char *file)
+{
+    struct dw_lens_options options = {.width = request->columns};
+    if (request->words.by || request->functions.restrictions.count ||
+        strcmp(request->format, "table") != 0)
+        return report_view(profile, request, file);
+    return dw_cli_write(profile, &dw_memory_table, &options, file, NULL);
+}
+
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
     if (dw_view_words_given(&request->view, request->words.by))
         return report_view(profile, request, file);
+    if (dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY)
+        return report_memory(profile, request, file);
     if (is_by_timing(profile, request))
         return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
     if (is_by_sample(profile, request))

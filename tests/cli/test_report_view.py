@@ -115,6 +115,8 @@ def test_rows_are_told_by_host(recording, view):
     [row] = view("--by", "host", "--measure", "samples")["rows"]
     assert row["host"] == os.uname().nodename
     assert row["samples"]["total"] == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
+
+
 COUNTED = """
 import asyncio, dwell, threading
 
@@ -287,6 +289,8 @@ def test_what_cannot_be_shown_is_named(recording, run_dwell, words, said):
     done = run_dwell("report", "x.dwell", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
 
 
 COUNTED = """

@@ -247,6 +247,9 @@ static void add_commands(struct commands *commands, const struct dw_run_end *end
         add_report(commands, end, recordings, " --sort time", "whole functions, the longest last");
     else if (kind == DW_RUN_CALLS)
         add_report(commands, end, recordings, " --callers", "who called them");
+    else if (kind == DW_RUN_MEMORY)
+        add_report(commands, end, recordings, " --by function --measure peak_bytes,live_bytes",
+                   "functions instead of lines");
     else if (kind == DW_RUN_REGIONS)
         add_report(commands, end, recordings, " --by thread", "each thread by itself");
     if (!is_short)

@@ -1,0 +1,2 @@
+from ._track import mark as mark
+from ._track import track as track
