@@ -192,16 +192,23 @@ def _start_lines(options: list[str], log_file: str) -> None:
     tracer.enable_by_count()
 
 
+def _start_memory(options: list[str], log_file: str) -> None:
+    from dwell import _core
+
+    _core.memory_start(log_file, "exact-memory" in options)
+
+
 _PROBES = {  # calls come last, since they would see how the others begin
     "sample": _start_sampling,
     "regions": _start_regions,
     "lines": _start_lines,
+    "memory": _start_memory,
     "calls": _start_calls,
 }
 _NEED_GIL = {"calls", "lines"}
 _WORDS = {
     *_PROBES,
     *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),
-    *("no-argv", "no-sources"),
+    *("no-argv", "no-sources", "exact-memory"),
 }
 _NUMBERS = {"period": 10_000, "by": 1}  # the least of each

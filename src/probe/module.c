@@ -15,6 +15,7 @@
 #include "probe/line/line_probe.h"
 #include "probe/line/line_rows.h"
 #include "probe/line/line_tracer.h"
+#include "probe/memory/memory_probe.h"
 #include "probe/region/iter_proxy.h"
 #include "probe/render.h"
 #include "probe/sample/probe_sampler.h"
@@ -280,7 +281,8 @@ static PyObject *core_probes(PyObject *module, PyObject *unused)
     } probes[] = {{"sample", dw_probe_sampler_is_on()},
                   {"regions", atomic_load(&dw_recorder_active)},
                   {"calls", dw_calls_are_on()},
-                  {"lines", dw_lines_are_on()}};
+                  {"lines", dw_lines_are_on()},
+                  {"memory", dw_memory_is_on()}};
     PyObject *names = PyList_New(0);
     for (size_t i = 0; names && i < sizeof probes / sizeof *probes; i++) {
         PyObject *name = probes[i].is_on ? PyUnicode_FromString(probes[i].name) : NULL;
@@ -343,6 +345,9 @@ static PyMethodDef methods[] = {
     {"sampler_is_on", dw_probe_sampler_py_is_on, METH_NOARGS, NULL},
     {"sampler_knows_tasks", dw_probe_sampler_py_knows_tasks, METH_NOARGS, NULL},
     {"sampler_learn_tasks", dw_probe_sampler_py_learn_tasks, METH_VARARGS, NULL},
+    {"memory_start", dw_memory_py_start, METH_VARARGS, NULL},
+    {"memory_stop", dw_memory_py_stop, METH_NOARGS, NULL},
+    {"memory_is_on", dw_memory_py_is_on, METH_NOARGS, NULL},
     {"last_words_start", dw_last_words_py_start, METH_O, NULL},
     {"last_words_stop", dw_last_words_py_stop, METH_NOARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},

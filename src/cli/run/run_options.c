@@ -46,6 +46,16 @@ static int take_out(struct dw_run_options *run, const char *value)
     return dw_cli_check_recording(value);
 }
 
+/* The value may be missing. */
+static int take_memory(struct dw_run_options *run, const char *value)
+{
+    run->memory = true;
+    run->exact_memory = value && !strcmp(value, "exact");
+    return !value || run->exact_memory || !strcmp(value, "sampled")
+               ? 0
+               : dw_cli_usage("--memory is 'sampled' or 'exact', not '%s'", value);
+}
+
 static int take_interpreter(struct dw_run_options *run, const char *value)
 {
     run->python = value;
@@ -61,7 +71,7 @@ static int take_function(struct dw_run_options *run, const char *value)
 
 static const struct valued {
     const char *word;
-    const char *needs;
+    const char *needs; /* NULL: it may be left out, and is never the next word */
     int (*take)(struct dw_run_options *run, const char *value);
 } valued[] = {
     {"-f", "a function", take_function},
@@ -70,6 +80,7 @@ static const struct valued {
     {"--redact", "what to leave out", take_redact},
     {"--rate", "a number of samples for each second", take_rate},
     {"--mode", "'cpu' or 'wall'", take_mode},
+    {"--memory", NULL, take_memory},
 };
 
 #define SETS(member) offsetof(struct dw_run_options, member)
@@ -130,7 +141,7 @@ static int take_own(struct dw_run_options *run, int argc, char **argv, int at)
     const struct valued *option = find_valued(argv[at], &value);
     if (!option)
         return take_flag(run, argv[at]);
-    if (value)
+    if (value || !option->needs)
         return option->take(run, value) ? -1 : 1;
     if (at + 1 < argc)
         return option->take(run, argv[at + 1]) ? -1 : 2;
@@ -185,7 +196,7 @@ static const char *choose_probes(struct dw_run_options *run)
 {
     bool is_exact = run->calls || run->lines;
     run->regions = run->regions || !is_exact;
-    run->sample = run->sample || !(run->names_regions || is_exact);
+    run->sample = run->sample || !(run->names_regions || is_exact || run->memory);
     if (run->timeline && !run->sample && !run->regions)
         return "--timeline is of samples and regions: add --sample or --regions, as calls and "
                "lines "
