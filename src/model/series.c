@@ -60,6 +60,60 @@ struct dw_series *dw_series_append(struct dw_profile *profile, const struct dw_s
     return series;
 }
 
+/* A point of one of several series, by how much it changes the sum. */
+struct change {
+    uint64_t time_ns;
+    uint64_t by; /* modulo 2^64 */
+};
+
+static int compare_changes(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+    return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* Returns the end of the changes. A gauge that is over is gone just after its last point. */
+static struct change *put_changes(struct change *at, const struct dw_series *part)
+{
+    uint64_t before = part->is_total && part->count ? (uint64_t)part->points[0].value : 0;
+    for (uint32_t i = 0; i < part->count; i++) {
+        uint64_t value = (uint64_t)part->points[i].value;
+        *at++ = (struct change){part->points[i].time_ns, value - before};
+        before = value;
+    }
+    if (part->count && !part->is_total)
+        *at++ = (struct change){part->points[part->count - 1].time_ns + 1, 0 - before};
+    return at;
+}
+
+static int add_changes(const struct change *changes, size_t count, struct dw_series *sum)
+{
+    uint64_t value = 0;
+    int error = 0;
+    for (size_t i = 0; i < count && !error; i++) {
+        value += changes[i].by;
+        if (i + 1 == count || changes[i + 1].time_ns > changes[i].time_ns)
+            error = dw_series_add(sum, changes[i].time_ns, (int64_t)value);
+    }
+    return error;
+}
+
+int dw_series_sum(const struct dw_series *const *parts, size_t count, struct dw_series *sum)
+{
+    size_t points = 0;
+    for (size_t i = 0; i < count; i++)
+        points += parts[i]->count + 1u;
+    struct change *changes = malloc((points + 1) * sizeof *changes), *end = changes;
+    if (!changes)
+        return DW_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        end = put_changes(end, parts[i]);
+    qsort(changes, (size_t)(end - changes), sizeof *changes, compare_changes);
+    int error = add_changes(changes, (size_t)(end - changes), sum);
+    free(changes);
+    return error;
+}
+
 /* The counters of the timeline by thread and path, while series are made of them. */
 struct counters {
     struct dw_profile *profile;

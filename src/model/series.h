@@ -51,6 +51,9 @@ const struct dw_series *dw_series_find(const struct dw_profile *profile, uint32_
                                        const char *name);
 /* Adds an empty series to the profile; NULL when out of memory. */
 struct dw_series *dw_series_append(struct dw_profile *profile, const struct dw_series *like);
+/* The sum of several at each time at which one of them changes. A gauge counts from its first to
+ * its last point, a total from its first point on. The points are the sum's own. 0 or an error. */
+int dw_series_sum(const struct dw_series *const *parts, size_t count, struct dw_series *sum);
 /* Makes series of the counters in the timeline, one for each thread and counter. Recorders keep
  * counters as events, because each change matters and costs no more than an event; only who shows
  * them over time needs series. After dw_profile_prepare. 0 or an error. */
