@@ -130,6 +130,8 @@ def _start(options: list[str], log_file: str) -> None:
     os.register_at_fork(after_in_child=_core.go_on)
     probes = [probe for probe in _PROBES if probe in options]
     _core.describe("probes", ",".join(probes))
+    if "memory" in probes:
+        _core.describe("memory", "exact" if "exact-memory" in options else "sampled")
     for probe in probes:
         _PROBES[probe](options, log_file)  # they have the same file, and so one ledger
 

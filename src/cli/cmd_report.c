@@ -4,6 +4,7 @@
 
 #include "cli/time_report.h"
 #include "lens/plot/series_report.h"
+#include "lens/table/memory_report.h"
 #include "lens/timing/timings.h"
 #include "log/reader.h"
 
@@ -31,7 +32,7 @@ static const char help[] =
     "of\n"
     "                   the program: one table of all their combinations\n"
     "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
-    "                   calls, call_total, ...\n"
+    "                   calls, call_total, peak_bytes, live_bytes, alloc_bytes, ...\n"
     "  --match-label K=V  only what was recorded under that label, or in that region\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
@@ -250,11 +251,24 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
     return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
 }
 
+/* Memory has a report for people; all else about it is in the view. */
+static int report_memory(const struct dw_profile *profile, const struct request *request,
+                         const char *file)
+{
+    struct dw_lens_options options = {.width = request->columns};
+    if (request->words.by || request->functions.restrictions.count ||
+        strcmp(request->format, "table") != 0)
+        return report_view(profile, request, file);
+    return dw_cli_write(profile, &dw_memory_table, &options, file, NULL);
+}
+
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
     if (dw_view_words_given(&request->view, request->words.by))
         return report_view(profile, request, file);
+    if (dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY)
+        return report_memory(profile, request, file);
     if (is_by_timing(profile, request))
         return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
     if (is_by_sample(profile, request))

@@ -240,6 +240,7 @@ static int start(const struct dw_run_options *run)
                              .calls = run->calls,
                              .regions = run->names_regions,
                              .lines = run->lines,
+                             .memory = run->memory,
                              .wall = run->wall,
                              .callees = run->callees,
                              .named = run->functions.buffer.size > 0,

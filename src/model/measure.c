@@ -26,6 +26,18 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
     [DW_SAMPLES] = {"samples", DW_UNIT_COUNT, DW_ADD_SUM, false, "samples that were taken"},
     [DW_CPU] = {"cpu", DW_UNIT_NS, DW_ADD_SUM, false, "CPU time, by samples"},
     [DW_WALL] = {"wall", DW_UNIT_NS, DW_ADD_SUM, false, "elapsed time, by samples"},
+    [DW_ALLOCATIONS] = {"allocations", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                        "blocks of memory that were allocated"},
+    [DW_ALLOC_BYTES] = {"alloc_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false, "their bytes"},
+    [DW_LIVE] = {"live", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                 "blocks that were still there at the end"},
+    [DW_LIVE_BYTES] = {"live_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false, "their bytes"},
+    [DW_PEAK_BYTES] = {"peak_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
+                       "bytes that were there when the process had most"},
+    [DW_TEMPORARY] = {"temporary", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                      "blocks that were freed before the next eight were allocated"},
+    [DW_RESERVED_BYTES] = {"reserved_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
+                           "memory that was mapped, and not unmapped"},
 };
 
 enum dw_measure dw_measure_find(const char *name)

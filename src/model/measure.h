@@ -44,6 +44,14 @@ enum dw_measure {
     DW_SAMPLES,
     DW_CPU,
     DW_WALL,
+    /* Memory. */
+    DW_ALLOCATIONS,
+    DW_ALLOC_BYTES,
+    DW_LIVE,
+    DW_LIVE_BYTES,
+    DW_PEAK_BYTES,
+    DW_TEMPORARY,
+    DW_RESERVED_BYTES,
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -61,7 +69,12 @@ typedef uint64_t dw_measure_mask;
 #define DW_TICK_MASK                                                                               \
     (DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_MIN) |          \
      DW_MASK(DW_MAX) | DW_MASK(DW_OPEN_TOTAL))
+#define DW_MEMORY_MASK                                                                             \
+    (DW_MASK(DW_ALLOCATIONS) | DW_MASK(DW_ALLOC_BYTES) | DW_MASK(DW_LIVE) |                        \
+     DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_PEAK_BYTES) | DW_MASK(DW_TEMPORARY))
 #define DW_SAMPLE_MASK (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL))
+/* What stands at the end of a stack, and not for all under it. */
+#define DW_STACK_MASK (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

@@ -110,6 +110,7 @@ struct dw_profile {
     struct dw_path_map *path_maps; /* one for each log read */
     uint32_t path_map_count, path_map_capacity;
     struct dw_losses losses;
+    enum dw_unit shown_unit; /* of samples that stand for no known time: a number, or bytes */
 };
 
 /* Adds the process at the index to a map by uuid; one of zeros, which is unknown, is left out. */

@@ -49,6 +49,17 @@ const struct dw_series *dw_series_find(const struct dw_profile *profile, uint32_
     return NULL;
 }
 
+void dw_series_find_all(const struct dw_profile *profile, const char *name,
+                        const struct dw_series **by_process)
+{
+    for (uint32_t i = 0; i < profile->series_count; i++) {
+        const struct dw_series *series = &profile->series[i];
+        if (!by_process[series->process] && !series->thread && series->count &&
+            !strcmp(dw_profile_string(profile, series->name).bytes, name))
+            by_process[series->process] = series;
+    }
+}
+
 struct dw_series *dw_series_append(struct dw_profile *profile, const struct dw_series *like)
 {
     if (DW_GROW(profile->series, profile->series_count, profile->series_capacity))

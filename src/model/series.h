@@ -49,6 +49,9 @@ uint32_t dw_series_index(const struct dw_series *series, uint64_t time_ns);
 /* The gauge of that name of a process, or NULL. */
 const struct dw_series *dw_series_find(const struct dw_profile *profile, uint32_t process,
                                        const char *name);
+/* The same of all processes at once: an array of them, which the caller has set to NULL. */
+void dw_series_find_all(const struct dw_profile *profile, const char *name,
+                        const struct dw_series **by_process);
 /* Adds an empty series to the profile; NULL when out of memory. */
 struct dw_series *dw_series_append(struct dw_profile *profile, const struct dw_series *like);
 /* The sum of several at each time at which one of them changes. A gauge counts from its first to

@@ -25,6 +25,9 @@ struct dw_probe {
     void (*before)(void);
     void (*lock)(void);
     void (*unlock)(void);
+    /* For a lock that is behind all others: one that is taken inside of malloc. */
+    void (*lock_last)(void);
+    void (*unlock_first)(void);
     void (*after)(void);
     void (*forked)(void);
     /* Records on in the child, once Python code may run there. */

@@ -12,8 +12,8 @@
 
 static bool has_gauge(const struct dw_profile *profile, const char *name)
 {
-    for (uint32_t i = 0; i < profile->process_count; i++)
-        if (dw_series_find(profile, i, name))
+    for (uint32_t i = 0; i < profile->series_count; i++)
+        if (!strcmp(dw_profile_string(profile, profile->series[i].name).bytes, name))
             return true;
     return false;
 }
@@ -47,8 +47,7 @@ static void find_peak(const struct dw_chart *chart, struct dw_curve *curve)
 /* What the kernel has noted of RSS between two readings counts if it was noted in the window. */
 static void find_peak_between(const struct dw_chart *chart, struct dw_curve *curve)
 {
-    const struct dw_series *peak =
-        curve->count == 1 ? dw_series_find(chart->profile, curve->process, DW_SERIES_PEAK) : NULL;
+    const struct dw_series *peak = curve->noted;
     uint32_t last = peak ? dw_series_index(peak, chart->to_ns) : UINT32_MAX;
     if (last == UINT32_MAX || peak->points[last].value <= curve->peak.value)
         return;
@@ -60,11 +59,10 @@ static void find_peak_between(const struct dw_chart *chart, struct dw_curve *cur
     curve->is_between = true;
 }
 
-static void measure_curve(const struct dw_chart *chart, struct dw_curve *curve, bool is_rss)
+static void measure_curve(const struct dw_chart *chart, struct dw_curve *curve)
 {
     find_peak(chart, curve);
-    if (is_rss)
-        find_peak_between(chart, curve);
+    find_peak_between(chart, curve);
 }
 
 /* Makes one curve of several. */
@@ -103,24 +101,43 @@ static void release_curve(struct dw_curve *curve)
     dw_series_release(&curve->own_cpu);
 }
 
-static int list_curves(struct dw_chart *chart, const char *gauge)
+/* `found` has room for three series of each process. */
+static void fill_curves(struct dw_chart *chart, const uint32_t *order,
+                        const struct dw_series **found)
 {
-    uint32_t *order;
+    const struct dw_profile *profile = chart->profile;
+    uint32_t processes = profile->process_count;
+    const struct dw_series **cpu = found + processes, **noted = cpu + processes;
+    dw_series_find_all(profile, chart->gauge, found);
+    dw_series_find_all(profile, DW_SERIES_CPU, cpu);
+    if (!strcmp(chart->gauge, DW_SERIES_RSS))
+        dw_series_find_all(profile, DW_SERIES_PEAK, noted);
+    for (uint32_t i = 0; i < processes; i++)
+        if (found[order[i]])
+            chart->curves[chart->count++] = (struct dw_curve){.process = order[i],
+                                                              .count = 1,
+                                                              .gauge = found[order[i]],
+                                                              .cpu = cpu[order[i]],
+                                                              .noted = noted[order[i]]};
+}
+
+static int list_curves(struct dw_chart *chart)
+{
+    uint32_t *order, processes = chart->profile->process_count;
     int error = dw_roster_processes(chart->profile, &order);
     if (error)
         return error;
-    chart->curves = calloc(chart->profile->process_count + 1u, sizeof *chart->curves);
-    for (uint32_t i = 0; chart->curves && i < chart->profile->process_count; i++) {
-        struct dw_curve curve = {.process = order[i], .count = 1};
-        curve.gauge = dw_series_find(chart->profile, order[i], gauge);
-        curve.cpu = dw_series_find(chart->profile, order[i], DW_SERIES_CPU);
-        if (curve.gauge)
-            chart->curves[chart->count++] = curve;
-    }
+    const struct dw_series **found = calloc(3 * processes + 1u, sizeof(const struct dw_series *));
+    chart->curves = calloc(processes + 1u, sizeof *chart->curves);
+    bool has_room = found && chart->curves;
+    if (has_room)
+        fill_curves(chart, order, found);
+    free(found);
     free(order);
     chart->process_count = chart->count;
     chart->first_process = chart->count ? chart->curves[0].process : 0;
-    return !chart->curves ? DW_ERR_MEMORY : chart->count ? 0 : DW_ERR_NO_SAMPLES;
+    chart->has_hosts = dw_roster_has_hosts(chart->profile);
+    return !has_room ? DW_ERR_MEMORY : chart->count ? 0 : DW_ERR_NO_SAMPLES;
 }
 
 static int find_window(struct dw_chart *chart, const struct dw_plot_options *options)
@@ -164,10 +181,8 @@ static int fold_smallest(struct dw_chart *chart)
 }
 
 /* Everything but the spans. */
-static int make_curves(struct dw_chart *chart, const struct dw_plot_options *options,
-                       const char *gauge)
+static int make_curves(struct dw_chart *chart, const struct dw_plot_options *options)
 {
-    bool is_rss = !strcmp(gauge, DW_SERIES_RSS);
     int error = find_window(chart, options);
     if (!error)
         error = add_up(chart->curves, chart->count, &chart->sum);
@@ -177,8 +192,9 @@ static int make_curves(struct dw_chart *chart, const struct dw_plot_options *opt
     chart->unit = chart->sum.own.unit;
     chart->is_total = chart->sum.own.is_total;
     for (uint32_t i = 0; i < chart->count; i++)
-        measure_curve(chart, &chart->curves[i], is_rss);
-    measure_curve(chart, &chart->sum, is_rss && chart->count == 1);
+        measure_curve(chart, &chart->curves[i]);
+    chart->sum.noted = chart->count == 1 ? chart->curves[0].noted : NULL;
+    measure_curve(chart, &chart->sum);
     qsort(chart->curves, chart->count, sizeof *chart->curves, compare_curves);
     if (!options->sum || chart->count == 1)
         return fold_smallest(chart);
@@ -194,9 +210,9 @@ int dw_chart_init(struct dw_chart *chart, const struct dw_profile *profile,
 {
     const char *gauge = options->gauge ? options->gauge : dw_chart_default_gauge(profile);
     *chart = (struct dw_chart){.profile = profile, .gauge = gauge};
-    int error = list_curves(chart, gauge);
+    int error = list_curves(chart);
     if (!error)
-        error = make_curves(chart, options, gauge);
+        error = make_curves(chart, options);
     if (!error)
         error = dw_chart_find_spans(chart);
     if (error)
@@ -218,8 +234,7 @@ void dw_chart_put_name(struct dw_out *out, const struct dw_chart *chart,
                        const struct dw_curve *curve)
 {
     if (curve->count == 1)
-        dw_roster_put_program(out, chart->profile, curve->process,
-                              dw_roster_has_hosts(chart->profile));
+        dw_roster_put_program(out, chart->profile, curve->process, chart->has_hosts);
     else if (curve->count == chart->process_count)
         dw_out_printf(out, "sum of %" PRIu32 " processes", curve->count);
     else

@@ -25,6 +25,7 @@ struct dw_curve {
     struct dw_series own_cpu;
     const struct dw_series *gauge;
     const struct dw_series *cpu;       /* NULL: not known */
+    const struct dw_series *noted;     /* what the kernel has noted as the peak so far, or NULL */
     struct dw_series_point peak;       /* in the window */
     bool is_between;                   /* the peak was between two readings, before this time */
 };
@@ -42,6 +43,7 @@ struct dw_chart {
     struct dw_curve *curves; /* largest peak first; one of all when a sum is asked for */
     uint32_t count, process_count;
     uint32_t first_process; /* that was started */
+    bool has_hosts;         /* they ran on several */
     const char *gauge;
     struct dw_curve sum;
     bool is_total; /* the gauge only grows */

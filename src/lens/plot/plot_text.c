@@ -192,6 +192,4 @@ void dw_plot_put_peak(struct dw_out *out, const struct dw_chart *chart)
         dw_out_printf(out, ", of %" PRIu32 " processes together ", chart->process_count);
         put_one_peak(out, chart, &chart->sum);
     }
-    dw_out_text(out, "; ran ");
-    dw_put_moment(out, (double)(chart->to_ns - chart->start_ns), 0);
 }

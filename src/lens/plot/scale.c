@@ -2,6 +2,8 @@
  * A step is one of a list, times a power of what the unit counts in. */
 #include "lens/plot/scale.h"
 
+#include "lens/view/column.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -51,24 +53,17 @@ static int decimals_of(double step)
     return decimals;
 }
 
-void dw_put_bytes(struct dw_out *out, double bytes, double step)
+static void put_bytes(struct dw_out *out, double bytes, double step)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double magnitude = fabs(bytes), unit = unit_of_bytes(magnitude);
-    double shown = bytes / unit;
-    int decimals = step > 0             ? decimals_of(step / unit)
-                   : unit == 1          ? 0
-                   : fabs(shown) < 9.995 ? 2
-                   : fabs(shown) < 99.95 ? 1
-                                         : 0;
+    double unit = unit_of_bytes(bytes);
     size_t name = 0;
-    if (!magnitude) {
-        dw_out_char(out, '0');
-        return;
-    }
-    for (; unit > 1; unit /= 1024)
+    for (double size = unit; size > 1; size /= 1024)
         name++;
-    dw_out_printf(out, "%.*f %s", decimals, shown, names[name]);
+    if (bytes > 0)
+        dw_out_printf(out, "%.*f %s", decimals_of(step / unit), bytes / unit, names[name]);
+    else
+        dw_out_char(out, '0');
 }
 
 void dw_put_moment(struct dw_out *out, double ns, double step)
@@ -89,8 +84,10 @@ void dw_put_moment(struct dw_out *out, double ns, double step)
 
 void dw_put_amount(struct dw_out *out, double amount, double step, enum dw_unit unit)
 {
-    if (unit == DW_UNIT_BYTES)
-        dw_put_bytes(out, amount, step);
+    if (unit == DW_UNIT_BYTES && step > 0)
+        put_bytes(out, amount, step);
+    else if (unit == DW_UNIT_BYTES)
+        dw_out_bytes(out, amount > 0 ? (uint64_t)amount : 0);
     else if (unit == DW_UNIT_NS)
         dw_put_moment(out, amount, step);
     else

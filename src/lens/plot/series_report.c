@@ -68,7 +68,7 @@ static void put_owner(struct dw_out *out, const struct dw_profile *profile,
     if (series->thread)
         dw_roster_put_thread_of(out, profile, series->thread - 1, false);
     else
-        dw_roster_put_program(out, profile, series->process, dw_roster_has_hosts(profile));
+        dw_roster_put_program(out, profile, series->process, true);
 }
 
 static void put_cell(struct dw_out *out, struct dw_out *cell)
@@ -160,13 +160,25 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
     return error;
 }
 
-/* The series of that name among those before, so that a name is one column. */
-static uint32_t first_of_name(const struct dw_profile *profile, uint32_t index)
+/* A column for each name. */
+struct names {
+    dw_string_id *ids;
+    uint32_t count;
+};
+
+static int list_names(const struct dw_profile *profile, struct names *names)
 {
-    uint32_t first = 0;
-    while (profile->series[first].name != profile->series[index].name)
-        first++;
-    return first;
+    bool *is_listed = calloc(profile->strings.count + 1u, sizeof *is_listed);
+    *names = (struct names){.ids = calloc(profile->series_count + 1u, sizeof *names->ids)};
+    bool has_room = is_listed && names->ids;
+    for (uint32_t i = 0; has_room && i < profile->series_count; i++) {
+        dw_string_id name = profile->series[i].name;
+        if (!is_listed[name])
+            names->ids[names->count++] = name;
+        is_listed[name] = true;
+    }
+    free(is_listed);
+    return has_room ? 0 : DW_ERR_MEMORY;
 }
 
 static const struct dw_series *find_in(const struct group *group, dw_string_id name)
@@ -178,7 +190,7 @@ static const struct dw_series *find_in(const struct group *group, dw_string_id n
 }
 
 static void put_csv_group(struct dw_out *out, const struct dw_profile *profile,
-                          const struct group *group, uint64_t start_ns)
+                          const struct group *group, const struct names *names, uint64_t start_ns)
 {
     struct dw_out owner;
     dw_out_init_memory(&owner);
@@ -188,10 +200,8 @@ static void put_csv_group(struct dw_out *out, const struct dw_profile *profile,
         dw_out_csv_field(out, owner.buffer.data, owner.buffer.size);
         dw_out_printf(out, ",%" PRIu64 ".%09" PRIu64, since_ns / 1000000000u,
                       since_ns % 1000000000u);
-        for (uint32_t i = 0; i < profile->series_count; i++) {
-            if (first_of_name(profile, i) != i)
-                continue;
-            const struct dw_series *series = find_in(group, profile->series[i].name);
+        for (uint32_t i = 0; i < names->count; i++) {
+            const struct dw_series *series = find_in(group, names->ids[i]);
             dw_out_char(out, ',');
             if (series)
                 dw_out_i64(out, series->points[at].value);
@@ -205,19 +215,21 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
                      struct dw_out *out)
 {
     struct group group;
+    struct names names;
+    uint64_t start_ns = start_of(profile);
     (void)options;
+    int error = list_names(profile, &names);
     dw_out_text(out, "of,seconds");
-    for (uint32_t i = 0; i < profile->series_count; i++) {
-        if (first_of_name(profile, i) != i)
-            continue;
-        struct dw_string name = dw_profile_string(profile, profile->series[i].name);
+    for (uint32_t i = 0; i < names.count; i++) {
+        struct dw_string name = dw_profile_string(profile, names.ids[i]);
         dw_out_char(out, ',');
         dw_out_csv_field(out, name.bytes, name.size);
     }
     dw_out_char(out, '\n');
-    for (uint32_t at = 0; next_group(profile, &at, &group);)
-        put_csv_group(out, profile, &group, start_of(profile));
-    return 0;
+    for (uint32_t at = 0; !error && next_group(profile, &at, &group);)
+        put_csv_group(out, profile, &group, &names, start_ns);
+    free(names.ids);
+    return error;
 }
 
 static void put_json_series(struct dw_out *out, const struct dw_profile *profile,
