@@ -43,13 +43,19 @@ static bool next_group(const struct dw_profile *profile, uint32_t *at, struct gr
     return true;
 }
 
-static uint64_t start_of(const struct dw_profile *profile)
+/* What all rows need to know. */
+struct common {
+    uint64_t start_ns; /* the first reading */
+    bool has_hosts;    /* processes ran on several */
+};
+
+static struct common common_of(const struct dw_profile *profile)
 {
-    uint64_t start_ns = UINT64_MAX;
+    struct common common = {UINT64_MAX, dw_roster_has_hosts(profile)};
     for (uint32_t i = 0; i < profile->series_count; i++)
-        if (profile->series[i].count && profile->series[i].points[0].time_ns < start_ns)
-            start_ns = profile->series[i].points[0].time_ns;
-    return start_ns;
+        if (profile->series[i].count && profile->series[i].points[0].time_ns < common.start_ns)
+            common.start_ns = profile->series[i].points[0].time_ns;
+    return common;
 }
 
 static bool is_cpu(const struct dw_series *series)
@@ -63,12 +69,12 @@ static const char *name_of(const struct dw_profile *profile, const struct dw_ser
 }
 
 static void put_owner(struct dw_out *out, const struct dw_profile *profile,
-                      const struct dw_series *series)
+                      const struct dw_series *series, bool with_host)
 {
     if (series->thread)
-        dw_roster_put_thread_of(out, profile, series->thread - 1, false);
+        dw_roster_put_thread_of(out, profile, series->thread - 1, with_host);
     else
-        dw_roster_put_program(out, profile, series->process, true);
+        dw_roster_put_program(out, profile, series->process, with_host);
 }
 
 static void put_cell(struct dw_out *out, struct dw_out *cell)
@@ -118,11 +124,11 @@ static void put_rows(struct dw_out *out, const struct group *group, uint64_t row
 }
 
 static void put_group(struct dw_out *out, const struct dw_profile *profile,
-                      const struct group *group, size_t limit, uint64_t start_ns)
+                      const struct group *group, size_t limit, struct common common)
 {
     uint64_t most = limit ? limit : USUAL_ROWS;
     uint64_t rows = group->series->count < most ? group->series->count : most;
-    put_owner(out, profile, group->series);
+    put_owner(out, profile, group->series, common.has_hosts);
     dw_out_printf(out, ": %" PRIu32 " readings", group->series->count);
     if (rows < group->series->count)
         dw_out_printf(out, ", of which the highest in each of %" PRIu64 " stretches are shown",
@@ -131,7 +137,7 @@ static void put_group(struct dw_out *out, const struct dw_profile *profile,
     for (uint32_t i = 0; i < group->count; i++)
         dw_out_printf(out, "%*s", CELL, name_of(profile, &group->series[i]));
     dw_out_char(out, '\n');
-    put_rows(out, group, rows, start_ns);
+    put_rows(out, group, rows, common.start_ns);
 }
 
 static int put_summary(struct dw_out *out, const struct dw_profile *profile)
@@ -150,11 +156,11 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
                        struct dw_out *out)
 {
     struct group group;
-    uint64_t start_ns = start_of(profile);
+    struct common common = common_of(profile);
     int error = put_summary(out, profile);
     for (uint32_t at = 0, groups = 0; !error && next_group(profile, &at, &group); groups++) {
         dw_out_text(out, groups ? "\n" : "");
-        put_group(out, profile, &group, options->limit, start_ns);
+        put_group(out, profile, &group, options->limit, common);
     }
     dw_notes_put_losses(out, profile, "");
     return error;
@@ -190,13 +196,13 @@ static const struct dw_series *find_in(const struct group *group, dw_string_id n
 }
 
 static void put_csv_group(struct dw_out *out, const struct dw_profile *profile,
-                          const struct group *group, const struct names *names, uint64_t start_ns)
+                          const struct group *group, const struct names *names, struct common common)
 {
     struct dw_out owner;
     dw_out_init_memory(&owner);
-    put_owner(&owner, profile, group->series);
+    put_owner(&owner, profile, group->series, common.has_hosts);
     for (uint32_t at = 0; at < group->series->count && !out->error; at++) {
-        uint64_t since_ns = group->series->points[at].time_ns - start_ns;
+        uint64_t since_ns = group->series->points[at].time_ns - common.start_ns;
         dw_out_csv_field(out, owner.buffer.data, owner.buffer.size);
         dw_out_printf(out, ",%" PRIu64 ".%09" PRIu64, since_ns / 1000000000u,
                       since_ns % 1000000000u);
@@ -216,7 +222,7 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
 {
     struct group group;
     struct names names;
-    uint64_t start_ns = start_of(profile);
+    struct common common = common_of(profile);
     (void)options;
     int error = list_names(profile, &names);
     dw_out_text(out, "of,seconds");
@@ -227,19 +233,19 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
     }
     dw_out_char(out, '\n');
     for (uint32_t at = 0; !error && next_group(profile, &at, &group);)
-        put_csv_group(out, profile, &group, &names, start_ns);
+        put_csv_group(out, profile, &group, &names, common);
     free(names.ids);
     return error;
 }
 
 static void put_json_series(struct dw_out *out, const struct dw_profile *profile,
-                            const struct dw_series *series, uint64_t start_ns)
+                            const struct dw_series *series, struct common common)
 {
     static const char *const units[DW_UNITS] = {"count", "ns", "bytes", "ticks"};
     struct dw_out owner;
     struct dw_string name = dw_profile_string(profile, series->name);
     dw_out_init_memory(&owner);
-    put_owner(&owner, profile, series);
+    put_owner(&owner, profile, series, common.has_hosts);
     dw_out_text(out, "{\"of\": ");
     dw_out_json_string(out, owner.buffer.data, owner.buffer.size);
     dw_out_close_into(&owner, out);
@@ -249,7 +255,7 @@ static void put_json_series(struct dw_out *out, const struct dw_profile *profile
     dw_out_printf(out, ", \"unit\": \"%s\", \"is_total\": %s,\n     \"times_ns\": [",
                   units[series->unit], series->is_total ? "true" : "false");
     for (uint32_t i = 0; i < series->count; i++)
-        dw_out_printf(out, "%s%" PRIu64, i ? "," : "", series->points[i].time_ns - start_ns);
+        dw_out_printf(out, "%s%" PRIu64, i ? "," : "", series->points[i].time_ns - common.start_ns);
     dw_out_text(out, "],\n     \"values\": [");
     for (uint32_t i = 0; i < series->count; i++)
         dw_out_printf(out, "%s%" PRId64, i ? "," : "", series->points[i].value);
@@ -279,18 +285,18 @@ static int put_json_peaks(struct dw_out *out, const struct dw_profile *profile)
 static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,
                       struct dw_out *out)
 {
-    uint64_t start_ns = start_of(profile);
+    struct common common = common_of(profile);
     bool has_any = false;
     (void)options;
     dw_out_printf(out,
                   "{\n  \"dwell\": \"" DW_VERSION "\",\n  \"over_time\": 1,\n  \"start_ns\": %" PRIu64
                   ",\n  \"series\": [",
-                  start_ns == UINT64_MAX ? 0 : start_ns);
+                  common.start_ns == UINT64_MAX ? 0 : common.start_ns);
     for (uint32_t i = 0; i < profile->series_count && !out->error; i++) {
         if (!profile->series[i].count)
             continue;
         dw_out_text(out, has_any ? ",\n    " : "\n    ");
-        put_json_series(out, profile, &profile->series[i], start_ns);
+        put_json_series(out, profile, &profile->series[i], common);
         has_any = true;
     }
     dw_out_char(out, ']');
