@@ -47,7 +47,7 @@ static int unknown_key(const struct dw_profile *profile, const char *name)
         dw_guess_try(&guess, dw_profile_string(profile, profile->labels.pairs[i].key).bytes);
     return dw_cli_unknown(
         "no grouping", "", &guess,
-        "there are: function, line, module, region, thread, process, path, and the "
+        "there are: function, line, python, module, region, thread, process, path, and the "
         "labels of the recording");
 }
 

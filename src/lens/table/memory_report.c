@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The tables are views by line: what somebody wants to change is a line of the program. */
+ * The tables are views by line of Python: what somebody wants to change is a line of the program.
+ */
 #include "lens/table/memory_report.h"
 
 #include "lens/table/view_report.h"
@@ -58,7 +59,7 @@ static int put_table(const struct dw_profile *profile, const struct dw_lens_opti
                      struct dw_out *out)
 {
     struct dw_view_options view = {
-        .keys = {"line"},
+        .keys = {"python"},
         .key_count = 1,
         .measures = {bytes, count},
         .measure_count = 2,

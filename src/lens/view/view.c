@@ -214,7 +214,11 @@ static int number_paths(struct grouping *grouping)
     int error = 0;
     for (dw_path_id path = 1; path < profile->paths.count && !error; path++) {
         const struct dw_place *place = &profile->places.places[profile->paths.paths[path].step];
-        if (is_code(profile->frames.frames[place->frame].kind))
+        uint32_t kind = profile->frames.frames[place->frame].kind;
+        uint32_t callers = grouping->spot_of[profile->paths.paths[path].parent];
+        if (key->of_caller && kind == DW_FRAME_NATIVE && callers)
+            grouping->spot_of[path] = callers;
+        else if (is_code(kind))
             error = number_spot(grouping, key->of_place(profile, place), &grouping->spot_of[path]);
     }
     return error ? error
@@ -452,7 +456,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 
 static bool matches(const struct dw_view *view, const struct dw_view_row *row)
 {
-    if (view->options.leaves_out_none && !row->numbers[0].total)
+    if (view->options.leaves_out_none && !row->numbers[0].self)
         return false;
     if (!view->options.match)
         return true;

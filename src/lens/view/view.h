@@ -26,7 +26,7 @@ struct dw_view_options {
     struct dw_view_label labels[DW_VIEW_KEYS_MAX]; /* rows must have these */
     uint32_t label_count;
     uint64_t limit;       /* rows at most; 0: all */
-    bool leaves_out_none; /* rows that have nothing of the first measure */
+    bool leaves_out_none; /* rows that have nothing of the first measure themselves */
 };
 
 struct dw_view_number {

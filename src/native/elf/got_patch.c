@@ -46,6 +46,7 @@ bool dw_got_find(struct dw_got_patch *patch)
 
 struct object {
     uintptr_t base, start, end;
+    bool is_loader;
     uintptr_t relro_start, relro_end;
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -107,6 +108,15 @@ static void read_object(const struct dl_phdr_info *info, struct object *object)
         read_dynamic(object, dynamic);
 }
 
+static bool is_loader(const struct object *object, const char *name,
+                      const struct dw_got_patch *patch)
+{
+    for (size_t i = 0; i < sizeof patch->loaders / sizeof *patch->loaders; i++)
+        if (patch->loaders[i] && name && strstr(name, patch->loaders[i]))
+            return true;
+    return holds(object, patch->loader);
+}
+
 static bool is_spared(const struct object *object, const struct dw_got_patch *patch)
 {
     for (size_t i = 0; i < sizeof patch->spared / sizeof *patch->spared; i++)
@@ -157,7 +167,7 @@ static void patch_relocation(const struct object *object, const ElfW(Rela) * rel
     for (size_t i = 0; i < patch->count; i++) {
         const struct dw_got_hook *hook = &patch->hooks[i];
         if (!hook->original || strcmp(hook->name, name) != 0 ||
-            (hook->is_pythons && !holds(object, patch->python)))
+            (hook->is_loaders && !object->is_loader))
             continue;
         uintptr_t slot = object->base + relocation->r_offset;
         change_pointer(object, hook, (void *_Atomic *)slot, applying->is_on);
@@ -170,6 +180,7 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
     struct object object;
     (void)size;
     read_object(info, &object);
+    object.is_loader = is_loader(&object, info->dlpi_name, applying->patch);
     if (is_spared(&object, applying->patch))
         return 0;
     for (int list = 0; list < 2; list++)

@@ -11,14 +11,15 @@ struct dw_got_hook {
     const char *name;
     void *hook;
     void *original;  /* what others call by that name; NULL: nobody can */
-    bool is_pythons; /* only calls from the object that `python` is in */
+    bool is_loaders; /* only calls from objects that load others */
 };
 
 struct dw_got_patch {
     struct dw_got_hook *hooks;
     size_t count;
-    const void *python;    /* an address in that object */
-    const void *spared[4]; /* objects with these addresses in them stay as they are */
+    const void *loader;     /* an address in one of these */
+    const char *loaders[2]; /* and parts of the names of others */
+    const void *spared[4];  /* objects with these addresses in them stay as they are */
 };
 
 /* Finds the originals. False when they cannot be told from what the program itself has in their

@@ -186,10 +186,11 @@ static struct dw_got_hook hooks[HOOKS] = {
     [MMAP64] = {.name = "mmap64", .hook = hook_mmap},
     [MUNMAP] = {.name = "munmap", .hook = hook_munmap},
     [MREMAP] = {.name = "mremap", .hook = hook_mremap},
-    [DLSYM] = {.name = "dlsym", .hook = hook_dlsym, .is_pythons = true},
+    [DLSYM] = {.name = "dlsym", .hook = hook_dlsym, .is_loaders = true},
 };
 
-static struct dw_got_patch patch = {.hooks = hooks, .count = HOOKS};
+static struct dw_got_patch patch = {
+    .hooks = hooks, .count = HOOKS, .loaders = {"/_ctypes.", "/_cffi_backend."}};
 
 static void apply(bool is_on)
 {
@@ -203,7 +204,7 @@ bool dw_malloc_hooks_install(void)
 {
     static bool is_found, was_looked_for;
     if (!was_looked_for) {
-        patch.python = (const void *)(uintptr_t)&PyEval_EvalCode;
+        patch.loader = (const void *)(uintptr_t)&PyEval_EvalCode;
         patch.spared[0] = (const void *)(uintptr_t)&hook_malloc; /* the extension */
         patch.spared[1] = (const void *)(uintptr_t)&dw_native_modules_generation; /* libdwell */
         patch.spared[2] = dlsym(RTLD_DEFAULT, "__tls_get_addr");                  /* the linker */

@@ -2,6 +2,7 @@
  * The probe of memory as functions of dwell._core. */
 #include "probe/memory/memory_probe.h"
 
+#include "probe/memory/heap_events.h"
 #include "probe/render.h"
 
 /* start(log_file, exact) */
@@ -33,6 +34,17 @@ PyObject *dw_memory_py_stop(PyObject *module, PyObject *unused)
               : PyBytes_FromStringAndSize((const char *)bytes.data, (Py_ssize_t)bytes.size);
     dw_buffer_release(&bytes);
     return result;
+}
+
+/* mark(name): what is allocated from now on has it as a label; None: none. */
+PyObject *dw_memory_py_mark(PyObject *module, PyObject *name)
+{
+    (void)module;
+    const char *text = name == Py_None ? NULL : PyUnicode_AsUTF8(name);
+    if (!text && name != Py_None)
+        return NULL;
+    int error = dw_heap_mark(text);
+    return error ? dw_raise_error(error, NULL) : Py_NewRef(Py_None);
 }
 
 PyObject *dw_memory_py_is_on(PyObject *module, PyObject *unused)

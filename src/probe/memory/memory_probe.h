@@ -27,6 +27,7 @@ bool dw_memory_is_on(void);
 /* The functions of the module. */
 PyObject *dw_memory_py_start(PyObject *module, PyObject *arguments);
 PyObject *dw_memory_py_stop(PyObject *module, PyObject *unused);
+PyObject *dw_memory_py_mark(PyObject *module, PyObject *name);
 PyObject *dw_memory_py_is_on(PyObject *module, PyObject *unused);
 
 #endif
