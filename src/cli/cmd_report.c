@@ -2,6 +2,8 @@
  * `dwell report`: tables on stdout. */
 #include "cli/cli.h"
 
+#include "cli/time_report.h"
+#include "lens/plot/series_report.h"
 #include "lens/table/memory_report.h"
 #include "lens/timing/timings.h"
 #include "log/reader.h"
@@ -25,6 +27,7 @@ static const char help[] =
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
     "                   process (a row each; --format tree has what they did)\n"
+    "  --by time        memory, CPU and counters over time (table, csv, json)\n"
     "  --by KEY,KEY     any of function (or line, python, module), region, thread, process, and "
     "labels "
     "of\n"
@@ -345,10 +348,16 @@ static int show(const struct dw_profile *profile, struct request *request, const
 static int report(char **files, int count, struct request *request)
 {
     int status = 0;
+    const struct dw_report_words *words = &request->words;
+    if (words->by && !strcmp(words->by, "time"))
+        return dw_time_report(files, count, request->format, words->limit);
     struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (!profile)
         return status;
-    int shown = show(profile, request, files[0]);
+    int shown =
+        !words->by && dw_series_are_all(profile)
+            ? dw_time_report_show(profile, request->format, words->limit, files[0])
+            : show(profile, request, files[0]);
     dw_profile_free(profile);
     return shown ? shown : status;
 }

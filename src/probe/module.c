@@ -9,6 +9,7 @@
 #include "log/log_name.h"
 #include "probe/call/call_profiler.h"
 #include "probe/call/calls.h"
+#include "probe/gauges_module.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
 #include "probe/last_words.h"
@@ -22,7 +23,7 @@
 #include "probe/sample/sample_rows.h"
 #include "probe/timing_module.h"
 #include "probe/unseen.h"
-#include "record/probes.h"
+#include "record/gauges.h"
 #include "record/process.h"
 
 #include <limits.h>
@@ -282,7 +283,8 @@ static PyObject *core_probes(PyObject *module, PyObject *unused)
                   {"regions", atomic_load(&dw_recorder_active)},
                   {"calls", dw_calls_are_on()},
                   {"lines", dw_lines_are_on()},
-                  {"memory", dw_memory_is_on()}};
+                  {"memory", dw_memory_is_on()},
+                  {"gauges", dw_gauges_are_on()}};
     PyObject *names = PyList_New(0);
     for (size_t i = 0; names && i < sizeof probes / sizeof *probes; i++) {
         PyObject *name = probes[i].is_on ? PyUnicode_FromString(probes[i].name) : NULL;
@@ -350,6 +352,9 @@ static PyMethodDef methods[] = {
     {"memory_mark", dw_memory_py_mark, METH_O, NULL},
     {"render_memory", dw_render_memory, METH_VARARGS, NULL},
     {"memory_is_on", dw_memory_py_is_on, METH_NOARGS, NULL},
+    {"gauges_start", dw_gauges_py_start, METH_VARARGS, NULL},
+    {"gauges_stop", dw_gauges_py_stop, METH_NOARGS, NULL},
+    {"gauges_series", dw_gauges_py_series, METH_O, NULL},
     {"last_words_start", dw_last_words_py_start, METH_O, NULL},
     {"last_words_stop", dw_last_words_py_stop, METH_NOARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},

@@ -59,6 +59,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+    atomic_store(&dw_own_threads, 0);
     dw_ledgers_forked();
     unlock_after_fork();
     reversed(dw_probes_first(), offsetof(struct dw_probe, forked));

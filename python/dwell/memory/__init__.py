@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Memory: what a program allocates, where, and what of it stays."""
 
-_HOMES = {"mark": "_track", "track": "_track"}
+_HOMES = {"mark": "_track", "memory_usage": "_usage", "track": "_track"}
 
 __all__ = [*_HOMES]
 

@@ -13,6 +13,9 @@
 #include <string.h>
 
 #define RATE_MAX 100000
+#define INTERVAL_NS 1e8
+#define INTERVAL_MIN_NS 1e6
+#define INTERVAL_MAX_NS 3.6e12
 
 static int take_rate(struct dw_run_options *run, const char *value)
 {
@@ -56,6 +59,19 @@ static int take_memory(struct dw_run_options *run, const char *value)
                : dw_cli_usage("--memory is 'sampled' or 'exact', not '%s'", value);
 }
 
+static int take_interval(struct dw_run_options *run, const char *value)
+{
+    char *end;
+    double number = strtod(value, &end);
+    double unit_ns = !strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0;
+    run->interval_ns = number * unit_ns;
+    run->memory = true;
+    if (end == value || !(run->interval_ns >= INTERVAL_MIN_NS && run->interval_ns <= INTERVAL_MAX_NS))
+        return dw_cli_usage("--interval is a time from 1ms to 3600s, such as 100ms, not '%s'",
+                            value);
+    return 0;
+}
+
 static int take_interpreter(struct dw_run_options *run, const char *value)
 {
     run->python = value;
@@ -81,6 +97,7 @@ static const struct valued {
     {"--rate", "a number of samples for each second", take_rate},
     {"--mode", "'cpu' or 'wall'", take_mode},
     {"--memory", NULL, take_memory},
+    {"--interval", "a time, such as 100ms", take_interval},
 };
 
 #define SETS(member) offsetof(struct dw_run_options, member)
@@ -91,6 +108,7 @@ static const struct {
     {"--timeline", SETS(timeline), SETS(timeline)},
     {"--cpu", SETS(cpu), SETS(cpu)},
     {"--calls", SETS(calls), SETS(calls)},
+    {"--pss", SETS(pss), SETS(memory)},
     {"--signatures", SETS(signatures), SETS(calls)},
     {"--lines", SETS(lines), SETS(lines)},
     {"--callees", SETS(callees), SETS(lines)},
@@ -251,8 +269,9 @@ static int parse(struct dw_run_options *run, int argc, char **argv)
 
 int dw_run_options_init(struct dw_run_options *run, int argc, char **argv)
 {
-    *run =
-        (struct dw_run_options){.rate_hz = 1000, .words = calloc((size_t)argc + 1, sizeof *argv)};
+    *run = (struct dw_run_options){.rate_hz = 1000,
+                                   .interval_ns = INTERVAL_NS,
+                                   .words = calloc((size_t)argc + 1, sizeof *argv)};
     dw_out_init_memory(&run->functions);
     return run->words ? parse(run, argc, argv) : dw_cli_error("run", DW_ERR_MEMORY);
 }

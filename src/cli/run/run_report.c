@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/run/run_lines.h"
 #include "cli/run/run_text.h"
+#include "lens/plot/plot.h"
 #include "lens/table/memory_report.h"
 #include "log/reader.h"
 
@@ -167,12 +168,25 @@ static bool put_missing(const struct reporting *reporting, const struct dw_profi
            end->lines + end->regions + end->calls + end->samples + end->memory;
 }
 
+/* A line about memory over time, where that was recorded. */
+static void put_peak(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct dw_chart chart;
+    if (!profile->series_count || dw_chart_init(&chart, profile, &(struct dw_plot_options){0}))
+        return;
+    dw_out_text(out, "dwell: memory: ");
+    dw_plot_put_peak(out, &chart);
+    dw_out_char(out, '\n');
+    dw_chart_release(&chart);
+}
+
 static void put_report(struct reporting *reporting, const struct dw_profile *profile)
 {
     struct dw_out out;
     struct sections sections = sections_of(reporting, profile);
     dw_out_init_fd(&out, STDERR_FILENO);
     dw_run_put_ending(&out, reporting->end, &reporting->samples, reporting->recordings.children);
+    put_peak(&out, profile);
     put_sections(reporting, profile, &sections, &out);
     if (!put_missing(reporting, profile, &out))
         dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections), &reporting->samples,

@@ -31,26 +31,7 @@ static bool make_room(struct dw_heap_thread *thread)
     return !DW_GROW(thread->frames, thread->capacity, thread->capacity);
 }
 
-/* The frames that run, the innermost first; the outermost of very deep stacks are left out. */
-static uint32_t walk(struct dw_heap_thread *thread, PyThreadState *python)
-{
-    uint32_t count = 0;
-    dw_py_frame *frame = dw_py_frame_complete(DW_PY_CURRENT_FRAME(python));
-    for (; frame; frame = dw_py_frame_previous(frame)) {
-        if (count == thread->capacity && !make_room(thread))
-            break;
-        thread->walked[count++] = frame;
-    }
-    return count;
-}
-
-static bool is_same(const struct dw_heap_frame *known, dw_py_frame *frame)
-{
-    return known->instruction == (const void *)DW_PY_FRAME_INSTRUCTION(frame) &&
-           known->name == (const void *)dw_py_frame_code(frame)->co_qualname;
-}
-
-static uint32_t enter(uint32_t parent, dw_py_frame *frame)
+static uint32_t enter_new(uint32_t parent, dw_py_frame *frame)
 {
     pthread_mutex_lock(&dw_heap.lock);
     uint64_t token = dw_heap_code_token(dw_py_frame_code(frame), _PyInterpreterFrame_LASTI(frame));
@@ -59,23 +40,91 @@ static uint32_t enter(uint32_t parent, dw_py_frame *frame)
     return step;
 }
 
+static uint32_t enter(struct dw_heap_thread *thread, uint32_t parent, dw_py_frame *frame)
+{
+    const PyCodeObject *code = dw_py_frame_code(frame);
+    struct dw_heap_entered wanted = {
+        .instruction = DW_PY_FRAME_INSTRUCTION(frame),
+        .name = code->co_qualname,
+        .version = DW_PY_CODE_VERSION(code),
+        .parent = parent,
+    };
+    if (!thread->entered && !(thread->entered = calloc(DW_HEAP_CACHE, sizeof *thread->entered)))
+        return enter_new(parent, frame);
+    uint64_t hash = ((uint64_t)(uintptr_t)wanted.instruction ^ (uint64_t)parent << 32) *
+                    UINT64_C(0x9e3779b97f4a7c15);
+    struct dw_heap_entered *known = &thread->entered[hash >> 32 & (DW_HEAP_CACHE - 1)];
+    if (known->instruction == wanted.instruction && known->parent == parent &&
+        known->name == wanted.name && known->version == wanted.version && known->step)
+        return known->step;
+    wanted.step = enter_new(parent, frame);
+    *known = wanted;
+    return wanted.step;
+}
+
+static bool is_same(const struct dw_heap_frame *known, const dw_py_frame *frame)
+{
+    return known->frame == frame &&
+           known->instruction == (const void *)DW_PY_FRAME_INSTRUCTION(frame);
+}
+
+/* How many of the outermost functions are those of the last stack, if the frame is one of the
+ * innermost that this had, and all that called it are as they were; else 0. Frames are the same if
+ * address and instruction are: for other code to be at the same place, this thread would have
+ * allocated it, with another stack. */
+static uint32_t count_same(const struct dw_heap_thread *thread, dw_py_frame *frame)
+{
+    uint32_t depth = thread->depth;
+    for (int tries = 0; depth && tries < 4 && thread->frames[depth - 1].frame != frame; tries++)
+        depth--;
+    if (!depth || thread->frames[depth - 1].frame != frame)
+        return 0;
+    for (uint32_t at = depth - 1; at-- > 0;) {
+        frame = frame->previous;
+        if (frame && thread->frames[at].frame != frame)
+            frame = dw_py_frame_complete(frame);
+        if (!frame || !is_same(&thread->frames[at], frame))
+            return 0;
+    }
+    return dw_py_frame_previous(frame) ? 0 : depth;
+}
+
+/* Frames that are new, the innermost first, up to one from which on all is the same. */
+static uint32_t walk(struct dw_heap_thread *thread, PyThreadState *python, uint32_t *same)
+{
+    uint32_t count = 0;
+    dw_py_frame *frame = dw_py_frame_complete(DW_PY_CURRENT_FRAME(python));
+    *same = 0;
+    for (int tries = 0; frame; frame = dw_py_frame_previous(frame), tries++) {
+        if (tries < 4 && (*same = count_same(thread, frame))) {
+            bool moved = !is_same(&thread->frames[*same - 1], frame);
+            *same -= moved;
+            count += moved;
+            if (moved)
+                thread->walked[count - 1] = frame;
+            return count;
+        }
+        if (count == thread->capacity && !make_room(thread))
+            break;
+        thread->walked[count++] = frame;
+    }
+    return count;
+}
+
 uint32_t dw_heap_stack_python(struct dw_heap_thread *thread, PyThreadState *python)
 {
-    uint32_t count = walk(thread, python), same = 0;
-    uint32_t most = count < thread->depth ? count : thread->depth;
-    while (same < most && is_same(&thread->frames[same], thread->walked[count - 1 - same]))
-        same++;
+    uint32_t same, count = walk(thread, python, &same);
     uint32_t step = same ? thread->frames[same - 1].step : 0;
-    for (; same < count; same++) {
-        dw_py_frame *frame = thread->walked[count - 1 - same];
-        step = enter(step, frame);
-        thread->frames[same] = (struct dw_heap_frame){
+    while (count && (same < thread->capacity || make_room(thread))) {
+        dw_py_frame *frame = thread->walked[--count];
+        step = enter(thread, step, frame);
+        thread->frames[same++] = (struct dw_heap_frame){
+            .frame = frame,
             .instruction = DW_PY_FRAME_INSTRUCTION(frame),
-            .name = dw_py_frame_code(frame)->co_qualname,
             .step = step,
         };
     }
-    thread->depth = count;
+    thread->depth = same;
     return step;
 }
 

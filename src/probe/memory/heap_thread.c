@@ -20,6 +20,7 @@ static void release(struct dw_heap_thread *thread)
 {
     free(thread->frames);
     free(thread->walked);
+    free(thread->entered);
     free(thread->known);
 }
 

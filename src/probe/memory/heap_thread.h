@@ -12,9 +12,16 @@
 
 /* A function of the stack at the last allocation, the outermost first. */
 struct dw_heap_frame {
+    const void *frame;
     const void *instruction;
-    const void *name; /* of its code: another code may be at the same address later */
     uint32_t step;
+};
+
+/* A step that was entered before. Another code may be at the same address by now. */
+struct dw_heap_entered {
+    const void *instruction;
+    const void *name;
+    uint32_t version, parent, step;
 };
 
 struct dw_heap_thread {
@@ -29,7 +36,8 @@ struct dw_heap_thread {
     uintptr_t recent[DW_HEAP_RECENT]; /* blocks */
     struct dw_heap_frame *frames;
     uint32_t depth, capacity;
-    void **walked; /* frames, the innermost first; room for as many */
+    void **walked;                   /* frames, the innermost first; room for as many */
+    struct dw_heap_entered *entered; /* DW_HEAP_CACHE steps */
     struct dw_heap_known {
         const void *caller;
         struct dw_heap_site_key key; /* the step is that of Python functions alone */

@@ -65,6 +65,7 @@ static void *run(void *unused)
     uint64_t flush_ns = dw_clock_ns(CLOCK_MONOTONIC) + FIRST_FLUSH_NS;
     dw_heap_here.busy++;
     prctl(PR_SET_NAME, THREAD_NAME);
+    atomic_fetch_add(&dw_own_threads, 1);
     while (wait_ns(LOOK_NS)) {
         uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
         dw_malloc_hooks_renew();
@@ -74,6 +75,7 @@ static void *run(void *unused)
         uint64_t took_ns = dw_clock_ns(CLOCK_MONOTONIC) - now_ns;
         flush_ns = now_ns + (20 * took_ns > DW_FLUSH_NS ? 20 * took_ns : DW_FLUSH_NS);
     }
+    atomic_fetch_sub(&dw_own_threads, 1);
     return NULL;
 }
 

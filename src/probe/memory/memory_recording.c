@@ -41,8 +41,8 @@ void dw_memory_recording_release(struct dw_memory_recording *recording)
     free(recording->steps);
     free(recording->entries);
     free(recording->changes);
-    struct dw_ledger *log = recording->log;
-    *recording = (struct dw_memory_recording){.log = log};
+    *recording =
+        (struct dw_memory_recording){.log = recording->log, .is_exact = recording->is_exact};
 }
 
 static bool counts(enum dw_heap_number number)
