@@ -54,6 +54,13 @@ accuracy: ## run the tests that measure, and compare with the truth on real prog
 	@for python in $(PYTHONS); do tools/venv $$python accuracy || exit 1; done
 	@tools/bench --accuracy $(PYTHONS)
 
+cluster-test: ## run the tests of clusters on each Python, with LiberTEM and Ray, which `make test` leaves out
+	@tools/setup test
+	@for python in $(PYTHONS); do tools/venv $$python cluster || exit 1; done
+	@for python in $(PYTHONS); do build/venv/$$($$python -c \
+	  'import sys; print("%d.%d" % sys.version_info[:2])')/bin/python -m pytest -q tests/cluster || \
+	  exit 1; done
+
 fuzz: ## fuzz the log reader, every lens and every importer, a minute each (FUZZ_SECONDS=60)
 	@tools/setup fuzz
 	@tools/venv $(PYTHON) test
@@ -68,4 +75,4 @@ soak: ## start and stop sampling, attach and detach for an hour (SOAK_SECONDS=36
 clean: ## remove what was built, but not the Debians
 	@rm -rf $(filter-out build/sid build/bookworm build/trixie,$(wildcard build/*))
 
-.PHONY: help demo build test test-all wheels wheel-test lint format bench accuracy fuzz soak clean
+.PHONY: help demo build test test-all wheels wheel-test lint format bench accuracy cluster-test fuzz soak clean

@@ -26,6 +26,7 @@ _HOMES = {
     "labels": "_labels",
     "load_stats": "lines",
     "plot": "_plot",
+    "process_label": "_process",
     "profile": "_profile_decorator",
     "progress": "_progress",
     "run": "calls",

@@ -17,6 +17,7 @@ from ._core import region as region
 from ._labels import label as label
 from ._labels import labels as labels
 from ._plot import plot as plot
+from ._process import process_label as process_label
 from ._profile_decorator import profile as profile
 from ._progress import progress as progress
 from ._sampling import sampling as sampling

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _WAYS_OUT = ("_exit", "execv", "execve")
+_OWN_NAMES = {
+    *("process", "region", "task", "thread"),
+    *("argv", "clock", "clock_shift", "cwd", "dwell", "host", "name", "parent", "ppid", "probes"),
+    *("program", "python", "rank", "ranks"),
+}
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
@@ -23,6 +28,16 @@ def describe() -> None:
     _core.describe("argv", " ".join(map(_quoted, sys.orig_argv)))
     _core.describe("program", _program_name(sys.orig_argv[1:]))
     _core.describe("python", sys.version.split()[0])
+
+
+def process_label(**labels: object) -> None:
+    """Labels of all that this process does, in recordings that begin from now on.
+
+    A label of a block counts before one of its process with the same name."""
+    for name, value in labels.items():
+        if name in _OWN_NAMES:
+            raise ValueError(f"the label {name!r} is dwell's own")
+        _core.describe(name, str(value))
 
 
 def _quoted(word: str) -> str:

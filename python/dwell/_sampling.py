@@ -39,10 +39,7 @@ def start(
     global _pprof_file
     if _core.sampler_is_on():
         raise RuntimeError("dwell takes samples already; call dwell.stop() first")
-    if not 0 < rate <= _MAX_RATE:
-        raise ValueError(f"rate is a number of samples for each second, up to {_MAX_RATE}")
-    if mode not in ("cpu", "wall"):
-        raise ValueError(f"mode is 'cpu' or 'wall', not {mode!r}")
+    _check(rate, mode)
     name = None if file is None else os.path.abspath(os.fsdecode(file))
     is_pprof = name is not None and name.endswith(_PPROF)
     _core.redact(redact if isinstance(redact, str) else ",".join(redact))
@@ -55,6 +52,13 @@ def start(
     period_ns = round(1e9 / rate)
     _core.sampler_start(log_file, period_ns, native, mode == "wall", timeline, _runs_cells())
     _pprof_file = name if is_pprof else None
+
+
+def _check(rate: float, mode: Mode) -> None:
+    if not 0 < rate <= _MAX_RATE:
+        raise ValueError(f"rate is a number of samples for each second, up to {_MAX_RATE}")
+    if mode not in ("cpu", "wall"):
+        raise ValueError(f"mode is 'cpu' or 'wall', not {mode!r}")
 
 
 def _runs_cells() -> CodeType | None:

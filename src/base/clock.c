@@ -16,6 +16,13 @@ __attribute__((constructor)) static void choose_tick(void)
 }
 #endif
 
+static _Atomic int64_t behind_others_ns;
+
+void dw_clock_shift_wall(int64_t behind_ns)
+{
+    behind_others_ns = behind_ns;
+}
+
 /* The tick is read on both sides of the clock; the tightest of a few tries wins. */
 struct dw_clock_pair dw_clock_pair_now(void)
 {
@@ -33,6 +40,7 @@ struct dw_clock_pair dw_clock_pair_now(void)
     }
     uint64_t wall = dw_clock_ns(CLOCK_REALTIME);
     best.wall_ns = wall - (dw_clock_ns(CLOCK_MONOTONIC) - best.monotonic_ns);
+    best.wall_ns += (uint64_t)behind_others_ns;
     return best;
 }
 

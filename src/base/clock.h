@@ -31,6 +31,9 @@ struct dw_clock_pair {
 };
 
 struct dw_clock_pair dw_clock_pair_now(void);
+/* The wall clock of this host is so far behind that of others that are recorded too: pairs have
+ * theirs from now on. */
+void dw_clock_shift_wall(int64_t behind_ns);
 
 /* Nanoseconds per tick, as a fixed-point number with 56 fractional bits. */
 struct dw_clock_rate {

@@ -115,6 +115,9 @@ static int check_label(const struct dw_profile *profile, const char *key)
             return 0;
         dw_guess_try(&guess, known);
     }
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (dw_profile_property(profile, i, key).size)
+            return 0;
     return dw_cli_unknown("no label", "", &guess, "nothing in the recording has it");
 }
 

@@ -9,6 +9,7 @@
 #include "cli/run/child.h"
 #include "cli/run/python.h"
 #include "cli/run/run_options.h"
+#include "cli/run/run_rank.h"
 #include "cli/run/run_report.h"
 #include "log/writer.h"
 
@@ -66,6 +67,8 @@ static const char help[] =
     "how:\n"
     "  -o FILE         the recording; replaces an earlier one (default: NAME.PID.dwell, a new "
     "file)\n"
+    "  --ranks LIST    of an MPI job only these ranks, as in 0,7; each has a file of its own,\n"
+    "                  run.rank0.dwell for -o run.dwell\n"
     "  --python PATH   the interpreter (default: the one beside this dwell)\n"
     "  -q, --quiet     no report at the end\n"
     "\n"
@@ -81,9 +84,7 @@ static int find_place(const struct dw_run_options *run, struct place *place)
 {
     char directory[PATH_MAX] = "", program[NAME_MAX];
     dw_python_program_name(run->program, program, sizeof program);
-    int size =
-        run->out ? snprintf(place->name, sizeof place->name, "%s", run->out)
-                 : snprintf(place->name, sizeof place->name, "%s.%d.dwell", program, (int)getpid());
+    int size = dw_run_rank_name(run->out, program, place->name, sizeof place->name);
     if (place->name[0] != '/' && !getcwd(directory, sizeof directory))
         return -1;
     errno = ENAMETOOLONG;
@@ -135,19 +136,22 @@ static bool prepare_place(const struct dw_run_options *run, struct place *place)
     return run->out || !dw_log_claim(place->path);
 }
 
+static int run_plainly(const struct dw_run_options *run, const char *python)
+{
+    struct dw_child_times times;
+    int status = dw_child_run(python, run->words, &times);
+    return status < 0 ? CANNOT_START : dw_child_exit(status);
+}
+
 /* There is no place for the recording. If it was asked for, the program does not start; else, as in
  * a directory that was deleted, it runs as it would without dwell. */
 static int run_unrecorded(const struct dw_run_options *run, const struct place *place,
                           const char *python)
 {
-    struct dw_child_times times;
     fprintf(stderr, "dwell: %s: %s; %s\n", place->name, strerror(errno),
             run->out ? "the program was not started"
                      : "nothing is recorded: name another place with -o");
-    if (run->out)
-        return DW_EXIT_TROUBLE;
-    int status = dw_child_run(python, run->words, &times);
-    return status < 0 ? CANNOT_START : dw_child_exit(status);
+    return run->out ? DW_EXIT_TROUBLE : run_plainly(run, python);
 }
 
 static void set_functions(const struct dw_run_options *run)
@@ -203,16 +207,24 @@ static void report_nothing(const struct dw_run_options *run, const struct dw_run
     dw_run_report_nothing(end, reason);
 }
 
+static void report_recorded(const struct dw_run_options *run, const struct dw_run_end *end)
+{
+    char program[NAME_MAX];
+    dw_python_program_name(run->program, program, sizeof program);
+    dw_run_report(end);
+    dw_run_rank_say_merge(run->out, program);
+}
+
 static void report(const struct dw_run_options *run, const struct dw_run_end *end,
                    const char *python)
 {
     bool is_missing_script = end->status && is_missing(run->program);
     if (is_missing_script && !run->out)
         unlink(end->out_file);
-    if (run->quiet || is_missing_script)
+    if (run->quiet || is_missing_script || dw_run_rank_is_silent())
         return;
     if (has_bytes(end->out_file))
-        dw_run_report(end);
+        report_recorded(run, end);
     else
         report_nothing(run, end, python);
 }
@@ -226,6 +238,8 @@ static int start(const struct dw_run_options *run)
         dw_cli_error(python, DW_ERR_IO);
         return CANNOT_START;
     }
+    if (dw_run_rank_is_left_out(run->ranks))
+        return run_plainly(run, python);
     if (!prepare_place(run, &place))
         return run_unrecorded(run, &place, python);
     int status = set_request(run, place.path);

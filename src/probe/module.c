@@ -25,6 +25,7 @@
 #include "probe/unseen.h"
 #include "record/gauges.h"
 #include "record/process.h"
+#include "record/rank.h"
 
 #include <limits.h>
 
@@ -272,6 +273,27 @@ static PyObject *core_on_exec(PyObject *module, PyObject *function)
     return dw_py_exec_hook(function) ? NULL : Py_NewRef(Py_None);
 }
 
+/* shift_clock(ns): for recordings that begin from now on, how far the clock is behind others. */
+static PyObject *core_shift_clock(PyObject *module, PyObject *behind)
+{
+    (void)module;
+    long long behind_ns = PyLong_AsLongLong(behind);
+    if (behind_ns == -1 && PyErr_Occurred())
+        return NULL;
+    dw_clock_shift_wall(behind_ns);
+    Py_RETURN_NONE;
+}
+
+/* rank(): which of how many processes of an MPI job this one is; (0, 1) outside of one. */
+static PyObject *core_rank(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    struct dw_rank rank;
+    if (!dw_rank_now(&rank))
+        rank = (struct dw_rank){.rank = 0, .size = 1};
+    return Py_BuildValue("II", rank.rank, rank.size);
+}
+
 /* probes(): the names of those that are on. */
 static PyObject *core_probes(PyObject *module, PyObject *unused)
 {
@@ -338,6 +360,8 @@ static PyMethodDef methods[] = {
     {"render", dw_render, METH_VARARGS, NULL},
     {"render_lines", FAST(dw_render_lines), METH_VARARGS | METH_KEYWORDS, NULL},
     {"export", dw_export, METH_VARARGS, NULL},
+    {"shift_clock", core_shift_clock, METH_O, NULL},
+    {"rank", core_rank, METH_NOARGS, NULL},
     {"probes", core_probes, METH_NOARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},

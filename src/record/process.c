@@ -6,7 +6,9 @@
 
 #include "base/grow.h"
 #include "log/redaction.h"
+#include "record/rank.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -69,6 +71,22 @@ static void describe_text(const char *key, const char *value)
     dw_process_describe(key, value, strlen(value));
 }
 
+static void describe_number(const char *key, uint32_t number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%" PRIu32, number);
+    describe_text(key, text);
+}
+
+static void describe_rank(void)
+{
+    struct dw_rank rank;
+    if (dw_rank_now(&rank)) {
+        describe_number("rank", rank.rank);
+        describe_number("ranks", rank.size);
+    }
+}
+
 static void describe_what_may_change(void)
 {
     char text[PATH_MAX];
@@ -77,8 +95,8 @@ static void describe_what_may_change(void)
         describe_text("host", text);
     if (getcwd(text, sizeof text))
         describe_text("cwd", text);
-    snprintf(text, sizeof text, "%d", (int)getppid());
-    describe_text("ppid", text);
+    describe_number("ppid", (uint32_t)getppid());
+    describe_rank();
     describe_text("clock", dw_tick_is_tsc ? "tsc" : "monotonic");
 }
 

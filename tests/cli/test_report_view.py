@@ -291,9 +291,34 @@ def test_what_cannot_be_shown_is_named(recording, run_dwell, words, said):
     assert said in done.stderr
 
 
+def test_labels_of_a_process_are_those_of_all_it_does(python_program, run_dwell):
+    """A label of a block counts before that of the process."""
+    for site in ("east", "west"):
+        done = python_program(f"""
+import dwell
+dwell.process_label(site="{site}", shard=3)
+dwell.install(log_file="{site}.dwell")
+for _ in range(2):
+    with dwell.region("work"): pass
+try:
+    dwell.process_label(host="x")
+except ValueError:
+    print("refused")
+""")
+        assert done.stdout.startswith("refused")
+    run_dwell("merge", "east.dwell", "west.dwell", "-o", "both.dwell")
+    options = ("--by", "site,region", "--measure", "count", "--format", "json")
+    found = json.loads(run_dwell("report", "both.dwell", *options).stdout)["rows"]
+    counts = {row["site"]: row["count"]["total"] for row in found if row["region"] == "work"}
+    assert counts == {"east": 2, "west": 2}
+    only = run_dwell("report", "both.dwell", *options, "--match-label", "site=east")
+    assert {row["site"] for row in json.loads(only.stdout)["rows"]} == {"east"}
+    folded = run_dwell("export", "both.dwell", "--to", "collapsed", "--labels", "site,shard")
+    fronts = {line.partition(";<main>")[0] for line in folded.stdout.splitlines()}
+    assert fronts == {"site=east;shard=3", "site=west;shard=3"}
 
 
-COUNTED = """
+DISTURBED = """
 import mmap, time
 
 def burn(seconds):
@@ -321,8 +346,8 @@ burn(0.1)
 
 
 @pytest.fixture
-def counted(tmp_path, run_dwell, view):
-    (tmp_path / "program.py").write_text(COUNTED)
+def disturbed(tmp_path, run_dwell, view):
+    (tmp_path / "program.py").write_text(DISTURBED)
     done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
     assert done.returncode == 0, done.stderr
 
@@ -334,14 +359,14 @@ def counted(tmp_path, run_dwell, view):
     return read
 
 
-def test_samples_have_the_page_faults_of_their_threads(counted):
-    everything, functions = counted("page_faults")
+def test_samples_have_the_page_faults_of_their_threads(disturbed):
+    everything, functions = disturbed("page_faults")
     assert everything >= 10_000
     assert functions["touch"] >= 5_000
 
 
-def test_samples_have_the_context_switches_of_their_threads(counted):
-    switches, functions = counted("context_switches")
-    involuntary, _ = counted("involuntary_switches")
+def test_samples_have_the_context_switches_of_their_threads(disturbed):
+    switches, functions = disturbed("context_switches")
+    involuntary, _ = disturbed("involuntary_switches")
     assert switches - involuntary >= 200
     assert functions["<module>"] == switches

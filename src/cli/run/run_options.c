@@ -78,6 +78,14 @@ static int take_interpreter(struct dw_run_options *run, const char *value)
     return 0;
 }
 
+static int take_ranks(struct dw_run_options *run, const char *value)
+{
+    bool is_list = *value && !value[strspn(value, "0123456789,")] && !strstr(value, ",,") &&
+                   *value != ',' && value[strlen(value) - 1] != ',';
+    run->ranks = value;
+    return is_list ? 0 : dw_cli_usage("--ranks are numbers as in 0,7, not '%s'", value);
+}
+
 static int take_function(struct dw_run_options *run, const char *value)
 {
     run->lines = true;
@@ -94,6 +102,7 @@ static const struct valued {
     {"-o", "a file", take_out},
     {"--python", "an interpreter", take_interpreter},
     {"--redact", "what to leave out", take_redact},
+    {"--ranks", "numbers as in 0,7", take_ranks},
     {"--rate", "a number of samples for each second", take_rate},
     {"--mode", "'cpu' or 'wall'", take_mode},
     {"--memory", NULL, take_memory},

@@ -14,6 +14,7 @@ struct dw_run_options {
     bool timeline, cpu, wall, no_native, signatures, callees, subprocesses, quiet, help;
     const char *out;
     const char *python;
+    const char *ranks; /* those of an MPI job that are recorded: "0,7"; NULL: all */
     double rate_hz;
     struct dw_out functions; /* of -f, one a line */
     char **given;            /* the command line behind "run" */

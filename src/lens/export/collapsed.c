@@ -61,20 +61,29 @@ static int map_paths(struct folding *folding, const struct dw_stack_tree *tree)
     return error;
 }
 
-static void put_label(struct folding *folding, dw_labels_id labels, const char *key)
+/* Its own, else that of the process. */
+static struct dw_string label_value(const struct dw_profile *profile, uint32_t thread,
+                                    dw_labels_id labels, const char *key)
 {
-    const struct dw_profile *profile = folding->profile;
     const struct dw_label_set *set = &profile->labels.sets[labels];
     for (uint32_t i = 0; i < set->count; i++) {
         const struct dw_label *label = &profile->labels.pairs[set->first + i];
-        struct dw_string name = dw_profile_string(profile, label->key);
-        if (dw_string_compare(name, (struct dw_string){key, strlen(key)}))
-            continue;
-        put_name(&folding->front, name);
-        dw_out_char(&folding->front, '=');
-        put_name(&folding->front, dw_profile_string(profile, label->value));
-        dw_out_char(&folding->front, ';');
+        if (!strcmp(dw_profile_string(profile, label->key).bytes, key))
+            return dw_profile_string(profile, label->value);
     }
+    return dw_profile_property(profile, profile->threads[thread].process, key);
+}
+
+static void put_label(struct folding *folding, uint32_t thread, dw_labels_id labels,
+                      const char *key)
+{
+    struct dw_string value = label_value(folding->profile, thread, labels, key);
+    if (!value.size)
+        return;
+    put_name(&folding->front, (struct dw_string){key, strlen(key)});
+    dw_out_char(&folding->front, '=');
+    put_name(&folding->front, value);
+    dw_out_char(&folding->front, ';');
 }
 
 static void put_root(struct folding *folding, uint32_t thread)
@@ -100,7 +109,7 @@ static int find_front(struct folding *folding, uint32_t thread, dw_labels_id lab
     struct dw_buffer *text = &folding->front.buffer;
     dw_buffer_clear(text);
     for (size_t i = 0; i < folding->options->label_count; i++)
-        put_label(folding, labels, folding->options->labels[i]);
+        put_label(folding, thread, labels, folding->options->labels[i]);
     put_root(folding, thread);
     return text->failed ? DW_ERR_MEMORY
                         : dw_string_intern(&folding->fronts, text->data, text->size, front);

@@ -35,19 +35,23 @@ static dw_key_value process_of(const struct dw_key_row *row)
     return row->profile->threads[row->thread].process;
 }
 
-static dw_key_value host_of(const struct dw_key_row *row)
+/* A label of a whole process is a property of it. */
+static dw_string_id process_label(const struct dw_profile *profile, uint32_t index,
+                                  dw_string_id name)
 {
-    const struct dw_process *process =
-        &row->profile->processes[row->profile->threads[row->thread].process];
+    const struct dw_process *process = &profile->processes[index];
     for (uint32_t i = 0; i < process->property_count; i++)
-        if (!strcmp(dw_profile_string(row->profile, process->properties[i].key).bytes, "host"))
+        if (process->properties[i].key == name)
             return process->properties[i].value;
     return 0;
 }
 
+/* The label of the row itself counts before that of its process. */
 static dw_key_value label_of(const struct dw_key_row *row)
 {
-    return dw_labels_value(&row->profile->labels, row->row->labels, row->label);
+    const struct dw_profile *profile = row->profile;
+    dw_string_id own = dw_labels_value(&profile->labels, row->row->labels, row->label);
+    return own ? own : process_label(profile, profile->threads[row->thread].process, row->label);
 }
 
 /* An entry of a region is of that region; other rows have it as a label. */
@@ -131,7 +135,7 @@ static const struct dw_key keys[] = {
     {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text},
     {"thread", "threads", NULL, thread_of, put_thread},
     {"process", "processes", NULL, process_of, put_process},
-    {"host", "machines", NULL, host_of, put_text},
+    {"host", "machines", NULL, label_of, put_text},
 };
 
 static const struct dw_key label_key = {"label", "a label", NULL, label_of, put_text};
@@ -141,12 +145,21 @@ const struct dw_key *dw_key_at(size_t index)
     return index < sizeof keys / sizeof *keys ? &keys[index] : NULL;
 }
 
+static bool is_named(const struct dw_profile *profile, dw_string_id key, const char *name)
+{
+    return !strcmp(dw_profile_string(profile, key).bytes, name);
+}
+
 static dw_string_id find_label(const struct dw_profile *profile, const char *name)
 {
     const struct dw_label_table *labels = &profile->labels;
     for (uint32_t i = 0; i < labels->pair_count; i++)
-        if (!strcmp(dw_profile_string(profile, labels->pairs[i].key).bytes, name))
+        if (is_named(profile, labels->pairs[i].key, name))
             return labels->pairs[i].key;
+    for (uint32_t p = 0; p < profile->process_count; p++)
+        for (uint32_t i = 0; i < profile->processes[p].property_count; i++)
+            if (is_named(profile, profile->processes[p].properties[i].key, name))
+                return profile->processes[p].properties[i].key;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What the rows of a view are told apart by. One table lists the keys that every profile has; any
- * other word is the key of a label. A key is of the place where time was spent, or of the row. */
+ * other word is the key of a label, of rows or of whole processes. A key is of the place where time
+ * was spent, or of the row. */
 #ifndef DW_LENS_VIEW_KEY_H
 #define DW_LENS_VIEW_KEY_H
 
@@ -29,8 +30,8 @@ struct dw_key {
 
 /* The i-th key, NULL past the end. */
 const struct dw_key *dw_key_at(size_t index);
-/* The key of that name; that of labels when some row has such a label, whose name becomes *label;
- * NULL when nothing is known by it. */
+/* The key of that name; that of labels when some row or process has such a label, whose name
+ * becomes *label; NULL when nothing is known by it. This looks at all processes. */
 const struct dw_key *dw_key_find(const struct dw_profile *profile, const char *name,
                                  dw_string_id *label);
 /* Whether an entry of a region is inside another of the same name. */

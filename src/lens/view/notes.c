@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "lens/view/notes.h"
 
+#include "lens/view/roster.h"
+
 #include <inttypes.h>
+
+#define NAMED_MAX 5
 
 uint64_t dw_notes_dropped(const struct dw_profile *profile)
 {
@@ -11,17 +15,32 @@ uint64_t dw_notes_dropped(const struct dw_profile *profile)
     return dropped;
 }
 
+/* Who they are, as far as they are few. */
+static void put_unended(struct dw_out *out, const struct dw_profile *profile)
+{
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < profile->process_count && named < NAMED_MAX; i++) {
+        if (profile->processes[i].ended)
+            continue;
+        dw_out_text(out, named++ ? ", " : ": ");
+        dw_roster_put_process(out, profile, i);
+    }
+    dw_out_text(out, named < profile->losses.cut_files ? ", ...\n" : "\n");
+}
+
 static void put_cut(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
 {
     uint64_t cut = profile->losses.cut_files;
     if (cut == 1 && profile->process_count == 1)
         dw_out_printf(
             out, "%sthe program did not close this log: the last moments may be missing\n", prefix);
-    else if (cut)
+    else if (cut) {
         dw_out_printf(out,
                       "%s%" PRIu64 " of %" PRIu32 " processes did not close their log: "
-                      "their last moments may be missing\n",
+                      "their last moments may be missing",
                       prefix, cut, profile->process_count);
+        put_unended(out, profile);
+    }
 }
 
 void dw_notes_put_losses(struct dw_out *out, const struct dw_profile *profile, const char *prefix)

@@ -112,6 +112,7 @@ void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile,
 {
     struct dw_string program = program_name(profile, process);
     struct dw_string host = dw_profile_property(profile, process, "host");
+    struct dw_string rank = dw_profile_property(profile, process, "rank");
     if (!program.size)
         program = (struct dw_string){"process", strlen("process")};
     dw_out_write(out, program.bytes, program.size);
@@ -121,6 +122,9 @@ void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile,
         dw_out_char(out, '@');
         dw_out_write(out, host.bytes, host.size);
     }
+    if (rank.size)
+        dw_out_text(out, " rank ");
+    dw_out_write(out, rank.bytes, rank.size);
 }
 
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread)

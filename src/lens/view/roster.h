@@ -14,7 +14,8 @@ int dw_roster_processes(const struct dw_profile *profile, uint32_t **processes);
 /* For each process the thread that began the recording, or UINT32_MAX; free() it. */
 int dw_roster_first_threads(const struct dw_profile *profile, uint32_t **first);
 
-/* "train.py 1234", and "@host" behind it when there are several processes. */
+/* "train.py 1234", "@host" behind it when there are several processes, and " rank 3" in MPI jobs.
+ */
 void dw_roster_put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t process);
 /* The same with the host, where it is known, or without. */
 void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile, uint32_t process,

@@ -115,6 +115,9 @@ static int find_keys(struct dw_view *view)
         if (view->keys[i]->of_place)
             view->place_key = (int)i;
     }
+    for (uint32_t i = 0; i < view->options.label_count; i++)
+        view->matched[i] =
+            dw_key_find(view->profile, view->options.labels[i].key, &view->matched_labels[i]);
     return 0;
 }
 
@@ -123,7 +126,8 @@ static bool has_labels(const struct dw_view *view, const struct dw_key_row *row)
     for (uint32_t i = 0; i < view->options.label_count; i++) {
         const struct dw_view_label *wanted = &view->options.labels[i];
         struct dw_key_row of = *row;
-        const struct dw_key *key = dw_key_find(view->profile, wanted->key, &of.label);
+        const struct dw_key *key = view->matched[i];
+        of.label = view->matched_labels[i];
         if (!key || key->of_place)
             return false;
         dw_string_id value = (dw_string_id)key->of_row(&of);

@@ -45,6 +45,8 @@ struct dw_view {
     struct dw_view_options options; /* with the measures that were chosen */
     const struct dw_key *keys[DW_VIEW_KEYS_MAX];
     dw_string_id labels[DW_VIEW_KEYS_MAX];
+    const struct dw_key *matched[DW_VIEW_KEYS_MAX]; /* of the labels that rows must have */
+    dw_string_id matched_labels[DW_VIEW_KEYS_MAX];
     int place_key; /* which key is of places; -1: none, and self and total are the same */
     struct dw_view_row *rows;
     uint32_t count, capacity;
