@@ -40,6 +40,7 @@ _HOMES = {
 _MODULES = (
     "calls",
     "comparison",
+    "heap",
     "lines",
     "profiler",
     "regions",
