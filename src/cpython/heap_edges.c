@@ -48,9 +48,15 @@ static int visit_keys(PyObject *dict, visitproc visit, void *argument)
 static int visit_code(const PyCodeObject *code, visitproc visit, void *argument)
 {
     PyObject *const parts[] = {
-        code->co_consts,        code->co_names,           code->co_exceptiontable,
-        code->co_filename,      code->co_name,            code->co_qualname,
-        code->co_linetable,     code->co_localsplusnames, code->co_localspluskinds,
+        code->co_consts,
+        code->co_names,
+        code->co_exceptiontable,
+        code->co_filename,
+        code->co_name,
+        code->co_qualname,
+        code->co_linetable,
+        code->co_localsplusnames,
+        code->co_localspluskinds,
     };
     int stop = 0;
     for (size_t i = 0; !stop && i < sizeof parts / sizeof *parts; i++)

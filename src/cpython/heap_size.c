@@ -57,8 +57,8 @@ size_t dw_py_size(PyObject *object, const struct dw_py_sizing *sizing)
     size_t size = (size_t)sizing->basic, head = head_of(object, sizing);
     if (!sizing->tell)
         return size + head + (sizing->item ? (size_t)(sizing->item * Py_SIZE(object)) : 0);
-    PyObject *told = sizing->direct ? sizing->direct(object, NULL)
-                                    : PyObject_CallOneArg(sizing->tell, object);
+    PyObject *told =
+        sizing->direct ? sizing->direct(object, NULL) : PyObject_CallOneArg(sizing->tell, object);
     size_t answer = told ? PyLong_AsSize_t(told) : (size_t)-1;
     Py_XDECREF(told);
     if (answer == (size_t)-1 && PyErr_Occurred())

@@ -22,10 +22,8 @@ static uint32_t chance(uint32_t below)
 
 static struct dw_heap_graph graph_of(uint32_t count, uint32_t edge_count, uint32_t root_count)
 {
-    struct dw_heap_graph graph = {.count = count,
-                                  .edge_count = edge_count,
-                                  .root_count = root_count,
-                                  .type_count = TYPES};
+    struct dw_heap_graph graph = {
+        .count = count, .edge_count = edge_count, .root_count = root_count, .type_count = TYPES};
     graph.first = calloc(count + 1u, sizeof *graph.first);
     graph.targets = calloc(edge_count + 1u, sizeof *graph.targets);
     graph.roots = calloc(root_count + 1u, sizeof *graph.roots);

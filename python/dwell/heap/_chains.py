@@ -19,7 +19,7 @@ def is_proper_module(obj: object) -> bool:
 def find_ref_chain(
     obj: object, predicate: Predicate, max_depth: int = 20, extra_ignore: Collection[int] = ()
 ) -> list[Any]:
-    """The shortest chain from an object to one that the predicate accepts; else the object alone."""
+    """The shortest chain from an object to one that the predicate accepts, or the object."""
     came_from: dict[int, object] = {id(obj): None}
     level = [obj]
     for _ in range(max_depth + 1):
@@ -38,7 +38,7 @@ def find_ref_chain(
 def find_backref_chain(
     obj: object, predicate: Predicate, max_depth: int = 20, extra_ignore: Collection[int] = ()
 ) -> list[Any]:
-    """The shortest chain to an object from one that the predicate accepts; else the object alone."""
+    """The shortest chain to an object from one that the predicate accepts, or the object."""
     if predicate(obj):
         return [obj]
     picture = _core.HeapSnapshot()

@@ -131,7 +131,9 @@ def _show_ids(rows: list[tuple[str, int, int, int, int]], file: TextIO | None) -
     width = max(len(row[0]) for row in rows)
     heads = ("Old_ids", "Current_ids", "New_ids", "Count_Deltas")
     line = "=" * (width + 52)
-    print(line, f"{'Type':<{width}}" + "".join(f"{h:>13}" for h in heads), line, sep="\n", file=file)
+    print(
+        line, f"{'Type':<{width}}" + "".join(f"{h:>13}" for h in heads), line, sep="\n", file=file
+    )
     for name, old, current, fresh, delta in rows:
         print(f"{name:<{width}}{old:13}{current:13}{fresh:+13}{delta:+13}", file=file)
     print(line, file=file)

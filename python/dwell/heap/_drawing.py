@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""objgraph's pictures of what refers to what: text in the terminal, DOT, and what `dot` makes of it."""
+"""objgraph's pictures of what refers to what: text, DOT, and what `dot` makes of it."""
 
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator
+from itertools import pairwise
 from typing import Any, TextIO
 
 from .. import _core
@@ -154,7 +155,7 @@ def show_chain(
     for chain in chains:
         for obj in chain:
             drawing.add(obj)
-        for holder, held in zip(chain, chain[1:], strict=False):
+        for holder, held in pairwise(chain):
             drawing.connect(holder, held)
         drawing.marked.add(id(chain[-1 if backrefs else 0]))
     starts = [chain[0] for chain in chains]
@@ -209,7 +210,7 @@ def _write(dot: str, filename: str) -> None:
     stem, _, kind = filename.rpartition(".")
     program = shutil.which("dot")
     if kind != "dot" and not program:
-        print(f"dwell: `dot` of Graphviz is not installed: {stem}.dot is written instead of {filename}")
+        print(f"dwell: {filename}: `dot` of Graphviz is not installed; {stem}.dot is written")
         filename, kind = f"{stem}.dot", "dot"
     if kind != "dot" and program:
         subprocess.run([program, f"-T{kind}", "-o", filename], input=dot, text=True, check=True)
@@ -243,7 +244,9 @@ def _describe(obj: object, shortnames: bool) -> str:
 def _own_name(obj: Any) -> str:
     if isinstance(obj, type):
         return str(type.__getattribute__(obj, "__name__"))
-    return str(vars(obj).get("__name__", "?")) if isinstance(obj, types.ModuleType) else obj.__name__
+    return (
+        str(vars(obj).get("__name__", "?")) if isinstance(obj, types.ModuleType) else obj.__name__
+    )
 
 
 def _quote(text: str) -> str:

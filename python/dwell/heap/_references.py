@@ -11,7 +11,13 @@ from .. import _core
 
 # Attributes of built-in types that are no members and cost nothing to read.
 _PARTS: dict[type, tuple[str, ...]] = {
-    types.FunctionType: ("__closure__", "__defaults__", "__kwdefaults__", "__code__", "__globals__"),
+    types.FunctionType: (
+        "__closure__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__code__",
+        "__globals__",
+    ),
     types.CellType: ("cell_contents",),
     types.BuiltinFunctionType: ("__self__",),
     types.CodeType: ("co_consts", "co_names", "co_filename", "co_name", "co_qualname"),

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Tables of types and of single holders. Rows are plain; printing is guppy's, with one column more."""
+"""Tables of types and of single holders; printed as guppy prints them, with one column more."""
 
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
     type: str
-    count: int
+    count: int  # type: ignore[assignment]
     size: int  # bytes, as sys.getsizeof counts them
     retained: int  # bytes that would go with the objects of the type
 

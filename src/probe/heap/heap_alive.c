@@ -59,6 +59,16 @@ static void search_frames(struct reference *reference)
             dw_py_frame_edges(frame, find_variable, reference);
 }
 
+/* Frozen modules are not among the tracked objects of every version. */
+static void search_modules(struct reference *reference)
+{
+    PyObject *name, *module;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(PyImport_GetModuleDict(), &at, &name, &module))
+        if (find_reference(module, reference))
+            return;
+}
+
 static void visit_edges(PyObject *object, visitproc visit, void *argument)
 {
     struct dw_py_edge_kind kind;
@@ -66,7 +76,7 @@ static void visit_edges(PyObject *object, visitproc visit, void *argument)
     dw_py_edges(object, &kind, visit, argument);
 }
 
-/* What is not tracked: it never dies, or the one before it refers to it. */
+/* What is not tracked: it never dies, is a module, or the one before it refers to it. */
 static PyObject *find_untracked(const struct search *search, uint32_t index)
 {
     dw_heap_node node = search->nodes[index];
@@ -77,6 +87,8 @@ static PyObject *find_untracked(const struct search *search, uint32_t index)
         visit_edges(search->found[index - 1], find_reference, &reference);
     else if (index && search->nodes[index - 1] <= search->heap->frame_count)
         search_frames(&reference);
+    else
+        search_modules(&reference);
     return reference.found && is_same(search, index, reference.found) ? reference.found : NULL;
 }
 

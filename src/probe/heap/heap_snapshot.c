@@ -94,11 +94,11 @@ static PyObject *type_row(const struct dw_heap *heap, uint32_t type,
 {
     PyObject *module = dw_heap_text(&heap->names, heap->types[type].module);
     PyObject *name = dw_heap_text(&heap->names, heap->types[type].name);
-    PyObject *row = module && name
-                        ? Py_BuildValue("OOKKK", module, name, (unsigned long long)sums->count,
-                                        (unsigned long long)sums->size,
-                                        (unsigned long long)sums->retained)
-                        : NULL;
+    PyObject *row =
+        module && name
+            ? Py_BuildValue("OOKKK", module, name, (unsigned long long)sums->count,
+                            (unsigned long long)sums->size, (unsigned long long)sums->retained)
+            : NULL;
     Py_XDECREF(module);
     Py_XDECREF(name);
     return row;
@@ -165,14 +165,12 @@ static PyObject *snapshot_node(PyObject *self, PyObject *number)
         return NULL;
     const struct dw_heap_type *type = &heap->types[heap->graph.types[node]];
     uint32_t outside = heap->outside[node];
-    return Py_BuildValue("KNNKKIlN", (unsigned long long)heap->addresses[node],
-                         dw_heap_text(&heap->names, type->module),
-                         dw_heap_text(&heap->names, type->name),
-                         (unsigned long long)heap->graph.sizes[node],
-                         (unsigned long long)heap->graph.retained[node],
-                         heap->graph.dominators[node],
-                         outside == DW_HEAP_IMMORTAL ? -1L : (long)outside,
-                         PyBool_FromLong(heap->graph.is_garbage[node]));
+    return Py_BuildValue(
+        "KNNKKIlN", (unsigned long long)heap->addresses[node],
+        dw_heap_text(&heap->names, type->module), dw_heap_text(&heap->names, type->name),
+        (unsigned long long)heap->graph.sizes[node], (unsigned long long)heap->graph.retained[node],
+        heap->graph.dominators[node], outside == DW_HEAP_IMMORTAL ? -1L : (long)outside,
+        PyBool_FromLong(heap->graph.is_garbage[node]));
 }
 
 /* frame(node): function, file, line, thread and whether it is dwell's own; None for an object. */

@@ -209,7 +209,8 @@ static void for_frames(struct walk *walk, frame_act *act)
             act(walk, frame, thread);
 }
 
-/* All frames have their numbers before objects get theirs: the number of a frame says which it is. */
+/* All frames have their numbers before objects get theirs: the number of a frame says which it is.
+ */
 static int walk_all(struct walk *walk)
 {
     add_node(walk, 0);
@@ -221,8 +222,8 @@ static int walk_all(struct walk *walk)
         return 1;
     if (!walk->error)
         number_of(walk, PyImport_GetModuleDict());
-    for (dw_heap_node node = walk->heap->frame_count + 1;
-         !walk->error && node < walk->graph->count; node++) {
+    for (dw_heap_node node = walk->heap->frame_count + 1; !walk->error && node < walk->graph->count;
+         node++) {
         begin_node(walk, node);
         if (!walk->error)
             look_at(walk, node);

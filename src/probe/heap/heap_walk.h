@@ -28,8 +28,8 @@ struct dw_heap_frame {
 
 struct dw_heap {
     struct dw_heap_graph graph;
-    uintptr_t *addresses;     /* by node; 0 for what is no object */
-    uint32_t *outside;        /* by node: references that no other node has, or DW_HEAP_IMMORTAL */
+    uintptr_t *addresses; /* by node; 0 for what is no object */
+    uint32_t *outside;    /* by node: references that no other node has, or DW_HEAP_IMMORTAL */
     struct dw_heap_type *types;
     struct dw_heap_frame *frames;
     uint32_t frame_count, frame_capacity;
