@@ -41,6 +41,7 @@ _HOMES = {
 _MODULES = (
     "calls",
     "comparison",
+    "heap",
     "lines",
     "memory",
     "profiler",

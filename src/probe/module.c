@@ -10,6 +10,8 @@
 #include "probe/call/call_profiler.h"
 #include "probe/call/calls.h"
 #include "probe/gauges_module.h"
+#include "probe/heap/heap_alive.h"
+#include "probe/heap/heap_snapshot.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
 #include "probe/last_words.h"
@@ -364,6 +366,8 @@ static PyMethodDef methods[] = {
     {"rank", core_rank, METH_NOARGS, NULL},
     {"probes", core_probes, METH_NOARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
+    {"heap_attribute", dw_heap_py_attribute, METH_VARARGS, NULL},
+    {"heap_referents", dw_heap_py_referents, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
     {"sampler_own_work", dw_probe_sampler_py_own_work, METH_O, NULL},
@@ -402,7 +406,7 @@ static int module_exec(PyObject *module)
     return dw_region_init(module) || dw_iter_proxy_init() || dw_label_init(module) ||
                    dw_label_carrier_init() || dw_call_profiler_init(module) ||
                    dw_line_tracer_init(module) || dw_timing_module_init(module) ||
-                   dw_unseen_init(module)
+                   dw_unseen_init(module) || dw_heap_snapshot_init(module)
                ? -1
                : 0;
 }
