@@ -104,7 +104,8 @@ def _parse(request: str) -> "tuple[list[str], str]":
         if word not in _WORDS and not (is_number and _NUMBERS[name] <= int(value[:20]) <= 10**18):
             raise ValueError("the environment variable DWELL_RUN is not understood")
     is_sampled = any(word.startswith("period=") for word in options) or "sample" not in options
-    if not _PROBES.keys() & set(options) or not is_sampled or log_file[:1] != "/":
+    is_read = any(word.startswith("interval=") for word in options) or "gauges" not in options
+    if not _PROBES.keys() & set(options) or not (is_sampled and is_read) or log_file[:1] != "/":
         raise ValueError("the environment variable DWELL_RUN is not understood")
     return options, log_file
 
@@ -129,6 +130,8 @@ def _start(options: list[str], log_file: str) -> None:
     os.register_at_fork(after_in_child=_core.go_on)
     probes = [probe for probe in _PROBES if probe in options]
     _core.describe("probes", ",".join(probes))
+    if "memory" in probes:
+        _core.describe("memory", "exact" if "exact-memory" in options else "sampled")
     for probe in probes:
         _PROBES[probe](options, log_file)  # they have the same file, and so one ledger
 
@@ -192,16 +195,31 @@ def _start_lines(options: list[str], log_file: str) -> None:
     tracer.enable_by_count()
 
 
+def _start_memory(options: list[str], log_file: str) -> None:
+    from dwell import _core
+
+    _core.memory_start(log_file, "exact-memory" in options)
+
+
+def _start_gauges(options: list[str], log_file: str) -> None:
+    from dwell import _core
+
+    interval_ns = next(int(word[9:]) for word in options if word.startswith("interval="))
+    _core.gauges_start(log_file, interval_ns, "pss" in options)
+
+
 _PROBES = {  # calls come last, since they would see how the others begin
     "sample": _start_sampling,
     "regions": _start_regions,
     "lines": _start_lines,
+    "memory": _start_memory,
+    "gauges": _start_gauges,
     "calls": _start_calls,
 }
 _NEED_GIL = {"calls", "lines"}
 _WORDS = {
     *_PROBES,
     *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),
-    *("no-argv", "no-sources"),
+    *("no-argv", "no-sources", "exact-memory", "pss"),
 }
-_NUMBERS = {"period": 10_000, "by": 1}  # the least of each
+_NUMBERS = {"period": 10_000, "interval": 1_000_000, "by": 1}  # the least of each

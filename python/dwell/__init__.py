@@ -41,7 +41,9 @@ _HOMES = {
 _MODULES = (
     "calls",
     "comparison",
+    "heap",
     "lines",
+    "memory",
     "profiler",
     "regions",
     "reporter_columns",
@@ -92,7 +94,7 @@ def get_library_dir():
 
 
 def load_ipython_extension(shell):
-    """%load_ext dwell: the magics %lprun, %%lprun_all, %dwell and %dtime."""
+    """%load_ext dwell: the magics %lprun, %%lprun_all, %dwell, %dtime and %memit."""
     from ._magics import Magics
 
     Magics(shell).register()

@@ -2,7 +2,9 @@ from typing import Any
 
 from . import calls as calls
 from . import comparison as comparison
+from . import heap as heap
 from . import lines as lines
+from . import memory as memory
 from . import profiler as profiler
 from . import regions as regions
 from . import reporter_columns as reporter_columns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The magics of `%load_ext dwell`: %lprun, %%lprun_all, %dwell and %dtime.
+"""The magics of `%load_ext dwell`: %lprun, %%lprun_all, %dwell, %dtime and %memit.
 
 Only load_ipython_extension() imports this, so that dwell does without IPython.
 """
@@ -122,6 +122,7 @@ class Magics:
         self._shell.register_magic_function(self.lprun_all, "cell")
         self._shell.register_magic_function(self.dwell, "line_cell")
         self._shell.register_magic_function(self.dtime, "line_cell")
+        self._shell.register_magic_function(self.memit, "line_cell")
 
     @no_var_expand
     def lprun(self, line: str, cell: str | None = None) -> LineProfiler | None:
@@ -251,6 +252,47 @@ class Magics:
         if name := options.last("v"):
             self._shell.user_ns[name] = timing
         return timing if "o" in options else None
+
+    @no_var_expand
+    def memit(self, line: str, cell: str | None = None) -> Any:
+        """Measures how much memory a statement or a cell takes at its peak.
+
+        Usage:
+            %memit [options] statement
+            %%memit [options] setup
+            cell
+
+        -r R  run it R times, and take the largest peak (1)
+        -t T  accepted as memory_profiler has it; the statement runs once in any case
+        -i I  read memory every I seconds (0.1)
+        -c    with the child processes
+        -o    return the result
+        -q    print nothing
+
+        Peaks between two readings count too, when they are the highest of the whole process.
+        """
+        __tracebackhide__ = True
+        from .memory._usage import MemitResult
+
+        options = _Options(line, "r:t:i:coq")
+        setup = options.statement if cell is not None else ""
+        stmt = options.statement if cell is None else cell
+        spaces = self._shell.user_global_ns, self._shell.user_ns
+        exec(self._shell.compile(self._tree(self._shell.transform_cell(setup)), "<setup>", "exec"),
+             *spaces)
+        code = self._shell.compile(
+            self._tree(self._shell.transform_cell(stmt)), "<memit>", "exec"
+        )
+        result = MemitResult.measure(
+            lambda: exec(code, *spaces),
+            repeat=options.number("r", int, 1),
+            timeout=options.number("t", int, 0) or None,
+            interval=options.number("i", float, 0.1),
+            include_children="c" in options,
+        )
+        if "q" not in options:
+            print(result)
+        return result if "o" in options else None
 
     def _tree(self, source: str, file: str = "<unknown>") -> ast.Module:
         """The tree that the shell would run, with its own transformers applied."""

@@ -15,7 +15,7 @@
 #define PERCENT_MAX 1000 /* a bound this wide says nothing */
 #define DECIMALS_MAX 9
 
-int dw_series_units(const struct dw_series *series, double **result, size_t *count)
+int dw_runs_units(const struct dw_runs *series, double **result, size_t *count)
 {
     size_t group = series->group ? series->group : 1, made = 0;
     double *units = calloc((series->count + group - 1) / group + 1, sizeof *units);
@@ -35,9 +35,9 @@ int dw_series_units(const struct dw_series *series, double **result, size_t *cou
     return failed ? DW_ERR_MEMORY : 0;
 }
 
-static int log_units(const struct dw_series *series, double **units, size_t *count, bool *has_zero)
+static int log_units(const struct dw_runs *series, double **units, size_t *count, bool *has_zero)
 {
-    int error = dw_series_units(series, units, count);
+    int error = dw_runs_units(series, units, count);
     for (size_t i = 0; !error && i < *count; i++) {
         *has_zero = *has_zero || (*units)[i] <= 0;
         (*units)[i] = log((*units)[i]);
@@ -110,7 +110,7 @@ static int compare_units(const double *a, const double *b, struct dw_comparison 
     return error;
 }
 
-int dw_comparison_make(const struct dw_series *a, const struct dw_series *b, bool is_paired,
+int dw_comparison_make(const struct dw_runs *a, const struct dw_runs *b, bool is_paired,
                        double confidence, struct dw_comparison *comparison)
 {
     struct dw_comparison made = {.confidence = confidence,

@@ -8,14 +8,14 @@
 #include "base/out.h"
 #include "base/statistics.h"
 
-struct dw_series {
+struct dw_runs {
     const double *values; /* in the order in which they were measured */
     size_t count;         /* at least 1 */
     size_t group;         /* consecutive values, as of one process, that make a unit; or 0 */
 };
 
 /* The median of each group, to be freed; a last group that is not full counts too. */
-int dw_series_units(const struct dw_series *series, double **units, size_t *count);
+int dw_runs_units(const struct dw_runs *series, double **units, size_t *count);
 
 struct dw_comparison {
     double ratio;                /* of b to a */
@@ -31,7 +31,7 @@ struct dw_comparison {
 /* Paired: units of the same number were measured side by side, in an order that chance decided,
  * so that what drifts favours neither; there must be as many of both. Otherwise nothing can take
  * a drift out. Without a unit above 0 there is no ratio: it is NAN. 0 or DW_ERR_MEMORY. */
-int dw_comparison_make(const struct dw_series *a, const struct dw_series *b, bool is_paired,
+int dw_comparison_make(const struct dw_runs *a, const struct dw_runs *b, bool is_paired,
                        double confidence, struct dw_comparison *comparison);
 
 enum dw_verdict { DW_VERDICT_UNKNOWN, DW_VERDICT_SAME, DW_VERDICT_FASTER, DW_VERDICT_SLOWER };

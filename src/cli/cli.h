@@ -26,6 +26,7 @@ int dw_cmd_diff(int argc, char **argv);
 int dw_cmd_dump(int argc, char **argv);
 int dw_cmd_attach(int argc, char **argv);
 int dw_cmd_top(int argc, char **argv);
+int dw_cmd_plot(int argc, char **argv);
 
 /* "dwell: " and the sentence, on stderr; always returns DW_EXIT_USAGE. */
 int dw_cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -61,6 +62,9 @@ bool dw_cli_help(int argc, char **argv, const char *text);
 
 /* A number that is not negative, and what stands behind it. */
 bool dw_cli_parse_number(const char *text, double *number, const char **rest);
+/* A time since the start, "2.5", "90s" or "1:30", which is the value of that option; NULL leaves it
+ * as it is. 0, or DW_EXIT_USAGE after saying what is wrong. */
+int dw_cli_parse_moment(const char *option, const char *text, uint64_t *ns);
 /* The value of --threshold, "1%"; 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_cli_parse_threshold(const char *text, double *share);
 

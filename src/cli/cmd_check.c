@@ -152,7 +152,7 @@ static void put_contents(struct dw_out *out, const struct dw_profile *profile,
                          const struct dw_file *file, const struct survey *survey,
                          const struct event_count *events)
 {
-    uint64_t values = 0;
+    uint64_t values = 0, points = 0;
     for (uint32_t i = 0; i < profile->thread_count; i++)
         values += profile->threads[i].values.count;
     put_count(out, "processes", profile->process_count);
@@ -162,7 +162,11 @@ static void put_contents(struct dw_out *out, const struct dw_profile *profile,
     put_count(out, "paths", profile->paths.count);
     put_count(out, "values", values);
     put_count(out, "events", events->events);
+    for (uint32_t i = 0; i < profile->series_count; i++)
+        points += profile->series[i].count;
     put_count(out, "sources", profile->source_count);
+    if (points)
+        put_count(out, "readings", points);
     if (profile->timing_count)
         put_count(out, "timings", profile->timing_count);
     put_key(out, "format");

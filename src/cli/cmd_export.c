@@ -5,6 +5,7 @@
 
 #include "lens/view/measured.h"
 #include "log/reader.h"
+#include "model/shown_measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +131,25 @@ static enum dw_family family_of(const struct dw_report_words *words,
     return is_of_samples ? DW_FAMILY_SAMPLES : family;
 }
 
+/* Of memory, one measure is shown, in place of samples. */
+static int make_showable(struct dw_profile *profile, const struct request *request,
+                         enum dw_family *family, const char *file)
+{
+    int error = 0;
+    if (dw_family_choose(profile, *family) == DW_FAMILY_MEMORY) {
+        const char *word = request->words->measure;
+        bool is_all = !strcmp(request->lens->name, "pprof"); /* it has types for all of them */
+        enum dw_measure measure = is_all ? DW_ALLOC_BYTES
+                                  : word ? dw_measure_find(word)
+                                         : DW_PEAK_BYTES;
+        error = dw_profile_show_measure(profile, measure);
+        *family = DW_FAMILY_SAMPLES;
+    }
+    if (!error)
+        error = dw_cli_make_showable(profile, &request->native);
+    return error ? dw_cli_error(file, error) : 0;
+}
+
 static int export_to(char **files, int count, const struct request *request, const char *path)
 {
     const struct dw_lens *lens = request->lens;
@@ -139,7 +159,7 @@ static int export_to(char **files, int count, const struct request *request, con
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
     unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
-    struct dw_profile *profile = dw_cli_load(files, count, flags, &request->native, &status);
+    struct dw_profile *profile = dw_cli_read(files, count, flags, &status);
     if (!profile)
         return status;
     if (!options.with_lines)
@@ -147,6 +167,8 @@ static int export_to(char **files, int count, const struct request *request, con
     if (!options.with_lines && !dw_cli_asks_for_family(request->words) && !lens->shows_both)
         dw_cli_say_left_out(profile, lens->shows_lines);
     int written = dw_cli_check_measure(request->words, profile, files[0]);
+    if (!written)
+        written = make_showable(profile, request, &options.family, files[0]);
     if (!written)
         written = dw_cli_check_contents(profile, lens, &options, files[0]);
     for (size_t i = 0; !written && i < options.label_count; i++)

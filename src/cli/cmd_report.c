@@ -2,6 +2,9 @@
  * `dwell report`: tables on stdout. */
 #include "cli/cli.h"
 
+#include "cli/time_report.h"
+#include "lens/plot/series_report.h"
+#include "lens/table/memory_report.h"
 #include "lens/timing/timings.h"
 #include "log/reader.h"
 
@@ -24,11 +27,14 @@ static const char help[] =
     "  --by WHAT        function (the default for samples and calls), line (for lines), region\n"
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
     "                   process (a row each; --format tree has what they did)\n"
-    "  --by KEY,KEY     any of function (or line, or module), region, thread, process, and labels "
+    "  --by time        memory, CPU and counters over time (table, csv, json)\n"
+    "  --by KEY,KEY     any of function (or line, python, module), region, thread, process, and "
+    "labels "
     "of\n"
     "                   the program: one table of all their combinations\n"
     "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
-    "                   calls, call_total, hits and line_time of lines, ...\n"
+    "                   calls, call_total, hits and line_time of lines, peak_bytes, live_bytes,\n"
+    "                   alloc_bytes, ...\n"
     "  --match-label K=V  only what was recorded under that label, or in that region\n"
     "  --sort COLUMN    largest first; names in order\n"
     "  --limit N        the first N rows only\n"
@@ -247,11 +253,24 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
     return !request->words.by && !strcmp(request->format, "table") && dw_timings_are_all(profile);
 }
 
+/* Memory has a report for people; all else about it is in the view. */
+static int report_memory(const struct dw_profile *profile, const struct request *request,
+                         const char *file)
+{
+    struct dw_lens_options options = {.width = request->columns};
+    if (request->words.by || request->functions.restrictions.count ||
+        strcmp(request->format, "table") != 0)
+        return report_view(profile, request, file);
+    return dw_cli_write(profile, &dw_memory_table, &options, file, NULL);
+}
+
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
     if (dw_view_words_given(&request->view, request->words.by))
         return report_view(profile, request, file);
+    if (dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY)
+        return report_memory(profile, request, file);
     if (is_by_timing(profile, request))
         return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
     if (is_by_sample(profile, request))
@@ -329,10 +348,16 @@ static int show(const struct dw_profile *profile, struct request *request, const
 static int report(char **files, int count, struct request *request)
 {
     int status = 0;
+    const struct dw_report_words *words = &request->words;
+    if (words->by && !strcmp(words->by, "time"))
+        return dw_time_report(files, count, request->format, words->limit);
     struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (!profile)
         return status;
-    int shown = show(profile, request, files[0]);
+    int shown =
+        !words->by && dw_series_are_all(profile)
+            ? dw_time_report_show(profile, request->format, words->limit, files[0])
+            : show(profile, request, files[0]);
     dw_profile_free(profile);
     return shown ? shown : status;
 }

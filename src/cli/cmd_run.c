@@ -47,6 +47,8 @@ static const char help[] =
     "  --regions       marked regions; alone, without samples\n"
     "  --calls         every call, exactly, of all threads\n"
     "  --lines         the lines of functions marked with @profile, a builtin, or @dwell.profile\n"
+    "  --memory[=HOW]  what is allocated, of Python objects and by malloc: by samples (sampled,\n"
+    "                  the default) or each allocation (exact)\n"
     "\n"
     "  --mode MODE     of samples: cpu, the time that threads run (the default), or wall, all of "
     "it\n"
@@ -170,13 +172,16 @@ static int set_request(const struct dw_run_options *run, const char *out_file)
             ? dw_redacts(DW_REDACT_SOURCES) ? "no-argv,no-sources," : "no-argv,"
         : dw_redacts(DW_REDACT_SOURCES) ? "no-sources,"
                                         : "";
-    if (asprintf(
-            &wanted, "%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,by=%d %s", run->sample ? "sample," : "",
-            run->calls ? "calls," : "", run->regions ? "regions," : "", run->lines ? "lines," : "",
-            run->signatures ? "signatures," : "", run->callees ? "callees," : "",
-            run->timeline ? "timeline," : "", run->cpu ? "cpu," : "", run->wall ? "wall," : "",
-            run->no_native ? "" : "native,", run->subprocesses ? "subprocesses," : "", redactions,
-            fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), (int)getpid(), out_file) < 0)
+    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,interval=%.0f,by=%d %s",
+                 run->sample ? "sample," : "", run->calls ? "calls," : "",
+                 run->regions ? "regions," : "", run->lines ? "lines," : "",
+                 run->memory ? "memory,gauges," : "", run->exact_memory ? "exact-memory," : "",
+                 run->pss ? "pss," : "",
+                 run->signatures ? "signatures," : "", run->callees ? "callees," : "",
+                 run->timeline ? "timeline," : "", run->cpu ? "cpu," : "", run->wall ? "wall," : "",
+                 run->no_native ? "" : "native,", run->subprocesses ? "subprocesses," : "",
+                 redactions, fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), run->interval_ns,
+                 (int)getpid(), out_file) < 0)
         return dw_cli_error("run", DW_ERR_MEMORY);
     setenv("DWELL_RUN", wanted, 1);
     set_functions(run);
@@ -249,6 +254,7 @@ static int start(const struct dw_run_options *run)
                              .calls = run->calls,
                              .regions = run->names_regions,
                              .lines = run->lines,
+                             .memory = run->memory,
                              .wall = run->wall,
                              .callees = run->callees,
                              .named = run->functions.buffer.size > 0,

@@ -46,10 +46,11 @@ static enum dw_family family_of_measure(const char *name)
 {
     enum dw_measure measure = dw_measure_find(name);
     dw_measure_mask mask = measure < DW_MEASURES ? DW_MASK(measure) : 0;
-    return mask & DW_SAMPLE_MASK  ? DW_FAMILY_SAMPLES
-           : mask & DW_CALL_MASK  ? DW_FAMILY_CALLS
-           : mask & DW_ENTRY_MASK ? DW_FAMILY_REGIONS
-                                  : DW_FAMILY_ANY;
+    return mask & DW_SAMPLE_MASK   ? DW_FAMILY_SAMPLES
+           : mask & DW_CALL_MASK   ? DW_FAMILY_CALLS
+           : mask & DW_MEMORY_MASK ? DW_FAMILY_MEMORY
+           : mask & DW_ENTRY_MASK  ? DW_FAMILY_REGIONS
+                                   : DW_FAMILY_ANY;
 }
 
 int dw_cli_check_measure(const struct dw_report_words *words, const struct dw_profile *profile,
@@ -96,6 +97,7 @@ const char *dw_cli_heading(enum dw_family family)
     static const char *const headings[DW_FAMILIES] = {
         [DW_FAMILY_SAMPLES] = "Samples: where threads spent their time\n",
         [DW_FAMILY_CALLS] = "Calls: all of them, from entry to return\n",
+        [DW_FAMILY_MEMORY] = "Memory: what was allocated, and what of it was there\n",
         [DW_FAMILY_REGIONS] = "Regions: what the program marked, from entry to exit\n",
     };
     return headings[family];
@@ -104,16 +106,20 @@ const char *dw_cli_heading(enum dw_family family)
 /* What comes first is told by its own words; the others have words to ask for them. */
 void dw_cli_say_left_out(const struct dw_profile *profile, bool shows_lines)
 {
-    static const char *const names[DW_FAMILIES] = {"", "samples", "calls", "regions"};
+    static const char *const names[DW_FAMILIES] = {"", "samples", "calls", "allocations",
+                                                   "regions"};
     enum dw_family first = dw_family_choose(profile, DW_FAMILY_ANY);
     bool has_calls = first != DW_FAMILY_CALLS && dw_family_is_in(profile, DW_FAMILY_CALLS);
     bool has_regions = first != DW_FAMILY_REGIONS && dw_family_is_in(profile, DW_FAMILY_REGIONS);
     bool has_lines = !shows_lines && dw_cli_families(profile) && dw_lines_are_watched(profile);
-    if (!has_calls && !has_regions && !has_lines)
+    bool has_memory = first != DW_FAMILY_MEMORY && dw_family_is_in(profile, DW_FAMILY_MEMORY);
+    if (!has_calls && !has_memory && !has_regions && !has_lines)
         return;
     fprintf(stderr, "dwell: these are the %s", names[first]);
     if (has_calls)
         fputs("; '--measure calls' has the calls", stderr);
+    if (has_memory)
+        fputs("; '--measure peak_bytes' has the memory", stderr);
     if (has_regions)
         fputs("; '--by region' has the regions", stderr);
     if (has_lines)

@@ -17,6 +17,7 @@ static const struct command commands[] = {
     {"run", "run a Python program and record it", dw_cmd_run},
     {"report", "print a table of what a recording holds", dw_cmd_report},
     {"export", "turn a recording into another format", dw_cmd_export},
+    {"plot", "draw memory and CPU over time", dw_cmd_plot},
     {"diff", "say what changed between two recordings, and why", dw_cmd_diff},
     {"merge", "make one recording of many processes, hosts or runs", dw_cmd_merge},
     {"time", "time Python code, and compare it with other code", dw_cmd_time},
@@ -34,6 +35,7 @@ static int print_help(FILE *stream)
           "  dwell run -o run.dwell train.py      the same, recorded in run.dwell\n"
           "  dwell report run.dwell --by line     the lines that took the time\n"
           "  dwell export run.dwell -o run.html   a page for the browser; run.svg: a flame graph\n"
+          "  dwell plot run.dwell -o run.svg      memory over time, of 'dwell run --memory'\n"
           "  dwell diff old.dwell run.dwell       what got slower, and why\n"
           "  dwell top 4711                       watch process 4711 live\n"
           "\n"

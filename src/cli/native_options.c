@@ -51,7 +51,7 @@ int dw_cli_make_showable(struct dw_profile *profile, const struct dw_native_word
     parse_names(words->names, &options.names);
     if (options.lines)
         dw_memory_unlimit(); /* debug information is as large as it is */
-    bool is_sampled = dw_profile_measures(profile) & DW_SAMPLE_MASK;
+    bool is_sampled = dw_profile_measures(profile) & DW_STACK_MASK;
     int error = is_sampled ? dw_annotate(profile, &options) : 0;
     dw_memory_limit();
     if (complaints > MAX_COMPLAINTS)

@@ -23,6 +23,8 @@ bool dw_pprof_is(struct dw_string bytes);
 void dw_pprof_read(struct dw_foreign *foreign, struct dw_string bytes);
 bool dw_perf_script_is(struct dw_string text);
 void dw_perf_script_read(struct dw_foreign *foreign, struct dw_string text);
+bool dw_mprof_is(struct dw_string text);
+void dw_mprof_read(struct dw_foreign *foreign, struct dw_string text);
 bool dw_collapsed_is(struct dw_string text);
 void dw_collapsed_read(struct dw_foreign *foreign, struct dw_string text);
 

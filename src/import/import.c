@@ -30,6 +30,7 @@ static const struct format {
 } formats[] = {
     {dw_gperftools_is, dw_gperftools_read, false},
     {dw_perf_script_is, dw_perf_script_read, true},
+    {dw_mprof_is, dw_mprof_read, true},
     {dw_collapsed_is, dw_collapsed_read, true},
     {dw_pprof_is, dw_pprof_read, false},
 };

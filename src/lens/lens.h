@@ -22,6 +22,7 @@ enum dw_family {
     DW_FAMILY_ANY, /* the first that there is */
     DW_FAMILY_SAMPLES,
     DW_FAMILY_CALLS,
+    DW_FAMILY_MEMORY,
     DW_FAMILY_REGIONS,
     DW_FAMILIES
 };

@@ -171,6 +171,8 @@ static void renumber_processes(const struct joining *joining)
         renumber(joining, &profile->modules[i].process);
     for (uint32_t i = 0; i < profile->timing_count; i++)
         renumber(joining, &profile->timings[i].process);
+    for (uint32_t i = joining->reading->first_series; i < profile->series_count; i++)
+        renumber(joining, &profile->series[i].process);
     profile->process_count = count;
 }
 
@@ -301,6 +303,10 @@ static int join_threads(struct joining *joining)
     for (uint32_t i = 0; i < profile->block_count; i++)
         if (profile->blocks[i].thread >= first)
             profile->blocks[i].thread = joining->thread_of[profile->blocks[i].thread - first];
+    for (uint32_t i = joining->reading->first_series; i < profile->series_count; i++)
+        if (profile->series[i].thread > first)
+            profile->series[i].thread =
+                1 + joining->thread_of[profile->series[i].thread - 1 - first];
     return error;
 }
 

@@ -16,6 +16,7 @@
 #define LINES_MAX (1u << 22)
 #define ROWS_MAX (1u << 23)
 #define TIMED_MAX (1u << 26)
+#define POINTS_MAX (1u << 26)
 #define LOST_NAME "<lost>"
 
 /* A block may come twice: first as far as it was filled, then whole. The last one counts. */
@@ -84,6 +85,7 @@ static dw_read_chunk *const readers[] = {
     [DW_CHUNK_TREE] = dw_read_tree,
     [DW_CHUNK_ROWS] = dw_read_rows,
     [DW_CHUNK_TIMED_ROWS] = dw_read_timed_rows,
+    [DW_CHUNK_SERIES] = dw_read_series,
 };
 
 static bool is_wanted(const struct dw_reading *reading, uint16_t type)
@@ -141,6 +143,7 @@ static int start_reading(struct dw_reading *reading)
         reading->measures[i].measure = DW_MEASURES;
     reading->first_process = profile->process_count;
     reading->first_thread = profile->thread_count;
+    reading->first_series = profile->series_count;
     int error = DW_GROW(profile->path_maps, profile->path_map_count, profile->path_map_capacity);
     if (error)
         return error;
@@ -162,6 +165,7 @@ static void release_reading(struct dw_reading *reading)
 {
     dw_line_table_release(&reading->lines);
     dw_map_release(&reading->uuids);
+    dw_map_release(&reading->series);
     free(reading->strings.ids);
     free(reading->frames.ids);
     free(reading->processes.ids);
@@ -230,7 +234,8 @@ static int read_streams(const struct chunk_list *list, unsigned flags, struct dw
                                     .gap_ids = GAP_IDS_MAX,
                                     .lines = LINES_MAX,
                                     .rows = ROWS_MAX,
-                                    .timed_samples = TIMED_MAX};
+                                    .timed_samples = TIMED_MAX,
+                                    .points = POINTS_MAX};
     uint32_t process = profile->process_count, thread = profile->thread_count;
     uint8_t *raw = malloc(DW_CHUNK_RAW_MAX);
     ZSTD_DCtx *decompressor = ZSTD_createDCtx();

@@ -22,7 +22,7 @@ struct dw_log_measure {
 struct dw_read_limits {
     uint64_t unpacked_bytes;
     uint32_t gap_ids; /* ids without a definition, between others */
-    uint32_t lines, rows, timed_samples;
+    uint32_t lines, rows, timed_samples, points;
 };
 
 struct dw_reading {
@@ -38,6 +38,8 @@ struct dw_reading {
     dw_measure_mask in_ticks;             /* what the stream has in ticks */
     bool has_ticked_samples;              /* its single samples are on the clock of ticks */
     bool has_values;                      /* it has rows of the kind that older versions wrote */
+    uint32_t first_series;                /* of the stream */
+    struct dw_map series;                 /* of the stream: its series */
     uint32_t first_process, first_thread; /* of the stream, and of the log */
     uint32_t log_process, log_thread;
     struct dw_map uuids;        /* of the stream's processes */
@@ -94,6 +96,9 @@ int dw_reading_timed(struct dw_reading *reading, uint32_t thread,
 /* The row of that key; DW_ERR_TOO_LARGE when the file has too many. */
 int dw_reading_row(struct dw_reading *reading, uint32_t thread, dw_path_id path,
                    dw_labels_id labels, uint32_t *row);
+
+/* read_series.c */
+dw_read_chunk dw_read_series;
 
 /* read_settle.c: at the end the clock's rate is known, and ticks become nanoseconds. */
 void dw_reading_settle(struct dw_reading *reading);

@@ -241,6 +241,28 @@ static int save_strings(const struct dw_profile *profile, struct dw_log_writer *
     return 0;
 }
 
+static bool have_same_times(const struct dw_series *a, const struct dw_series *b)
+{
+    if (a->process != b->process || a->thread != b->thread || a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->points[i].time_ns != b->points[i].time_ns)
+            return false;
+    return true;
+}
+
+/* Gauges that were read together are written together. */
+static void save_series(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    for (uint32_t first = 0, end; first < profile->series_count; first = end) {
+        const struct dw_series *series = &profile->series[first];
+        for (end = first + 1; end < profile->series_count && end - first < DW_GAUGES_MAX &&
+                              have_same_times(series, &profile->series[end]);)
+            end++;
+        dw_log_save_series(writer, profile, series, end - first);
+    }
+}
+
 static int save_definitions(const struct dw_profile *profile, struct dw_log_writer *writer)
 {
     struct dw_map uuids = {0};
@@ -274,6 +296,7 @@ int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)
     dw_log_write_lines(writer, 0, &profile->lines, 0);
     if (!error)
         error = save_events(profile, writer);
+    save_series(profile, writer);
     for (uint32_t i = 0; i < profile->source_count && !writer->error; i++)
         dw_log_write_source(writer, dw_profile_string(profile, profile->sources[i].file),
                             dw_profile_string(profile, profile->sources[i].text));

@@ -135,6 +135,18 @@ void dw_timed_row_put(struct dw_buffer *bytes, uint64_t delta_ns, dw_path_id pat
 void dw_log_write_timed_rows(struct dw_log_writer *writer, uint32_t thread, uint64_t base_ns,
                              const struct dw_buffer *bytes);
 
+/* Readings of gauges, put one after the other: microseconds since the one before, or since the base
+ * of the chunk, and by how many quanta each gauge has changed, first of all from 0. */
+void dw_reading_put(struct dw_buffer *readings, uint64_t delta_us, const int64_t *deltas,
+                    size_t count);
+/* `base_ns` is on the monotonic clock; `thread` is 1 + the id of one, 0: of the process. */
+void dw_log_write_series(struct dw_log_writer *writer, uint32_t process, uint32_t thread,
+                         const struct dw_gauge *gauges, size_t count, uint64_t base_ns,
+                         const struct dw_buffer *readings);
+/* Series of one process or thread that have points at the same times. */
+void dw_log_save_series(struct dw_log_writer *writer, const struct dw_profile *profile,
+                        const struct dw_series *series, size_t count);
+
 /* Metrics of one thread: begin, add any number, end. Times are ticks, and the open
  * entries are counted up to the tick `as_of`. The histogram needs only the buckets
  * that changed since the log was told last. */

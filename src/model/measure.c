@@ -46,6 +46,18 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
     [DW_CALLEE_CALLS] = {"callee_calls", DW_UNIT_COUNT, DW_ADD_SUM, false,
                          "calls from lines that are watched"},
     [DW_CALLEE_TIME] = {"callee_time", DW_UNIT_NS, DW_ADD_SUM, true, "time of these calls"},
+    [DW_ALLOCATIONS] = {"allocations", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                        "blocks of memory that were allocated"},
+    [DW_ALLOC_BYTES] = {"alloc_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false, "their bytes"},
+    [DW_LIVE] = {"live", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                 "blocks that were still there at the end"},
+    [DW_LIVE_BYTES] = {"live_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false, "their bytes"},
+    [DW_PEAK_BYTES] = {"peak_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
+                       "bytes that were there when the process had most"},
+    [DW_TEMPORARY] = {"temporary", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                      "blocks that were freed before the next eight were allocated"},
+    [DW_RESERVED_BYTES] = {"reserved_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
+                           "memory that was mapped, and not unmapped"},
 };
 
 enum dw_measure dw_measure_find(const char *name)

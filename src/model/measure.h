@@ -57,6 +57,14 @@ enum dw_measure {
     DW_LINE_CALLS,    /* of a function whose lines are watched, which is a place without a line */
     DW_CALLEE_CALLS,  /* of what the line calls */
     DW_CALLEE_TIME,
+    /* Memory. */
+    DW_ALLOCATIONS,
+    DW_ALLOC_BYTES,
+    DW_LIVE,
+    DW_LIVE_BYTES,
+    DW_PEAK_BYTES,
+    DW_TEMPORARY,
+    DW_RESERVED_BYTES,
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -86,6 +94,11 @@ typedef uint64_t dw_measure_mask;
 #define DW_OFTEN_MASK                                                                              \
     (DW_MASK(DW_COUNT) | DW_MASK(DW_CALLS) | DW_MASK(DW_HITS) | DW_MASK(DW_LINE_CALLS) |           \
      DW_MASK(DW_CALLEE_CALLS))
+#define DW_MEMORY_MASK                                                                             \
+    (DW_MASK(DW_ALLOCATIONS) | DW_MASK(DW_ALLOC_BYTES) | DW_MASK(DW_LIVE) |                        \
+     DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_PEAK_BYTES) | DW_MASK(DW_TEMPORARY))
+/* What stands at the end of a stack, and not for all under it. */
+#define DW_STACK_MASK (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

@@ -39,7 +39,7 @@ static int make_functions(struct dw_profile *profile)
 
 int dw_profile_prepare(struct dw_profile *profile, bool internals)
 {
-    bool is_sampled = dw_profile_measures(profile) & DW_SAMPLE_MASK;
+    bool is_sampled = dw_profile_measures(profile) & DW_STACK_MASK;
     int error = is_sampled ? dw_samples_name_extensions(profile) : 0;
     if (!error && is_sampled)
         error = dw_profile_show_paths(profile, internals);

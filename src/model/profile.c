@@ -56,11 +56,14 @@ void dw_profile_free(struct dw_profile *profile)
         free(profile->blocks[i].payload);
     for (uint32_t i = 0; i < profile->timing_count; i++)
         dw_timing_release(&profile->timings[i]);
+    for (uint32_t i = 0; i < profile->series_count; i++)
+        dw_series_release(&profile->series[i]);
     dw_map_release(&profile->uuids);
     free(profile->timings);
     free(profile->threads);
     free(profile->processes);
     free(profile->sources);
+    free(profile->series);
     free(profile->blocks);
     free(profile->path_maps);
     free(profile->modules);

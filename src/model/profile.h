@@ -10,6 +10,7 @@
 #include "model/metric.h"
 #include "model/path_tree.h"
 #include "model/sample.h"
+#include "model/series.h"
 #include "model/value_table.h"
 
 struct dw_property {
@@ -101,12 +102,15 @@ struct dw_profile {
     uint32_t source_count, source_capacity;
     struct dw_timing *timings;
     uint32_t timing_count, timing_capacity;
+    struct dw_series *series;
+    uint32_t series_count, series_capacity;
     struct dw_event_block *blocks; /* in order within each thread */
     uint32_t block_count, block_capacity;
     uint64_t event_chunks;         /* timeline chunks seen, also when they were not kept */
     struct dw_path_map *path_maps; /* one for each log read */
     uint32_t path_map_count, path_map_capacity;
     struct dw_losses losses;
+    enum dw_unit shown_unit; /* of samples that stand for no known time: a number, or bytes */
 };
 
 /* Adds the process at the index to a map by uuid; one of zeros, which is unknown, is left out. */

@@ -117,7 +117,7 @@ static int new_path_of(struct showing *showing, dw_path_id old, bool is_sample, 
 static int move_row(struct showing *showing, struct dw_value_table *into,
                     const struct dw_value_table *from, struct dw_value_row row)
 {
-    int error = new_path_of(showing, row.path, row.mask & DW_SAMPLE_MASK, &row.path);
+    int error = new_path_of(showing, row.path, row.mask & DW_STACK_MASK, &row.path);
     return error ? error : dw_value_row_merge(into, from, &row);
 }
 

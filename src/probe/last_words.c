@@ -117,10 +117,12 @@ static void *wait_for_end(void *unused)
     (void)unused;
     prctl(PR_SET_NAME, DW_LAST_THREAD);
     atomic_store(&last.is_starting, false);
+    atomic_fetch_add(&dw_own_threads, 1);
     while (sem_wait(&last.wakes))
         ;
     if (!last.stops || atomic_load(&last.number))
         speak();
+    atomic_fetch_sub(&dw_own_threads, 1);
     return NULL;
 }
 

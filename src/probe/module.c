@@ -9,19 +9,23 @@
 #include "log/log_name.h"
 #include "probe/call/call_profiler.h"
 #include "probe/call/calls.h"
+#include "probe/gauges_module.h"
+#include "probe/heap/heap_alive.h"
+#include "probe/heap/heap_snapshot.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
 #include "probe/last_words.h"
 #include "probe/line/line_probe.h"
 #include "probe/line/line_rows.h"
 #include "probe/line/line_tracer.h"
+#include "probe/memory/memory_probe.h"
 #include "probe/region/iter_proxy.h"
 #include "probe/render.h"
 #include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_rows.h"
 #include "probe/timing_module.h"
 #include "probe/unseen.h"
-#include "record/probes.h"
+#include "record/gauges.h"
 #include "record/process.h"
 #include "record/rank.h"
 
@@ -302,7 +306,9 @@ static PyObject *core_probes(PyObject *module, PyObject *unused)
     } probes[] = {{"sample", dw_probe_sampler_is_on()},
                   {"regions", atomic_load(&dw_recorder_active)},
                   {"calls", dw_calls_are_on()},
-                  {"lines", dw_lines_are_on()}};
+                  {"lines", dw_lines_are_on()},
+                  {"memory", dw_memory_is_on()},
+                  {"gauges", dw_gauges_are_on()}};
     PyObject *names = PyList_New(0);
     for (size_t i = 0; names && i < sizeof probes / sizeof *probes; i++) {
         PyObject *name = probes[i].is_on ? PyUnicode_FromString(probes[i].name) : NULL;
@@ -360,6 +366,8 @@ static PyMethodDef methods[] = {
     {"rank", core_rank, METH_NOARGS, NULL},
     {"probes", core_probes, METH_NOARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
+    {"heap_attribute", dw_heap_py_attribute, METH_VARARGS, NULL},
+    {"heap_referents", dw_heap_py_referents, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
     {"sampler_own_work", dw_probe_sampler_py_own_work, METH_O, NULL},
@@ -367,6 +375,14 @@ static PyMethodDef methods[] = {
     {"sampler_is_on", dw_probe_sampler_py_is_on, METH_NOARGS, NULL},
     {"sampler_knows_tasks", dw_probe_sampler_py_knows_tasks, METH_NOARGS, NULL},
     {"sampler_learn_tasks", dw_probe_sampler_py_learn_tasks, METH_VARARGS, NULL},
+    {"memory_start", dw_memory_py_start, METH_VARARGS, NULL},
+    {"memory_stop", dw_memory_py_stop, METH_NOARGS, NULL},
+    {"memory_mark", dw_memory_py_mark, METH_O, NULL},
+    {"render_memory", dw_render_memory, METH_VARARGS, NULL},
+    {"memory_is_on", dw_memory_py_is_on, METH_NOARGS, NULL},
+    {"gauges_start", dw_gauges_py_start, METH_VARARGS, NULL},
+    {"gauges_stop", dw_gauges_py_stop, METH_NOARGS, NULL},
+    {"gauges_series", dw_gauges_py_series, METH_O, NULL},
     {"last_words_start", dw_last_words_py_start, METH_O, NULL},
     {"last_words_stop", dw_last_words_py_stop, METH_NOARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
@@ -390,7 +406,7 @@ static int module_exec(PyObject *module)
     return dw_region_init(module) || dw_iter_proxy_init() || dw_label_init(module) ||
                    dw_label_carrier_init() || dw_call_profiler_init(module) ||
                    dw_line_tracer_init(module) || dw_timing_module_init(module) ||
-                   dw_unseen_init(module)
+                   dw_unseen_init(module) || dw_heap_snapshot_init(module)
                ? -1
                : 0;
 }

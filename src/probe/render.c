@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "lens/lens.h"
+#include "lens/table/memory_report.h"
+#include "lens/table/view_report.h"
 #include "lens/view/line_list.h"
 #include "lens/view/sample_list.h"
 #include "log/reader.h"
@@ -154,6 +156,45 @@ PyObject *dw_render_lines(PyObject *module, PyObject *arguments, PyObject *keywo
     lines.callees = callees;
     lines.heat = heat;
     PyObject *result = rendered(&rendering, &log);
+    PyBuffer_Release(&log);
+    return result;
+}
+
+#define MEMORY_KEYS 4
+
+static int read_keys(PyObject *keys, struct dw_view_options *view)
+{
+    static const enum dw_measure shown[] = {DW_PEAK_BYTES,    DW_LIVE_BYTES,  DW_LIVE,
+                                            DW_ALLOC_BYTES,   DW_ALLOCATIONS, DW_TEMPORARY,
+                                            DW_RESERVED_BYTES};
+    view->measure_count = sizeof shown / sizeof *shown;
+    memcpy(view->measures, shown, sizeof shown);
+    view->key_count = (uint32_t)PyTuple_GET_SIZE(keys);
+    if (view->key_count > MEMORY_KEYS) {
+        PyErr_Format(PyExc_ValueError, "at most %d keys", MEMORY_KEYS);
+        return -1;
+    }
+    for (uint32_t i = 0; i < view->key_count; i++)
+        if (!(view->keys[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(keys, i))))
+            return -1;
+    return 0;
+}
+
+/* render_memory(log, keys): the report for people or, of keys, the view as JSON. */
+PyObject *dw_render_memory(PyObject *module, PyObject *arguments)
+{
+    Py_buffer log;
+    PyObject *keys, *result = NULL;
+    struct dw_view_options view = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*O!", &log, &PyTuple_Type, &keys))
+        return NULL;
+    struct rendering rendering = {
+        .lens = PyTuple_GET_SIZE(keys) ? &dw_view_json : &dw_memory_table,
+        .options.view = &view,
+    };
+    if (!read_keys(keys, &view))
+        result = rendered(&rendering, &log);
     PyBuffer_Release(&log);
     return result;
 }

@@ -123,8 +123,8 @@ static PyObject *compare_runs(PyObject *module, PyObject *arguments)
         return NULL;
     double *of_a = read_numbers(a, &a_count), *of_b = of_a ? read_numbers(b, &b_count) : NULL;
     if (of_a && of_b) {
-        struct dw_series first = {of_a, a_count, (size_t)a_group};
-        struct dw_series second = {of_b, b_count, (size_t)b_group};
+        struct dw_runs first = {of_a, a_count, (size_t)a_group};
+        struct dw_runs second = {of_b, b_count, (size_t)b_group};
         error = dw_comparison_make(&first, &second, is_paired, confidence, &comparison);
         result = error ? dw_raise_error(error, NULL) : comparison_dict(&comparison, a_name, b_name);
     }

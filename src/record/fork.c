@@ -37,10 +37,12 @@ static void before_fork(void)
     dw_ledgers_lock_tables();
     dw_process_lock();
     dw_labels_before_fork();
+    in_order(offsetof(struct dw_probe, lock_last));
 }
 
 static void unlock_after_fork(void)
 {
+    reversed(dw_probes_first(), offsetof(struct dw_probe, unlock_first));
     dw_labels_forked();
     dw_process_unlock();
     dw_ledgers_unlock_tables();
@@ -57,6 +59,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+    atomic_store(&dw_own_threads, 0);
     dw_ledgers_forked();
     unlock_after_fork();
     reversed(dw_probes_first(), offsetof(struct dw_probe, forked));

@@ -151,6 +151,12 @@ void dw_ledger_release_thread(struct dw_ledger_thread *thread);
 void dw_ledger_write_threads(struct dw_ledger *ledger, struct dw_sink *sink);
 void dw_ledger_forget_threads(struct dw_ledger *ledger);
 
+/* ledger_rows.c. Adds to a row of the thread, which is then news to the log; under `tables`. */
+int dw_ledger_add_row(struct dw_ledger_thread *thread, dw_path_id path, dw_labels_id labels,
+                      dw_measure_mask mask, const uint64_t *numbers);
+/* Writes the rows that are new. Under `file`. */
+void dw_ledger_write_rows(struct dw_ledger *ledger, struct dw_sink *sink);
+
 /* ledger_file.c. What a probe has to tell: takes what there is, calls dw_ledger_define, and writes
  * values. The lock `file` is held. 0, or an error with which there will be no file. */
 typedef int dw_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink);

@@ -5,10 +5,12 @@
 #include "base/clock.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 
 #define FLUSH_SHARE 20
+
+_Atomic uint32_t dw_own_threads;
+int (*dw_call_soon)(int (*call)(void *), void *context);
 
 static struct dw_probe *_Atomic first;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,6 +4,7 @@
 #ifndef DW_RECORD_PROBES_H
 #define DW_RECORD_PROBES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct dw_probe {
     void (*before)(void);
     void (*lock)(void);
     void (*unlock)(void);
+    /* For a lock that is behind all others: one that is taken inside of malloc. */
+    void (*lock_last)(void);
+    void (*unlock_first)(void);
     void (*after)(void);
     void (*forked)(void);
     /* Records on in the child, once Python code may run there. */
@@ -31,6 +35,12 @@ struct dw_probe {
     struct dw_probe *next;
     unsigned bit; /* which of the probes it is, as threads of a ledger know it */
 };
+
+/* How many threads of this process are dwell's own. */
+extern _Atomic uint32_t dw_own_threads;
+/* Has the program call something soon, when a fork is over; as Py_AddPendingCall, which it is in a
+ * Python program. NULL: there is no way. */
+extern int (*dw_call_soon)(int (*call)(void *), void *context);
 
 /* Enters a probe into the list, once. One that is added later comes first before a fork, and last
  * after it: its locks are taken before those of others. */

@@ -253,9 +253,9 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     atomic_store(&dw_recorder_active, true);
     dw_track_get_slow();
     if (wanted->log_file && wanted->beside)
-        dw_flusher_start_later();
+        dw_flusher_start_later(DW_FLUSHES_REGIONS);
     else if (wanted->log_file)
-        dw_flusher_start();
+        dw_flusher_start(DW_FLUSHES_REGIONS);
     return 0;
 }
 
@@ -277,7 +277,7 @@ int dw_recorder_stop(void)
     if (!atomic_exchange(&dw_recorder_active, false))
         return 0;
     dw_recorder_generation++;
-    dw_flusher_stop();
+    dw_flusher_stop(DW_FLUSHES_REGIONS);
     if (may_flush())
         dw_ledger_flush(dw_recorder.ledger, dw_regions_collect, NULL, true);
     return dw_ledger_stop(dw_recorder.ledger);

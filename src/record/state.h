@@ -43,12 +43,14 @@ void dw_tracks_forget(void);
 /* In a forked child, before its first entry: the thread that forked goes on. */
 void dw_tracks_go_on(void);
 
-/* flusher.c: the thread that brings regions to the log. */
-void dw_flusher_start(void);
+/* flusher.c: the thread that brings regions to the log and reads gauges, while one of these users
+ * wants it. */
+enum { DW_FLUSHES_REGIONS = 1, DW_FLUSHES_GAUGES = 2 };
+void dw_flusher_start(unsigned user);
 /* The next entry of any thread brings it. */
-void dw_flusher_start_later(void);
-void dw_flusher_stop(void);
-/* Around a fork the flusher is not there; the next entry brings it back. */
+void dw_flusher_start_later(unsigned user);
+void dw_flusher_stop(unsigned user);
+/* Around a fork the flusher is not there; the next entry of a region brings it back. */
 void dw_flusher_pause(void);
 void dw_flusher_unpause(void);
 void dw_flusher_forked(void);

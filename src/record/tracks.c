@@ -211,7 +211,7 @@ void dw_tracks_go_on(void)
 {
     dw_recorder.is_fork = false;
     if (dw_ledger_has_file(dw_recorder.ledger))
-        dw_flusher_start();
+        dw_flusher_start(DW_FLUSHES_REGIONS);
 }
 
 /* Tracks of an earlier dw_recorder.recording; those of living threads are forgotten by them. */

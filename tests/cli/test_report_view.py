@@ -114,10 +114,7 @@ def test_what_several_probes_measured_stands_side_by_side(recording, view):
 def test_rows_are_told_by_host(recording, view):
     [row] = view("--by", "host", "--measure", "samples")["rows"]
     assert row["host"] == os.uname().nodename
-    assert (
-        row["samples"]["total"]
-        == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
-    )
+    assert row["samples"]["total"] == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
 
 
 COUNTED = """
@@ -321,7 +318,7 @@ except ValueError:
     assert fronts == {"site=east;shard=3", "site=west;shard=3"}
 
 
-COUNTED = """
+DISTURBED = """
 import mmap, time
 
 def burn(seconds):
@@ -349,8 +346,8 @@ burn(0.1)
 
 
 @pytest.fixture
-def counted(tmp_path, run_dwell, view):
-    (tmp_path / "program.py").write_text(COUNTED)
+def disturbed(tmp_path, run_dwell, view):
+    (tmp_path / "program.py").write_text(DISTURBED)
     done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
     assert done.returncode == 0, done.stderr
 
@@ -362,14 +359,14 @@ def counted(tmp_path, run_dwell, view):
     return read
 
 
-def test_samples_have_the_page_faults_of_their_threads(counted):
-    everything, functions = counted("page_faults")
+def test_samples_have_the_page_faults_of_their_threads(disturbed):
+    everything, functions = disturbed("page_faults")
     assert everything >= 10_000
     assert functions["touch"] >= 5_000
 
 
-def test_samples_have_the_context_switches_of_their_threads(counted):
-    switches, functions = counted("context_switches")
-    involuntary, _ = counted("involuntary_switches")
+def test_samples_have_the_context_switches_of_their_threads(disturbed):
+    switches, functions = disturbed("context_switches")
+    involuntary, _ = disturbed("involuntary_switches")
     assert switches - involuntary >= 200
     assert functions["<module>"] == switches

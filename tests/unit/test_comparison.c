@@ -93,7 +93,7 @@ static struct dw_comparison compare(const double *a, const double *b, size_t cou
                                     bool is_paired)
 {
     struct dw_comparison comparison;
-    struct dw_series of_a = {a, count, group}, of_b = {b, count, group};
+    struct dw_runs of_a = {a, count, group}, of_b = {b, count, group};
     assert_int_equal(dw_comparison_make(&of_a, &of_b, is_paired, 0.95, &comparison), 0);
     return comparison;
 }

@@ -36,6 +36,16 @@ static const char cycles[] = "prog 5 100.5: 123456 cycles: \n"
                              "prog 5 100.6: 98765 cycles: \n"
                              "\t    7f01 a (/bin/prog)\n";
 
+static const char mprof[] = "CMDLINE python example.py --fast\n"
+                            "MEM 10.500000 1700000000.0000\n"
+                            "MEM 170.250000 1700000000.1000\n"
+                            "CHLD 77 5.000000 1700000000.1500\n"
+                            "FUNC __main__.inner 60.0 1700000000.0300 90.0 1700000000.0700 1\n"
+                            "FUNC __main__.my_func 10.5 1700000000.0100 18.0 1700000000.1900 0\n"
+                            "nonsense\n"
+                            "MEM 18.000000 1700000000.2000\n"
+                            "CHLD 77 6.000000 1700000000.2500\n";
+
 static const uint64_t gperftools[] = {
     0, 3, 0, 10000, 0, 5, 3, 0x401010, 0x7f0000001235, 0x7f0000002001, 7, 1, 0x401020, 0, 1, 0};
 static const char maps[] =
@@ -68,6 +78,30 @@ static void check_report(const void *bytes, size_t size, enum dw_spot by, const 
     dw_out_char(&out, '\0');
     assert_string_equal((char *)out.buffer.data, expected);
     dw_out_close(&out);
+    dw_profile_free(profile);
+}
+
+static void test_mprof_becomes_series_and_a_timeline(void **state)
+{
+    struct dw_profile *profile = fixture_import(mprof, sizeof mprof - 1);
+    (void)state;
+    assert_int_equal(profile->process_count, 2);
+    assert_int_equal(profile->losses.damaged_chunks, 1);
+    assert_string_equal(dw_profile_property(profile, 0, "program").bytes, "python example.py --fast");
+    const struct dw_series *parent = dw_series_find(profile, 0, "rss");
+    const struct dw_series *child = dw_series_find(profile, 1, "rss");
+    assert_int_equal(parent->count, 3);
+    assert_int_equal(parent->points[1].value, (int64_t)(170.25 * 1048576));
+    assert_true(parent->points[1].time_ns == UINT64_C(1700000000100000000));
+    assert_int_equal(profile->processes[1].pid, 77);
+    assert_int_equal(child->count, 2);
+    assert_int_equal(child->points[1].value, 6 << 20);
+    char *tree = fixture_show(profile, "chrome", NULL, NULL);
+    const char *outer = strstr(tree, "__main__.my_func"), *inner = strstr(tree, "__main__.inner");
+    assert_non_null(outer);
+    assert_non_null(inner);
+    assert_true(outer < inner);
+    free(tree);
     dw_profile_free(profile);
 }
 
@@ -246,6 +280,7 @@ static void test_changed_bytes_do_no_harm(void **state)
     (void)state;
     struct bytes bytes = gperftools_file();
     change_and_import(folded, sizeof folded - 1);
+    change_and_import(mprof, sizeof mprof - 1);
     change_and_import(perf, sizeof perf - 1);
     change_and_import(bytes.data, bytes.size);
 }
@@ -253,6 +288,7 @@ static void test_changed_bytes_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mprof_becomes_series_and_a_timeline),
         cmocka_unit_test(test_collapsed_stacks_are_counts),
         cmocka_unit_test(test_collapsed_stacks_come_back_the_same),
         cmocka_unit_test(test_perf_script_of_a_clock_has_times),

@@ -13,6 +13,9 @@
 #include <string.h>
 
 #define RATE_MAX 100000
+#define INTERVAL_NS 1e8
+#define INTERVAL_MIN_NS 1e6
+#define INTERVAL_MAX_NS 3.6e12
 
 static int take_rate(struct dw_run_options *run, const char *value)
 {
@@ -46,6 +49,29 @@ static int take_out(struct dw_run_options *run, const char *value)
     return dw_cli_check_recording(value);
 }
 
+/* The value may be missing. */
+static int take_memory(struct dw_run_options *run, const char *value)
+{
+    run->memory = true;
+    run->exact_memory = value && !strcmp(value, "exact");
+    return !value || run->exact_memory || !strcmp(value, "sampled")
+               ? 0
+               : dw_cli_usage("--memory is 'sampled' or 'exact', not '%s'", value);
+}
+
+static int take_interval(struct dw_run_options *run, const char *value)
+{
+    char *end;
+    double number = strtod(value, &end);
+    double unit_ns = !strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0;
+    run->interval_ns = number * unit_ns;
+    run->memory = true;
+    if (end == value || !(run->interval_ns >= INTERVAL_MIN_NS && run->interval_ns <= INTERVAL_MAX_NS))
+        return dw_cli_usage("--interval is a time from 1ms to 3600s, such as 100ms, not '%s'",
+                            value);
+    return 0;
+}
+
 static int take_interpreter(struct dw_run_options *run, const char *value)
 {
     run->python = value;
@@ -69,7 +95,7 @@ static int take_function(struct dw_run_options *run, const char *value)
 
 static const struct valued {
     const char *word;
-    const char *needs;
+    const char *needs; /* NULL: it may be left out, and is never the next word */
     int (*take)(struct dw_run_options *run, const char *value);
 } valued[] = {
     {"-f", "a function", take_function},
@@ -79,6 +105,8 @@ static const struct valued {
     {"--ranks", "numbers as in 0,7", take_ranks},
     {"--rate", "a number of samples for each second", take_rate},
     {"--mode", "'cpu' or 'wall'", take_mode},
+    {"--memory", NULL, take_memory},
+    {"--interval", "a time, such as 100ms", take_interval},
 };
 
 #define SETS(member) offsetof(struct dw_run_options, member)
@@ -89,6 +117,7 @@ static const struct {
     {"--timeline", SETS(timeline), SETS(timeline)},
     {"--cpu", SETS(cpu), SETS(cpu)},
     {"--calls", SETS(calls), SETS(calls)},
+    {"--pss", SETS(pss), SETS(memory)},
     {"--signatures", SETS(signatures), SETS(calls)},
     {"--lines", SETS(lines), SETS(lines)},
     {"--callees", SETS(callees), SETS(lines)},
@@ -139,7 +168,7 @@ static int take_own(struct dw_run_options *run, int argc, char **argv, int at)
     const struct valued *option = find_valued(argv[at], &value);
     if (!option)
         return take_flag(run, argv[at]);
-    if (value)
+    if (value || !option->needs)
         return option->take(run, value) ? -1 : 1;
     if (at + 1 < argc)
         return option->take(run, argv[at + 1]) ? -1 : 2;
@@ -194,7 +223,7 @@ static const char *choose_probes(struct dw_run_options *run)
 {
     bool is_exact = run->calls || run->lines;
     run->regions = run->regions || !is_exact;
-    run->sample = run->sample || !(run->names_regions || is_exact);
+    run->sample = run->sample || !(run->names_regions || is_exact || run->memory);
     if (run->timeline && !run->sample && !run->regions)
         return "--timeline is of samples and regions: add --sample or --regions, as calls and "
                "lines "
@@ -249,8 +278,9 @@ static int parse(struct dw_run_options *run, int argc, char **argv)
 
 int dw_run_options_init(struct dw_run_options *run, int argc, char **argv)
 {
-    *run =
-        (struct dw_run_options){.rate_hz = 1000, .words = calloc((size_t)argc + 1, sizeof *argv)};
+    *run = (struct dw_run_options){.rate_hz = 1000,
+                                   .interval_ns = INTERVAL_NS,
+                                   .words = calloc((size_t)argc + 1, sizeof *argv)};
     dw_out_init_memory(&run->functions);
     return run->words ? parse(run, argc, argv) : dw_cli_error("run", DW_ERR_MEMORY);
 }

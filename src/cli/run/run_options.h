@@ -6,8 +6,11 @@
 #include "base/out.h"
 
 struct dw_run_options {
-    bool sample, calls, regions, lines; /* the probes: any of them together */
-    bool names_regions;                 /* they were asked for by name */
+    bool sample, calls, regions, lines, memory; /* the probes: any of them together */
+    bool names_regions;                         /* they were asked for by name */
+    bool exact_memory;                          /* every allocation, not a sample of them */
+    bool pss;                                   /* beside RSS */
+    double interval_ns;                         /* between two looks at RSS and the like */
     bool timeline, cpu, wall, no_native, signatures, callees, subprocesses, quiet, help;
     const char *out;
     const char *python;

@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 #include "cli/run/run_lines.h"
 #include "cli/run/run_text.h"
+#include "lens/plot/plot.h"
+#include "lens/table/memory_report.h"
 #include "log/reader.h"
 
 #include <errno.h>
@@ -48,6 +50,12 @@ static void put_calls(struct dw_out *out, const struct dw_profile *profile, size
     dw_function_table.write(profile, &options, out);
 }
 
+static void put_memory(struct dw_out *out, const struct dw_profile *profile, size_t rows)
+{
+    struct dw_lens_options options = {.limit = rows / 2, .width = dw_cli_width(STDERR_FILENO)};
+    dw_memory_table.write(profile, &options, out);
+}
+
 static void put_regions(struct dw_out *out, const struct dw_profile *profile, size_t rows)
 {
     struct dw_lens_options options = {
@@ -63,6 +71,7 @@ static bool has(const struct reporting *reporting, const struct dw_profile *prof
     switch (kind) {
     case DW_RUN_SAMPLES: return end->samples && !dw_run_is_short(end, &reporting->samples);
     case DW_RUN_CALLS: return dw_family_is_in(profile, DW_FAMILY_CALLS);
+    case DW_RUN_MEMORY: return dw_family_is_in(profile, DW_FAMILY_MEMORY);
     case DW_RUN_REGIONS: return dw_family_is_in(profile, DW_FAMILY_REGIONS);
     case DW_RUN_LINES: return end->lines && dw_lines_are_watched(profile);
     case DW_RUN_KINDS: break;
@@ -76,6 +85,7 @@ static void put_section(const struct reporting *reporting, const struct dw_profi
     switch (kind) {
     case DW_RUN_SAMPLES: put_samples(out, profile, rows); break;
     case DW_RUN_CALLS: put_calls(out, profile, rows); break;
+    case DW_RUN_MEMORY: put_memory(out, profile, rows); break;
     case DW_RUN_REGIONS: put_regions(out, profile, rows); break;
     case DW_RUN_LINES: dw_run_put_lines(out, profile, reporting->end->callees, rows); break;
     case DW_RUN_KINDS: break;
@@ -87,6 +97,7 @@ static const char *heading(enum dw_run_kind kind)
     switch (kind) {
     case DW_RUN_SAMPLES: return dw_cli_heading(DW_FAMILY_SAMPLES);
     case DW_RUN_CALLS: return dw_cli_heading(DW_FAMILY_CALLS);
+    case DW_RUN_MEMORY: return dw_cli_heading(DW_FAMILY_MEMORY);
     case DW_RUN_REGIONS: return dw_cli_heading(DW_FAMILY_REGIONS);
     case DW_RUN_LINES:
     case DW_RUN_KINDS: break;
@@ -153,7 +164,20 @@ static bool put_missing(const struct reporting *reporting, const struct dw_profi
         dw_run_put_no_regions(out);
     if (no_lines)
         dw_run_put_no_lines(out, end);
-    return no_lines + no_regions == end->lines + end->regions + end->calls + end->samples;
+    return no_lines + no_regions ==
+           end->lines + end->regions + end->calls + end->samples + end->memory;
+}
+
+/* A line about memory over time, where that was recorded. */
+static void put_peak(struct dw_out *out, const struct dw_profile *profile)
+{
+    struct dw_chart chart;
+    if (!profile->series_count || dw_chart_init(&chart, profile, &(struct dw_plot_options){0}))
+        return;
+    dw_out_text(out, "dwell: memory: ");
+    dw_plot_put_peak(out, &chart);
+    dw_out_char(out, '\n');
+    dw_chart_release(&chart);
 }
 
 static void put_report(struct reporting *reporting, const struct dw_profile *profile)
@@ -162,6 +186,7 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     struct sections sections = sections_of(reporting, profile);
     dw_out_init_fd(&out, STDERR_FILENO);
     dw_run_put_ending(&out, reporting->end, &reporting->samples, reporting->recordings.children);
+    put_peak(&out, profile);
     put_sections(reporting, profile, &sections, &out);
     if (!put_missing(reporting, profile, &out))
         dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections), &reporting->samples,

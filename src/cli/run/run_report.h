@@ -17,11 +17,12 @@ struct dw_run_end {
     struct dw_child_times times;
     time_t since;                        /* files of children that are older are of another run */
     bool samples, calls, regions, lines; /* were asked for; regions: by name */
-    bool wall;                           /* samples are of elapsed time, not of CPU time */
-    bool callees;                        /* what lines call, too */
-    bool named;                          /* functions were named with -f */
-    bool may_be_calls;                   /* no option was given that excludes --calls */
-    bool subprocesses;                   /* programs that it starts are recorded too */
+    bool memory;
+    bool wall;         /* samples are of elapsed time, not of CPU time */
+    bool callees;      /* what lines call, too */
+    bool named;        /* functions were named with -f */
+    bool may_be_calls; /* no option was given that excludes --calls */
+    bool subprocesses; /* programs that it starts are recorded too */
 };
 
 /* How the program ended, where its time went, and what to type next. */

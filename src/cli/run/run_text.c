@@ -146,7 +146,7 @@ static void put_word(struct dw_out *out, const char *word)
     dw_out_char(out, '\'');
 }
 
-#define COMMANDS_MAX 3
+#define COMMANDS_MAX 4
 
 /* What to type next, and what for. */
 struct commands {
@@ -231,6 +231,14 @@ static void add_page(struct commands *commands, const struct dw_run_end *end,
     put_word(text, page);
 }
 
+static void add_plot(struct commands *commands, const struct dw_run_end *end,
+                     const struct dw_recordings *recordings)
+{
+    struct dw_out *text = add_command(commands, "memory over time; -o FILE.svg draws it");
+    dw_out_text(text, "dwell plot ");
+    put_files(text, end, recordings);
+}
+
 static void add_commands(struct commands *commands, const struct dw_run_end *end,
                          enum dw_run_kind kind, bool is_short,
                          const struct dw_recordings *recordings)
@@ -247,8 +255,13 @@ static void add_commands(struct commands *commands, const struct dw_run_end *end
         add_report(commands, end, recordings, " --sort time", "whole functions, the longest last");
     else if (kind == DW_RUN_CALLS)
         add_report(commands, end, recordings, " --callers", "who called them");
+    else if (kind == DW_RUN_MEMORY)
+        add_report(commands, end, recordings, " --by function --measure peak_bytes,live_bytes",
+                   "functions instead of lines");
     else if (kind == DW_RUN_REGIONS)
         add_report(commands, end, recordings, " --by thread", "each thread by itself");
+    if (end->memory)
+        add_plot(commands, end, recordings);
     if (!is_short)
         add_page(commands, end, recordings);
 }

@@ -19,6 +19,7 @@ struct dw_run_samples {
 enum dw_run_kind {
     DW_RUN_SAMPLES,
     DW_RUN_CALLS,
+    DW_RUN_MEMORY,
     DW_RUN_REGIONS,
     DW_RUN_LINES,
     DW_RUN_KINDS,

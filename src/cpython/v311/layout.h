@@ -34,4 +34,11 @@
 #define DW_PY_GIL_HOLDER(gil) ((PyThreadState *)(gil)->last_holder._value)
 #define DW_PY_GIL_LOCKED(gil) ((gil)->locked._value)
 
+/* What a walk over the heap needs: the values of an instance's attributes while it has no
+ * dictionary, else NULL. The type has Py_TPFLAGS_MANAGED_DICT. */
+#define DW_PY_FRAME_FUNCTION(frame) ((PyObject *)(frame)->f_func)
+#define DW_PY_INLINE_VALUES(object)                                                                \
+    (*_PyObject_ValuesPointer(object) ? (*_PyObject_ValuesPointer(object))->values : NULL)
+#define DW_PY_IS_IMMORTAL(object) ((void)(object), false)
+
 #endif

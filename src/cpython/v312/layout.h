@@ -29,4 +29,13 @@
 #define DW_PY_GIL_HOLDER(gil) ((PyThreadState *)(gil)->last_holder._value)
 #define DW_PY_GIL_LOCKED(gil) ((gil)->locked._value)
 
+/* What a walk over the heap needs: the values of an instance's attributes while it has no
+ * dictionary, else NULL. The type has Py_TPFLAGS_MANAGED_DICT. */
+#define DW_PY_FRAME_FUNCTION(frame) ((frame)->f_funcobj)
+#define DW_PY_INLINE_VALUES(object)                                                                \
+    (_PyDictOrValues_IsValues(*_PyObject_DictOrValuesPointer(object))                              \
+         ? _PyDictOrValues_GetValues(*_PyObject_DictOrValuesPointer(object))->values               \
+         : NULL)
+#define DW_PY_IS_IMMORTAL(object) _Py_IsImmortal(object)
+
 #endif

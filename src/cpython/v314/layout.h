@@ -33,4 +33,13 @@
 #define DW_PY_GIL_HOLDER(gil) ((gil)->last_holder)
 #define DW_PY_GIL_LOCKED(gil) ((gil)->locked)
 
+/* What a walk over the heap needs: the values of an instance's attributes while it has no
+ * dictionary, else NULL. The type has Py_TPFLAGS_MANAGED_DICT. */
+#define DW_PY_FRAME_FUNCTION(frame) PyStackRef_AsPyObjectBorrow((frame)->f_funcobj)
+#define DW_PY_INLINE_VALUES(object)                                                                \
+    (Py_TYPE(object)->tp_flags & Py_TPFLAGS_INLINE_VALUES && _PyObject_InlineValues(object)->valid \
+         ? _PyObject_InlineValues(object)->values                                                  \
+         : NULL)
+#define DW_PY_IS_IMMORTAL(object) _Py_IsImmortal(object)
+
 #endif

@@ -136,7 +136,7 @@ static void put_header(const struct callgrind *callgrind, uint64_t total)
         dw_notes_put_sampling(out, profile, "# ");
     dw_notes_put_losses(out, profile, "# ");
     dw_out_printf(out, "positions: line\nevents: %s\nsummary: %" PRIu64 "\n",
-                  are_counts ? "samples" : "ns", total);
+                  are_counts ? dw_counts_unit(profile) : "ns", total);
 }
 
 /* A name is written once and is a number from then on. */

@@ -24,6 +24,7 @@ struct writing {
     bool *functions;  /* frames that were written */
     uint32_t *number; /* of each module: which mapping it is, from 1 on */
     bool are_counts;
+    bool are_bytes; /* allocations, in the four types that pprof knows */
 };
 
 static bool is_lower(const struct dw_module *a, const struct dw_module *b)
@@ -149,11 +150,32 @@ static void put_stack(struct writing *writing, dw_path_id path)
                           part->size);
 }
 
+static void put_memory(struct writing *writing)
+{
+    struct dw_pprof *pprof = writing->pprof;
+    const struct dw_value_table *table = &writing->profile->threads[writing->own.thread].values;
+    for (uint32_t i = 0; i < table->count && !pprof->gzip.out->error; i++) {
+        const struct dw_value_row *row = &table->rows[i];
+        uint64_t values[] = {
+            dw_value_get(table, row, DW_ALLOCATIONS), dw_value_get(table, row, DW_ALLOC_BYTES),
+            dw_value_get(table, row, DW_LIVE), dw_value_get(table, row, DW_LIVE_BYTES)};
+        if (!values[0])
+            continue;
+        put_stack(writing, row->path);
+        dw_pprof_label_row(pprof, row->labels);
+        dw_pprof_put_sample(pprof, values, 4);
+    }
+}
+
 static void put_thread(struct writing *writing)
 {
     struct dw_pprof *pprof = writing->pprof;
     const struct dw_own_times *own = &writing->own;
     dw_pprof_label_thread(pprof, own->thread);
+    if (writing->are_bytes) {
+        put_memory(writing);
+        return;
+    }
     for (uint32_t i = 0; i < own->count && !pprof->gzip.out->error; i++) {
         uint64_t values[] = {own->items[i].count, own->items[i].self};
         if (!values[0] && !values[1])
@@ -249,11 +271,26 @@ static uint64_t period_of(const struct dw_profile *profile)
     return 1;
 }
 
+/* The default is what is in use at the end. */
+static void put_memory_types(struct dw_pprof *pprof)
+{
+    dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "alloc_objects", "count");
+    dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "alloc_space", "bytes");
+    dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "inuse_objects", "count");
+    dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, "inuse_space", "bytes");
+    dw_pprof_put_type(pprof, DW_PPROF_PERIOD_TYPE, "space", "bytes");
+    dw_pprof_put_facts(pprof, "inuse_space", 1);
+}
+
 static void put_types(struct writing *writing)
 {
     struct dw_pprof *pprof = writing->pprof;
     const char *type = pprof->are_samples ? type_of(writing->profile) : "time";
     uint64_t period = pprof->are_samples ? period_of(writing->profile) : 1;
+    if (writing->are_bytes) {
+        put_memory_types(pprof);
+        return;
+    }
     dw_pprof_put_type(pprof, DW_PPROF_SAMPLE_TYPE, pprof->are_samples ? "samples" : "calls",
                       "count");
     if (writing->are_counts) {
@@ -282,8 +319,10 @@ static int writing_init(struct writing *writing, enum dw_family family)
 static int put_all(struct dw_pprof *pprof, enum dw_family family)
 {
     const struct dw_profile *profile = pprof->profile;
-    struct writing writing = {
-        .pprof = pprof, .profile = profile, .are_counts = dw_family_is_counted(profile, family)};
+    struct writing writing = {.pprof = pprof,
+                              .profile = profile,
+                              .are_counts = dw_family_is_counted(profile, family),
+                              .are_bytes = profile->shown_unit == DW_UNIT_BYTES};
     int error = writing_init(&writing, family);
     if (!error) {
         put_types(&writing);

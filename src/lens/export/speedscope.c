@@ -166,7 +166,9 @@ static void put_sampled(struct speedscope *scope)
 {
     const struct dw_thread *thread = &scope->profile->threads[scope->own.thread];
     begin_profile(scope, scope->own.thread,
-                  dw_family_is_counted(scope->profile, scope->family)
+                  scope->profile->shown_unit == DW_UNIT_BYTES
+                      ? "{\"type\":\"sampled\",\"unit\":\"bytes\",\"name\":"
+                  : dw_family_is_counted(scope->profile, scope->family)
                       ? "{\"type\":\"sampled\",\"unit\":\"none\",\"name\":"
                       : "{\"type\":\"sampled\",\"unit\":\"nanoseconds\",\"name\":");
     dw_out_text(scope->out, ",\"samples\":[");

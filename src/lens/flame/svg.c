@@ -102,11 +102,17 @@ static void put_name(struct dw_out *out, const void *context, uint32_t box)
         dw_out_printf(out, ":%" PRIu32, frame->line);
 }
 
+/* Bytes have their unit with them. */
+static bool says_samples(const struct drawing *drawing)
+{
+    return drawing->rows.are_counts && !drawing->rows.are_bytes;
+}
+
 static void put_weight(struct dw_out *out, const void *context, double ns)
 {
     const struct drawing *drawing = context;
     dw_rows_put_time(out, &drawing->rows, dw_whole_ns(ns));
-    dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
+    dw_out_text(out, says_samples(drawing) ? " samples" : "");
     dw_out_printf(out, ", %.2f %%", drawing->whole > 0 ? 100 * ns / drawing->whole : 0);
 }
 
@@ -115,9 +121,9 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
     const struct drawing *drawing = context;
     const struct dw_row *row = &drawing->rows.rows[box];
     put_weight(out, context, drawing->boxes[box].weight);
-    dw_out_text(out, "\nown time ");
+    dw_out_text(out, drawing->rows.are_bytes ? "\nown " : "\nown time ");
     put_weight(out, context, (double)row->self);
-    if (row->path != DW_PATH_ROOT)
+    if (row->path != DW_PATH_ROOT && !drawing->rows.are_bytes)
         dw_out_printf(out, "\n%s %" PRIu64, drawing->rows.are_samples ? "samples" : "count",
                       row->metric.count + row->metric.open);
 }
@@ -134,12 +140,12 @@ static void put_heading(struct dw_out *out, const struct dw_profile *profile)
 static void put_lines(struct dw_out *out, const struct drawing *drawing)
 {
     dw_rows_put_time(out, &drawing->rows, dw_whole_ns(drawing->whole));
-    dw_out_text(out, drawing->rows.are_counts ? " samples" : "");
+    dw_out_text(out, says_samples(drawing) ? " samples" : "");
     uint32_t threads = dw_family_thread_count(drawing->profile, drawing->rows.family);
     if (threads > 1)
         dw_out_printf(out, " in %" PRIu32 " threads", threads);
-    dw_out_text(out, drawing->rows.are_counts ? "; widths are samples with what is inside"
-                                              : "; widths are times with what is inside");
+    dw_out_printf(out, "; widths are %s with what is inside",
+                  drawing->rows.are_counts ? dw_counts_unit(drawing->profile) : "times");
     dw_out_text(out, drawing->rows.family != DW_FAMILY_REGIONS
                          ? ", and functions of one file have one colour\n"
                          : "\n");

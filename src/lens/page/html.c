@@ -137,6 +137,7 @@ static const char *about(const struct page *page, size_t metric)
 static void put_metrics(struct page *page)
 {
     bool are_counts = dw_samples_are_counts(page->profile);
+    const char *unit = page->profile->shown_unit == DW_UNIT_BYTES ? "bytes" : "count";
     dw_out_text(page->out, ",\n\"weight\":\"total\",\"whole\":\"");
     if (page->are_samples)
         dw_notes_put_whole_name(page->out, page->profile);
@@ -147,7 +148,7 @@ static void put_metrics(struct page *page)
         if (is_told(page, i))
             dw_out_printf(page->out,
                           "%s{\"id\":\"%s\",\"unit\":\"%s\",\"column\":%s,\"about\":\"%s\"}",
-                          i ? ",\n" : "", metrics[i].id, are_counts ? "count" : metrics[i].unit,
+                          i ? ",\n" : "", metrics[i].id, are_counts ? unit : metrics[i].unit,
                           metrics[i].column ? "true" : "false", about(page, i));
     dw_out_text(page->out, "]");
 }

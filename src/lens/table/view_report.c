@@ -18,6 +18,12 @@ static const struct dw_measure_info *info_of(const struct dw_view *view, uint32_
     return &dw_measures[view->options.measures[measure]];
 }
 
+static size_t number_width(const struct dw_view *view, uint32_t measure)
+{
+    size_t size = strlen(info_of(view, measure)->name) + 2;
+    return size > NUMBER_WIDTH ? size : NUMBER_WIDTH;
+}
+
 static double share(const struct dw_view *view, uint32_t measure, uint64_t value)
 {
     return view->all[measure] ? 100.0 * (double)value / (double)view->all[measure] : 0;
@@ -27,6 +33,8 @@ static void put_number(struct dw_out *out, enum dw_unit unit, uint64_t value)
 {
     if (unit == DW_UNIT_NS)
         dw_out_duration(out, value);
+    else if (unit == DW_UNIT_BYTES)
+        dw_out_bytes(out, value);
     else
         dw_out_u64(out, value);
 }
@@ -43,7 +51,7 @@ static void put_heading(struct dw_out *out, const struct dw_view *view, const si
 {
     for (uint32_t i = 0; i < view->options.measure_count; i++) {
         const char *name = info_of(view, i)->name;
-        dw_out_printf(out, "%*s", NUMBER_WIDTH, name);
+        dw_out_printf(out, "%*s", (int)number_width(view, i), name);
         if (dw_view_has_self(view, i))
             dw_out_printf(out, "%*s", NUMBER_WIDTH, "self");
         if (!i)
@@ -61,7 +69,7 @@ static void put_numbers(struct dw_out *out, const struct dw_view *view,
     for (uint32_t i = 0; i < view->options.measure_count; i++) {
         const struct dw_view_number *number = &row->numbers[i];
         put_number(cell, info_of(view, i)->unit, number->total);
-        put_right(out, cell, NUMBER_WIDTH);
+        put_right(out, cell, number_width(view, i));
         if (dw_view_has_self(view, i)) {
             put_number(cell, info_of(view, i)->unit, number->self);
             put_right(out, cell, NUMBER_WIDTH);
@@ -101,7 +109,7 @@ static size_t room_for_last(const struct dw_view *view, const size_t *widths, si
 {
     size_t before = SHARE_WIDTH + 2;
     for (uint32_t i = 0; i < view->options.measure_count; i++)
-        before += NUMBER_WIDTH * (dw_view_has_self(view, i) ? 2u : 1u);
+        before += number_width(view, i) + (dw_view_has_self(view, i) ? NUMBER_WIDTH : 0);
     for (uint32_t k = 0; k + 1 < view->options.key_count; k++)
         before += widths[k] + 2;
     return width > before ? width - before : 0;

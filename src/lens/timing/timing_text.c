@@ -65,14 +65,14 @@ int dw_timing_values(const struct dw_timing *timing, double **values_ns)
 int dw_timing_summarize(const double *values_ns, const struct dw_timing_facts *facts,
                         struct dw_summary *summary)
 {
-    struct dw_series series = {values_ns, facts->runs, facts->group};
+    struct dw_runs series = {values_ns, facts->runs, facts->group};
     struct dw_summary of_units;
     double *units;
     size_t count;
     int error = dw_stat_summarize(values_ns, facts->runs, facts->confidence, summary);
     if (error || facts->group <= 1)
         return error;
-    error = dw_series_units(&series, &units, &count);
+    error = dw_runs_units(&series, &units, &count);
     if (error)
         return error;
     error = dw_stat_summarize(units, count, facts->confidence, &of_units);

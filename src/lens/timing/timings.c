@@ -87,8 +87,8 @@ static bool are_paired(const struct dw_profile *profile, const struct view *a, c
 static int compare(const struct dw_profile *profile, const struct view *a, const struct view *b,
                    struct dw_comparison *comparison)
 {
-    struct dw_series of_a = {a->values_ns, a->facts.runs, a->facts.group};
-    struct dw_series of_b = {b->values_ns, b->facts.runs, b->facts.group};
+    struct dw_runs of_a = {a->values_ns, a->facts.runs, a->facts.group};
+    struct dw_runs of_b = {b->values_ns, b->facts.runs, b->facts.group};
     return dw_comparison_make(&of_a, &of_b, are_paired(profile, a, b), CONFIDENCE, comparison);
 }
 

@@ -172,7 +172,9 @@ void dw_column_put(const struct dw_column *column, struct dw_out *out, const str
 
 void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t ns)
 {
-    if (rows->are_counts)
+    if (rows->are_bytes)
+        dw_out_bytes(out, ns);
+    else if (rows->are_counts)
         dw_out_u64(out, ns);
     else
         dw_out_duration(out, ns);
@@ -216,6 +218,18 @@ void dw_out_duration(struct dw_out *out, uint64_t ns)
         unit++;
     put_scaled(out, ns, units[unit].ns);
     dw_out_text(out, units[unit].suffix);
+}
+
+void dw_out_bytes(struct dw_out *out, uint64_t bytes)
+{
+    static const char *const suffixes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    double scaled = (double)bytes;
+    while (unit < 4 && scaled >= 1023.95) {
+        scaled /= 1024;
+        unit++;
+    }
+    dw_out_printf(out, "%.*f %s", unit ? (scaled < 10 ? 2 : 1) : 0, scaled, suffixes[unit]);
 }
 
 uint64_t dw_whole_ns(double ns)

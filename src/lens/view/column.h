@@ -48,6 +48,8 @@ void dw_column_put(const struct dw_column *column, struct dw_out *out, const str
 void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t ns);
 /* A duration with four significant digits or so: "1.234 s", "56.78 ms", "987 ns". */
 void dw_out_duration(struct dw_out *out, uint64_t ns);
+/* "512 B", "1.234 KiB", "56.78 MiB". */
+void dw_out_bytes(struct dw_out *out, uint64_t bytes);
 /* Nanoseconds that were computed: those that 64 bits cannot hold become the most or none. */
 uint64_t dw_whole_ns(double ns);
 

@@ -129,6 +129,8 @@ static void put_process(struct dw_out *out, const struct dw_profile *profile, dw
 static const struct dw_key keys[] = {
     {"function", "Python and native functions", function_of, NULL, put_function},
     {"line", "lines of functions", line_of, NULL, put_line},
+    {"python", "lines of Python functions, with the native code that they called", line_of, NULL,
+     put_line, .of_caller = true},
     {"module", "files of Python code, libraries", module_of, NULL, put_module},
     {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text},
     {"thread", "threads", NULL, thread_of, put_thread},

@@ -25,6 +25,7 @@ struct dw_key {
     dw_key_value (*of_place)(const struct dw_profile *profile, const struct dw_place *place);
     dw_key_value (*of_row)(const struct dw_key_row *row);
     void (*put)(struct dw_out *out, const struct dw_profile *profile, dw_key_value value);
+    bool of_caller; /* native code has the key of what called it */
 };
 
 /* The i-th key, NULL past the end. */

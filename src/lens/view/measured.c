@@ -8,6 +8,7 @@
 static const dw_measure_mask masks[DW_FAMILIES] = {
     [DW_FAMILY_SAMPLES] = DW_SAMPLE_MASK,
     [DW_FAMILY_CALLS] = DW_CALL_MASK,
+    [DW_FAMILY_MEMORY] = DW_MEMORY_MASK,
     [DW_FAMILY_REGIONS] = DW_ENTRY_MASK,
 };
 

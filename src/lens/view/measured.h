@@ -24,6 +24,12 @@ static inline bool dw_family_is_counted(const struct dw_profile *profile, enum d
     return family == DW_FAMILY_SAMPLES && dw_samples_are_counts(profile);
 }
 
+/* What these are numbers of. */
+static inline const char *dw_counts_unit(const struct dw_profile *profile)
+{
+    return profile->shown_unit == DW_UNIT_BYTES ? "bytes" : "samples";
+}
+
 /* Whether a thread is shown with the family. Beside samples, those are not that have none of it. */
 bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family family, uint32_t thread);
 

@@ -268,6 +268,7 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
         .family = family,
         .are_samples = family == DW_FAMILY_SAMPLES,
         .are_counts = family == DW_FAMILY_SAMPLES && dw_samples_are_counts(profile),
+        .are_bytes = profile->shown_unit == DW_UNIT_BYTES,
         .has_hosts = dw_roster_has_hosts(profile)};
     int error = dw_speller_init(&made.speller, profile->functions.paths, profile->functions.count);
     if (!error)

@@ -36,6 +36,7 @@ struct dw_rows {
     enum dw_family family; /* what was measured */
     bool are_samples;      /* counts are of samples */
     bool are_counts;       /* and so are times */
+    bool are_bytes;        /* or these */
     bool has_hosts;        /* processes ran on several */
     struct dw_row *rows;
     uint32_t count, capacity;

@@ -11,7 +11,7 @@
 
 #define GROUPS_MAX (1u << 20)
 #define ABOVE_MAX 256 /* how far up a call is looked for that a recursion began with */
-#define PLACED_MAX 8  /* measures of samples, which are added up along paths */
+#define PLACED_MAX 16 /* measures of stacks, which are added up along paths */
 
 /* A row of the profile that is shown. */
 struct item {
@@ -36,7 +36,7 @@ struct grouping {
     bool *touched;
     dw_path_id *paths;
     uint32_t path_count;
-    uint32_t placed[PLACED_MAX]; /* measures of the view that are of samples */
+    uint32_t placed[PLACED_MAX]; /* measures of the view that are of stacks */
     uint32_t placed_count;
 };
 
@@ -49,15 +49,17 @@ bool dw_view_has_self(const struct dw_view *view, uint32_t measure)
 uint32_t dw_view_default_measures(const struct dw_profile *profile, bool of_places,
                                   enum dw_measure measures[DW_MEASURES])
 {
-    static const enum dw_measure wanted[] = {DW_CPU,   DW_WALL,  DW_SAMPLES,
-                                             DW_TOTAL, DW_COUNT, DW_CALL_TOTAL,
-                                             DW_CALLS, DW_HITS,  DW_HIT_TIME};
+    static const enum dw_measure wanted[] = {
+        DW_CPU,   DW_WALL, DW_SAMPLES,  DW_TOTAL,      DW_COUNT,      DW_CALL_TOTAL,  DW_CALLS,
+        DW_HITS,  DW_HIT_TIME, DW_PEAK_BYTES, DW_LIVE_BYTES, DW_ALLOC_BYTES, DW_ALLOCATIONS};
     dw_measure_mask mask = 0;
     uint32_t count = 0;
     if (dw_family_is_in(profile, DW_FAMILY_SAMPLES))
         mask |= dw_profile_measures(profile) & DW_SAMPLE_MASK;
     if (dw_family_is_in(profile, DW_FAMILY_CALLS))
         mask |= DW_CALL_MASK;
+    if (dw_family_is_in(profile, DW_FAMILY_MEMORY))
+        mask |= DW_MEMORY_MASK;
     if (!of_places && dw_family_is_in(profile, DW_FAMILY_REGIONS))
         mask |= DW_ENTRY_MASK;
     mask |= dw_profile_measures(profile) & DW_HIT_MASK;
@@ -219,7 +221,11 @@ static int number_paths(struct grouping *grouping)
     int error = 0;
     for (dw_path_id path = 1; path < profile->paths.count && !error; path++) {
         const struct dw_place *place = &profile->places.places[profile->paths.paths[path].step];
-        if (is_code(profile->frames.frames[place->frame].kind))
+        uint32_t kind = profile->frames.frames[place->frame].kind;
+        uint32_t callers = grouping->spot_of[profile->paths.paths[path].parent];
+        if (key->of_caller && kind == DW_FRAME_NATIVE && callers)
+            grouping->spot_of[path] = callers;
+        else if (is_code(kind))
             error = number_spot(grouping, key->of_place(profile, place), &grouping->spot_of[path]);
     }
     return error ? error
@@ -232,7 +238,7 @@ static int make_places(struct grouping *grouping)
     const struct dw_view *view = grouping->view;
     size_t count = grouping->profile->paths.count;
     for (uint32_t i = 0; i < view->options.measure_count; i++)
-        if (DW_MASK(view->options.measures[i]) & DW_SAMPLE_MASK)
+        if (DW_MASK(view->options.measures[i]) & DW_STACK_MASK)
             grouping->placed[grouping->placed_count++] = i;
     grouping->spot_of = calloc(count, sizeof *grouping->spot_of);
     grouping->outermost = calloc(count, sizeof *grouping->outermost);
@@ -326,7 +332,7 @@ static int add_inclusive(struct grouping *grouping, const struct item *item)
     for (uint32_t i = 0; i < view->options.measure_count && !error; i++) {
         enum dw_measure measure = view->options.measures[i];
         const uint64_t *at = dw_value_at(values, row, measure);
-        if (!at || DW_MASK(measure) & DW_SAMPLE_MASK)
+        if (!at || DW_MASK(measure) & DW_STACK_MASK)
             continue;
         uint64_t own = own_part(values, row, measure, *at);
         bool is_outer = view->place_key >= 0 ? is_outermost(grouping, item->group, row->path)
@@ -366,7 +372,7 @@ static int add_sample(struct grouping *grouping, const struct item *item)
         touch(grouping, path);
     for (uint32_t i = 0; i < view->options.measure_count && !error; i++) {
         const uint64_t *at = dw_value_at(values, row, view->options.measures[i]);
-        if (!at || !(DW_MASK(view->options.measures[i]) & DW_SAMPLE_MASK))
+        if (!at || !(DW_MASK(view->options.measures[i]) & DW_STACK_MASK))
             continue;
         view->all[i] += *at;
         if (numbers)
@@ -431,7 +437,7 @@ static int add_numbers(struct grouping *grouping)
         bool is_last = i + 1 == grouping->count || item->group != grouping->items[i + 1].group;
         if (grouping->group_of && (!i || item->group != item[-1].group))
             mark_group(grouping, i);
-        if (values->rows[item->row].mask & DW_SAMPLE_MASK)
+        if (values->rows[item->row].mask & DW_STACK_MASK)
             error = add_sample(grouping, item);
         else
             error = add_inclusive(grouping, item);
@@ -488,6 +494,8 @@ static int compare_rows(const void *left, const void *right, void *context)
 
 static bool matches(const struct dw_view *view, const struct dw_view_row *row)
 {
+    if (view->options.leaves_out_none && !row->numbers[0].self)
+        return false;
     if (!view->options.match)
         return true;
     for (uint32_t k = 0; k < view->options.key_count; k++)

@@ -25,7 +25,8 @@ struct dw_view_options {
     const regex_t *match;                          /* of the names of the keys; NULL: all */
     struct dw_view_label labels[DW_VIEW_KEYS_MAX]; /* rows must have these */
     uint32_t label_count;
-    uint64_t limit; /* rows at most; 0: all */
+    uint64_t limit;       /* rows at most; 0: all */
+    bool leaves_out_none; /* rows that have nothing of the first measure themselves */
 };
 
 struct dw_view_number {

@@ -93,6 +93,7 @@ static void *run(void *unused)
     (void)unused;
     prctl(PR_SET_NAME, DW_SAMPLER_THREAD); /* it may look for threads before its maker runs again */
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), next_ns = now_ns;
+    atomic_fetch_add(&dw_own_threads, 1);
     pthread_mutex_lock(&sampler.lock);
     while (!sampler.stops) {
         if (now_ns >= next_ns)
@@ -111,6 +112,7 @@ static void *run(void *unused)
         if (now_ns > next_ns + LATE_NS)
             next_ns = now_ns;
     }
+    atomic_fetch_sub(&dw_own_threads, 1);
     sampler.recording.own_ended_ns += dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     pthread_mutex_unlock(&sampler.lock);
     return NULL;

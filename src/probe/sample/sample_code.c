@@ -5,18 +5,12 @@
 
 #include "base/map.h"
 #include "cpython/frame.h"
-#include "probe/number_set.h"
 
 #include <string.h>
 
 #define MAX_TEXT_CHARS 4096
 
-static struct dw_number_set codes = {.common = DW_CODE_COMMON, .rare = DW_CODE_RARE};
-
-int dw_codes_reset(void)
-{
-    return dw_numbers_reset(&codes);
-}
+struct dw_number_set dw_sample_codes = {.common = DW_CODE_COMMON, .rare = DW_CODE_RARE};
 
 /* New code often gets all the addresses of code that is gone, even those of its name and table. */
 static uint64_t contents(const PyCodeObject *code)
@@ -36,19 +30,9 @@ static uint64_t fingerprint(const PyCodeObject *code)
     return dw_hash_mix(parts) | 1;
 }
 
-uint32_t dw_code_number(const PyCodeObject *code)
+uint32_t dw_code_number(struct dw_number_set *codes, const PyCodeObject *code)
 {
-    return dw_numbers_find(&codes, fingerprint(code));
-}
-
-bool dw_code_is_known(uint32_t id)
-{
-    return !id || dw_numbers_is_known(&codes, id);
-}
-
-void dw_code_set_known(uint32_t id)
-{
-    dw_numbers_set_known(&codes, id);
+    return dw_numbers_find(codes, fingerprint(code));
 }
 
 static struct dw_code_text text_of(PyObject *text)

@@ -5,6 +5,7 @@
 #ifndef DW_PROBE_SAMPLE_SAMPLE_CODE_H
 #define DW_PROBE_SAMPLE_SAMPLE_CODE_H
 
+#include "probe/number_set.h"
 #include "probe/sample/sample_ring.h"
 
 #include <Python.h>
@@ -28,14 +29,11 @@ struct dw_code_record {
     uint64_t table_size;
 };
 
-/* Forgets everything, before a recording. 0 or DW_ERR_MEMORY. */
-int dw_codes_reset(void);
+/* Those of the sampler; another probe has a set of its own. Known is what was described. */
+extern struct dw_number_set dw_sample_codes;
 /* From 1 on; 0 when there are too many. The address may be used again for other code, which
  * has another number. [signal-safe] */
-uint32_t dw_code_number(const PyCodeObject *code);
-/* Whether the sampler's thread has a description. [signal-safe] */
-bool dw_code_is_known(uint32_t id);
-void dw_code_set_known(uint32_t id);
+uint32_t dw_code_number(struct dw_number_set *codes, const PyCodeObject *code);
 
 /* How large a record of it is, with or without its location table. [signal-safe] */
 size_t dw_code_record_size(const PyCodeObject *code, bool with_table);

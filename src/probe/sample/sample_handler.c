@@ -69,8 +69,8 @@ static uint64_t python_token(struct sample *sample, const struct dw_py_step *ste
 {
     if (step->code != sample->last_code) {
         sample->last_code = step->code;
-        sample->last_id = dw_code_number(step->code);
-        if (!dw_code_is_known(sample->last_id))
+        sample->last_id = dw_code_number(&dw_sample_codes, step->code);
+        if (sample->last_id && !dw_numbers_is_known(&dw_sample_codes, sample->last_id))
             want_code(sample, step->code, sample->last_id);
     }
     if (!sample->last_id)

@@ -21,6 +21,7 @@ struct dw_native_view {
     struct dw_unwind_cache *cache; /* NULL: native frames are not wanted */
     uint64_t epoch;                /* of the cache */
     struct dw_code_range python;   /* the code of the interpreter */
+    struct dw_code_range own;      /* and ours */
     /* Libraries that the interpreter uses: what it calls in them counts as its own work. */
     struct dw_code_range system[DW_VIEW_SYSTEM_MAX];
     uint32_t system_count;

@@ -27,9 +27,11 @@ static int open_file(void *unused, const struct dw_native_file *file)
     return open(file->path, O_RDONLY | O_CLOEXEC);
 }
 
-int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames)
+int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames,
+                           void (*publish)(const struct dw_native_view *view))
 {
-    *natives = (struct dw_sample_natives){.with_frames = with_frames,
+    *natives = (struct dw_sample_natives){.publish = publish,
+                                          .with_frames = with_frames,
                                           .names = {.open = open_file, .left_out = EVAL_LOOP}};
     if (with_frames && !(natives->cache = dw_unwind_cache_new()))
         return DW_ERR_MEMORY;
@@ -45,7 +47,8 @@ static void free_view(struct dw_native_view *view)
 
 void dw_sample_natives_release(struct dw_sample_natives *natives)
 {
-    dw_handler_publish(NULL);
+    if (natives->publish)
+        natives->publish(NULL);
     for (uint32_t i = 0; i < natives->view_count; i++)
         free_view(natives->views[i]);
     free(natives->views);
@@ -101,6 +104,13 @@ static void find_system(const struct dw_sample_natives *natives, struct dw_nativ
     }
 }
 
+static struct dw_code_range range_of(const struct dw_native_module *module)
+{
+    return (struct dw_code_range){module ? module->start : 0, module ? module->end : 0};
+}
+
+static int publish(struct dw_sample_natives *natives);
+
 static int make_view(const struct dw_sample_natives *natives, struct dw_native_view **made)
 {
     uint32_t count;
@@ -121,7 +131,8 @@ static int make_view(const struct dw_sample_natives *natives, struct dw_native_v
         .made = view->made,
         .cache = natives->cache,
         .epoch = natives->epoch,
-        .python = {python ? python->start : 0, python ? python->end : 0},
+        .python = range_of(python),
+        .own = range_of(dw_native_modules_find(&natives->modules, (uint64_t)(uintptr_t)&publish)),
     };
     find_system(natives, view);
     *made = view;
@@ -137,7 +148,7 @@ static int publish(struct dw_sample_natives *natives)
     if (error)
         return error;
     natives->views[natives->view_count++] = view;
-    dw_handler_publish(view);
+    natives->publish(view);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "probe/sample/sample_handler.h"
 
 struct dw_sample_natives {
+    void (*publish)(const struct dw_native_view *view); /* to those who unwind; NULL: none */
     bool with_frames; /* native frames are wanted, not only where Python's own code is */
     uint64_t generation;
     struct dw_native_modules modules; /* as of that generation */
@@ -22,7 +23,8 @@ struct dw_sample_natives {
     uint64_t copied_bytes;    /* of unwind information */
 };
 
-int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames);
+int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames,
+                           void (*publish)(const struct dw_native_view *view));
 /* Handlers must be disabled. */
 void dw_sample_natives_release(struct dw_sample_natives *natives);
 /* Whether modules came or went since the last refresh. */

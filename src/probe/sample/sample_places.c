@@ -19,7 +19,7 @@ struct dw_described_code {
 static const char *const mark_names[DW_MARKS] = {
     [DW_MARK_GC] = "<gc>",           [DW_MARK_KERNEL] = "<kernel>",
     [DW_MARK_UNKNOWN] = "<unknown>", [DW_MARK_OTHER_TASK] = "task <other>",
-    [DW_MARK_OWN] = "<dwell>",
+    [DW_MARK_OWN] = "<dwell>",       [DW_MARK_ARENAS] = "<arenas>",
 };
 
 static int mark_place(struct dw_ledger *log, const void *name, size_t size, dw_place_id *place)
@@ -28,11 +28,13 @@ static int mark_place(struct dw_ledger *log, const void *name, size_t size, dw_p
                                  (struct dw_string){"", 0}, 0, place);
 }
 
-int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log)
+int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log,
+                          struct dw_number_set *numbers)
 {
     memset(places, 0, sizeof *places);
     places->log = log;
-    places->codes = calloc(DW_CODE_LIMIT, sizeof *places->codes);
+    places->numbers = numbers;
+    places->codes = calloc((size_t)numbers->common + numbers->rare, sizeof *places->codes);
     int error = places->codes ? 0 : DW_ERR_MEMORY;
     for (int i = 0; i < DW_MARKS && !error; i++)
         error = mark_place(log, mark_names[i], strlen(mark_names[i]), &places->marks[i]);
@@ -137,7 +139,7 @@ void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_cod
     code->table_size = code->table ? (size_t)record->table_size : 0;
     if (code->table)
         memcpy(code->table, dw_code_record_table(record), code->table_size);
-    dw_code_set_known(record->id);
+    dw_numbers_set_known(places->numbers, record->id);
 }
 
 void dw_sample_places_learn_task(struct dw_sample_places *places, uint32_t number,

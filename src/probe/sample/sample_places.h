@@ -21,6 +21,7 @@ struct dw_function_name {
 
 struct dw_sample_places {
     struct dw_ledger *log;
+    struct dw_number_set *numbers; /* of codes */
     struct dw_sample_natives natives;
     struct dw_described_code *codes; /* by number - 1 */
     uint32_t last_code;              /* the largest number of those that are described */
@@ -36,7 +37,8 @@ struct dw_sample_places {
     } cache[DW_PLACE_CACHE];
 };
 
-int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log);
+int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log,
+                          struct dw_number_set *numbers);
 void dw_sample_places_release(struct dw_sample_places *places);
 
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record);

@@ -364,15 +364,16 @@ static int open_all(struct dw_sample_recording *recording)
 {
     int error = open_log(recording);
     if (!error)
-        error = dw_codes_reset();
+        error = dw_numbers_reset(&dw_sample_codes);
     if (!error)
         error = dw_tasks_reset();
     if (!error)
-        error = dw_sample_places_init(&recording->places, recording->log);
+        error = dw_sample_places_init(&recording->places, recording->log, &dw_sample_codes);
     if (!error && recording->options.base.name)
         error = dw_sample_places_set_base(&recording->places, &recording->options.base);
     if (!error)
-        error = dw_sample_natives_init(&recording->places.natives, recording->options.native);
+        error = dw_sample_natives_init(&recording->places.natives, recording->options.native,
+                                       dw_handler_publish);
     return error ? error : dw_sample_reader_init(&recording->reader, &recording->places);
 }
 

@@ -42,7 +42,8 @@ enum dw_mark {
     DW_MARK_KERNEL,
     DW_MARK_UNKNOWN,
     DW_MARK_OTHER_TASK,
-    DW_MARK_OWN, /* dwell works for itself */
+    DW_MARK_OWN,    /* dwell works for itself */
+    DW_MARK_ARENAS, /* memory that Python gets from the system, to cut it up */
     DW_MARKS
 };
 

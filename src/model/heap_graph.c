@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * What is asked of a graph that stands: sums by type and shortest ways. */
+#include "model/heap_graph.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void dw_heap_graph_release(struct dw_heap_graph *graph)
+{
+    free(graph->first);
+    free(graph->targets);
+    free(graph->roots);
+    free(graph->types);
+    free(graph->sizes);
+    free(graph->dominators);
+    free(graph->retained);
+    free(graph->is_garbage);
+    *graph = (struct dw_heap_graph){0};
+}
+
+/* The tree of dominators as lists of children, and how many of each type are open. */
+struct tree {
+    dw_heap_node *first_child, *next_sibling;
+    uint32_t *open;
+};
+
+static int tree_init(struct tree *tree, const struct dw_heap_graph *graph)
+{
+    size_t count = graph->count;
+    tree->first_child = calloc(2 * count, sizeof(dw_heap_node));
+    tree->open = calloc((size_t)graph->type_count + 1, sizeof *tree->open);
+    if (!tree->first_child || !tree->open)
+        return DW_ERR_MEMORY;
+    tree->next_sibling = tree->first_child + count;
+    for (dw_heap_node i = graph->count; i-- > 1;) {
+        tree->next_sibling[i] = tree->first_child[graph->dominators[i]];
+        tree->first_child[graph->dominators[i]] = i;
+    }
+    return 0;
+}
+
+static void add(const struct dw_heap_graph *graph, struct tree *tree, dw_heap_node node,
+                struct dw_heap_type_sums *sums)
+{
+    struct dw_heap_type_sums *sum = &sums[graph->types[node]];
+    sum->count++;
+    sum->size += graph->sizes[node];
+    if (!tree->open[graph->types[node]]++)
+        sum->retained += graph->retained[node];
+}
+
+/* Leaves nodes until one has a sibling; gives it, or 0 at the end. */
+static dw_heap_node next_up(const struct dw_heap_graph *graph, struct tree *tree, dw_heap_node node)
+{
+    for (; node; node = graph->dominators[node]) {
+        tree->open[graph->types[node]]--;
+        if (tree->next_sibling[node])
+            return tree->next_sibling[node];
+    }
+    return 0;
+}
+
+int dw_heap_graph_sum_types(const struct dw_heap_graph *graph, struct dw_heap_type_sums *sums)
+{
+    struct tree tree = {0};
+    int error = tree_init(&tree, graph);
+    memset(sums, 0, graph->type_count * sizeof *sums);
+    dw_heap_node node = error ? 0 : tree.first_child[0];
+    while (node) {
+        add(graph, &tree, node, sums);
+        node = tree.first_child[node] ? tree.first_child[node] : next_up(graph, &tree, node);
+    }
+    free(tree.first_child);
+    free(tree.open);
+    return error;
+}
+
+void dw_heap_graph_prepare(const struct dw_heap_graph *graph, dw_heap_node *parents)
+{
+    memset(parents, 0xff, graph->count * sizeof *parents);
+    parents[0] = 0;
+}
+
+int dw_heap_graph_reach(const struct dw_heap_graph *graph, const dw_heap_node *starts,
+                        uint32_t start_count, dw_heap_node *parents)
+{
+    uint32_t done = 0, found = 0;
+    dw_heap_node *queue = malloc(graph->count * sizeof *queue);
+    if (!queue)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < start_count; i++)
+        if (parents[starts[i]] == DW_HEAP_NONE) {
+            parents[starts[i]] = 0;
+            queue[found++] = starts[i];
+        }
+    for (; done < found; done++)
+        for (uint32_t i = graph->first[queue[done]]; i < graph->first[queue[done] + 1]; i++) {
+            dw_heap_node target = graph->targets[i];
+            if (parents[target] != DW_HEAP_NONE)
+                continue;
+            parents[target] = queue[done];
+            queue[found++] = target;
+        }
+    free(queue);
+    return 0;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ * A pointer is changed only if it is what the dynamic linker would put there, so an object that
+ * has an allocator of its own keeps it. A pointer is written at once, so other threads see the old
+ * or the new one. */
+#define _GNU_SOURCE
+#include "native/elf/got_patch.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A symbol that the program refers to by address may have an entry of the program's own, which
+ * leads back to the pointer. */
+static bool is_of_program(const void *address)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) && map && !map->l_name[0];
+}
+
+static void *find_in_libc(const char *name)
+{
+    void *libc = getenv("LD_PRELOAD") ? NULL : dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = libc ? dlsym(libc, name) : NULL;
+    if (libc)
+        dlclose(libc);
+    return found && !is_of_program(found) ? found : NULL;
+}
+
+bool dw_got_find(struct dw_got_patch *patch)
+{
+    for (size_t i = 0; i < patch->count; i++) {
+        struct dw_got_hook *hook = &patch->hooks[i];
+        hook->original = dlsym(RTLD_DEFAULT, hook->name);
+        if (hook->original && is_of_program(hook->original) &&
+            !(hook->original = find_in_libc(hook->name)))
+            return false;
+    }
+    return true;
+}
+
+struct object {
+    uintptr_t base, start, end;
+    bool is_loader;
+    uintptr_t relro_start, relro_end;
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const ElfW(Rela) * relocations[2];
+    size_t counts[2];
+};
+
+struct applying {
+    const struct dw_got_patch *patch;
+    bool is_on;
+};
+
+static bool holds(const struct object *object, const void *address)
+{
+    return (uintptr_t)address >= object->start && (uintptr_t)address < object->end;
+}
+
+/* The linker of the C library writes addresses into the list, others leave offsets. */
+static uintptr_t address_of(const struct object *object, uintptr_t value)
+{
+    return value < object->base ? object->base + value : value;
+}
+
+static void read_dynamic(struct object *object, const ElfW(Dyn) * entry)
+{
+    for (; entry->d_tag != DT_NULL; entry++) {
+        uintptr_t address = address_of(object, entry->d_un.d_ptr);
+        switch (entry->d_tag) {
+        case DT_SYMTAB: object->symbols = (const ElfW(Sym) *)address; break;
+        case DT_STRTAB: object->strings = (const char *)address; break;
+        case DT_RELA: object->relocations[0] = (const ElfW(Rela) *)address; break;
+        case DT_RELASZ: object->counts[0] = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        case DT_JMPREL: object->relocations[1] = (const ElfW(Rela) *)address; break;
+        case DT_PLTRELSZ: object->counts[1] = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        default: break;
+        }
+    }
+}
+
+static void read_object(const struct dl_phdr_info *info, struct object *object)
+{
+    const ElfW(Dyn) *dynamic = NULL;
+    *object = (struct object){.base = info->dlpi_addr, .start = UINTPTR_MAX};
+    for (ElfW(Half) i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr, end = start + part->p_memsz;
+        if (part->p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)start;
+        if (part->p_type == PT_GNU_RELRO) {
+            object->relro_start = start;
+            object->relro_end = end;
+        }
+        if (part->p_type != PT_LOAD)
+            continue;
+        object->start = start < object->start ? start : object->start;
+        object->end = end > object->end ? end : object->end;
+    }
+    if (dynamic)
+        read_dynamic(object, dynamic);
+}
+
+static bool is_loader(const struct object *object, const char *name,
+                      const struct dw_got_patch *patch)
+{
+    for (size_t i = 0; i < sizeof patch->loaders / sizeof *patch->loaders; i++)
+        if (patch->loaders[i] && name && strstr(name, patch->loaders[i]))
+            return true;
+    return holds(object, patch->loader);
+}
+
+static bool is_spared(const struct object *object, const struct dw_got_patch *patch)
+{
+    for (size_t i = 0; i < sizeof patch->spared / sizeof *patch->spared; i++)
+        if (patch->spared[i] && holds(object, patch->spared[i]))
+            return true;
+    return !object->symbols || !object->strings;
+}
+
+/* What was read-only becomes so again. */
+static void set_pointer(const struct object *object, void *_Atomic *at, void *value)
+{
+    uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
+    bool is_guarded = (uintptr_t)at >= object->relro_start && (uintptr_t)at < object->relro_end;
+    if (is_guarded && mprotect((void *)page, size, PROT_READ | PROT_WRITE))
+        return;
+    atomic_store(at, value);
+    if (is_guarded)
+        mprotect((void *)page, size, PROT_READ);
+}
+
+/* A pointer that is not filled in yet leads into the object itself. */
+static void change_pointer(const struct object *object, const struct dw_got_hook *hook,
+                           void *_Atomic *at, bool is_on)
+{
+    void *now = atomic_load(at);
+    bool is_free = now == hook->original || holds(object, now);
+    if (is_on && is_free)
+        set_pointer(object, at, hook->hook);
+    else if (!is_on && now == hook->hook)
+        set_pointer(object, at, hook->original);
+}
+
+static bool is_pointer(const ElfW(Rela) * relocation)
+{
+    uint64_t type = ELF64_R_TYPE(relocation->r_info);
+    return (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64) &&
+           !relocation->r_addend;
+}
+
+static void patch_relocation(const struct object *object, const ElfW(Rela) * relocation,
+                             const struct applying *applying)
+{
+    const struct dw_got_patch *patch = applying->patch;
+    const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
+    if (!is_pointer(relocation) || symbol->st_shndx != SHN_UNDEF)
+        return;
+    const char *name = object->strings + symbol->st_name;
+    for (size_t i = 0; i < patch->count; i++) {
+        const struct dw_got_hook *hook = &patch->hooks[i];
+        if (!hook->original || strcmp(hook->name, name) != 0 ||
+            (hook->is_loaders && !object->is_loader))
+            continue;
+        uintptr_t slot = object->base + relocation->r_offset;
+        change_pointer(object, hook, (void *_Atomic *)slot, applying->is_on);
+    }
+}
+
+static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const struct applying *applying = context;
+    struct object object;
+    (void)size;
+    read_object(info, &object);
+    object.is_loader = is_loader(&object, info->dlpi_name, applying->patch);
+    if (is_spared(&object, applying->patch))
+        return 0;
+    for (int list = 0; list < 2; list++)
+        for (size_t i = 0; object.relocations[list] && i < object.counts[list]; i++)
+            patch_relocation(&object, &object.relocations[list][i], applying);
+    return 0;
+}
+
+void dw_got_apply(const struct dw_got_patch *patch, bool is_on)
+{
+    struct applying applying = {patch, is_on};
+    dl_iterate_phdr(patch_object, &applying);
+}

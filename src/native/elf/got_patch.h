@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * Calls from one object to another go through pointers that the dynamic linker fills in. Here they
+ * are made to go elsewhere, and back. */
+#ifndef DW_NATIVE_ELF_GOT_PATCH_H
+#define DW_NATIVE_ELF_GOT_PATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dw_got_hook {
+    const char *name;
+    void *hook;
+    void *original;  /* what others call by that name; NULL: nobody can */
+    bool is_loaders; /* only calls from objects that load others */
+};
+
+struct dw_got_patch {
+    struct dw_got_hook *hooks;
+    size_t count;
+    const void *loader;     /* an address in one of these */
+    const char *loaders[2]; /* and parts of the names of others */
+    const void *spared[4];  /* objects with these addresses in them stay as they are */
+};
+
+/* Finds the originals. False when they cannot be told from what the program itself has in their
+ * place; then nothing may be patched. */
+bool dw_got_find(struct dw_got_patch *patch);
+/* All objects that are loaded now. Takes the dynamic linker's lock. */
+void dw_got_apply(const struct dw_got_patch *patch, bool is_on);
+
+#endif

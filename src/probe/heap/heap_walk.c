@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ * Nodes are numbered as they are met: frames, tracked objects, then whatever these lead to. Going
+ * over them in that order makes the table of references grow at its end only. */
+#include "probe/heap/heap_walk.h"
+
+#include "base/address_map.h"
+#include "base/grow.h"
+#include "cpython/heap_edges.h"
+#include "cpython/heap_objects.h"
+#include "cpython/heap_size.h"
+#include "probe/heap/heap_names.h"
+
+/* What is known of a type while its objects are looked at. */
+struct kind {
+    struct dw_py_edge_kind edges;
+    struct dw_py_sizing sizing;
+};
+
+struct walk {
+    struct dw_heap *heap;
+    struct dw_heap_graph *graph;
+    struct dw_address_map numbers, type_numbers;
+    struct kind *kinds;
+    uint32_t kind_capacity, type_capacity, node_capacity, rest_capacity, edge_capacity;
+    dw_heap_node *foreign; /* objects, held, whose size an extension module tells */
+    uint32_t foreign_count, foreign_capacity;
+    uint32_t frames_seen;
+    int error;
+};
+
+static dw_heap_node add_node(struct walk *walk, uintptr_t address)
+{
+    struct dw_heap_graph *graph = walk->graph;
+    walk->error = DW_GROW(walk->heap->addresses, graph->count, walk->node_capacity);
+    if (walk->error)
+        return 0;
+    walk->heap->addresses[graph->count] = address;
+    return graph->count++;
+}
+
+static dw_heap_node number_of(struct walk *walk, PyObject *object)
+{
+    uint32_t *number = dw_address_map_at(&walk->numbers, (uintptr_t)object);
+    if (!number)
+        walk->error = DW_ERR_MEMORY;
+    else if (!*number)
+        *number = add_node(walk, (uintptr_t)object);
+    return number ? *number : 0;
+}
+
+static bool add_object(PyObject *object, void *walk)
+{
+    return number_of(walk, object) != 0;
+}
+
+static int add_edge(PyObject *target, void *argument)
+{
+    struct walk *walk = argument;
+    struct dw_heap_graph *graph = walk->graph;
+    dw_heap_node number = number_of(walk, target);
+    if (!walk->error)
+        walk->error = DW_GROW(graph->targets, graph->edge_count, walk->edge_capacity);
+    if (!walk->error)
+        graph->targets[graph->edge_count++] = number;
+    return walk->error;
+}
+
+static int add_variable(PyObject *value, PyObject *name, void *argument)
+{
+    struct walk *walk = argument;
+    struct dw_heap *heap = walk->heap;
+    walk->error = DW_GROW(heap->variables, heap->variable_count, heap->variable_capacity);
+    if (!walk->error)
+        walk->error = dw_heap_name(&heap->names, name, &heap->variables[heap->variable_count]);
+    heap->variable_count += !walk->error;
+    return walk->error ? walk->error : add_edge(value, walk);
+}
+
+/* Makes room for all that a node has beside its address. */
+static void make_room(struct walk *walk, dw_heap_node node)
+{
+    struct dw_heap_graph *graph = walk->graph;
+    uint32_t *const capacity = &walk->rest_capacity, wanted = walk->node_capacity;
+    if (walk->error || node + 1 < *capacity)
+        return;
+    void *first = realloc(graph->first, ((size_t)wanted + 1) * sizeof *graph->first);
+    graph->first = first ? first : graph->first;
+    void *types = realloc(graph->types, wanted * sizeof *graph->types);
+    graph->types = types ? types : graph->types;
+    void *sizes = realloc(graph->sizes, wanted * sizeof *graph->sizes);
+    graph->sizes = sizes ? sizes : graph->sizes;
+    void *outside = realloc(walk->heap->outside, wanted * sizeof *walk->heap->outside);
+    walk->heap->outside = outside ? outside : walk->heap->outside;
+    walk->error = first && types && sizes && outside ? 0 : DW_ERR_MEMORY;
+    *capacity = wanted;
+}
+
+static void add_kind(struct walk *walk, PyTypeObject *type)
+{
+    struct dw_heap_graph *graph = walk->graph;
+    walk->error = DW_GROW(walk->heap->types, graph->type_count, walk->type_capacity);
+    if (!walk->error)
+        walk->error = DW_GROW(walk->kinds, graph->type_count, walk->kind_capacity);
+    if (walk->error)
+        return;
+    struct dw_heap_type *named = &walk->heap->types[graph->type_count];
+    *named = (struct dw_heap_type){.address = (uintptr_t)type};
+    if (type) {
+        struct kind *kind = &walk->kinds[graph->type_count];
+        dw_py_edge_kind_of(type, &kind->edges);
+        dw_py_sizing_of(type, &kind->sizing);
+        walk->error = dw_heap_type_name(&walk->heap->names, type, &named->module, &named->name);
+    }
+    graph->type_count++;
+}
+
+static uint32_t type_of(struct walk *walk, PyTypeObject *type)
+{
+    uint32_t *number = dw_address_map_at(&walk->type_numbers, (uintptr_t)type);
+    if (!number) {
+        walk->error = DW_ERR_MEMORY;
+        return 0;
+    }
+    if (!*number) {
+        *number = walk->graph->type_count;
+        add_kind(walk, type);
+    }
+    return *number;
+}
+
+static void put_off(struct walk *walk, PyObject *object, dw_heap_node node)
+{
+    walk->error = DW_GROW(walk->foreign, walk->foreign_count, walk->foreign_capacity);
+    if (walk->error)
+        return;
+    Py_INCREF(object);
+    walk->foreign[walk->foreign_count++] = node;
+}
+
+static uint32_t references_to(PyObject *object)
+{
+    size_t count = (size_t)Py_REFCNT(object);
+    return DW_PY_IS_IMMORTAL(object) || count >= DW_HEAP_IMMORTAL ? DW_HEAP_IMMORTAL
+                                                                  : (uint32_t)count;
+}
+
+static void look_at(struct walk *walk, dw_heap_node node)
+{
+    struct dw_heap_graph *graph = walk->graph;
+    PyObject *object = (PyObject *)walk->heap->addresses[node];
+    uint32_t type = type_of(walk, Py_TYPE(object));
+    if (walk->error)
+        return;
+    const struct kind *kind = &walk->kinds[type];
+    graph->types[node] = type;
+    walk->heap->outside[node] = references_to(object);
+    graph->sizes[node] = 0;
+    if (dw_py_size_is_foreign(&kind->sizing))
+        put_off(walk, object, node);
+    else
+        graph->sizes[node] = dw_py_size(object, &kind->sizing);
+    dw_py_edges(object, &kind->edges, add_edge, walk);
+}
+
+static void begin_node(struct walk *walk, dw_heap_node node)
+{
+    make_room(walk, node);
+    if (walk->error)
+        return;
+    walk->graph->first[node] = walk->graph->edge_count;
+    walk->graph->types[node] = walk->heap->outside[node] = 0;
+    walk->graph->sizes[node] = 0;
+}
+
+static void add_frame(struct walk *walk, dw_py_frame *frame, const PyThreadState *thread)
+{
+    struct dw_heap *heap = walk->heap;
+    const PyCodeObject *code = dw_py_frame_code(frame);
+    add_node(walk, 0);
+    if (!walk->error)
+        walk->error = DW_GROW(heap->frames, heap->frame_count, heap->frame_capacity);
+    if (walk->error)
+        return;
+    struct dw_heap_frame *seen = &heap->frames[heap->frame_count++];
+    *seen = (struct dw_heap_frame){.line = dw_py_frame_line(frame),
+                                   .thread = thread->thread_id,
+                                   .is_own = dw_py_frame_is_of(frame, "dwell.heap")};
+    walk->error = dw_heap_name(&heap->names, code->co_qualname, &seen->function);
+    if (!walk->error)
+        walk->error = dw_heap_name(&heap->names, code->co_filename, &seen->file);
+}
+
+static void look_at_frame(struct walk *walk, dw_py_frame *frame, const PyThreadState *thread)
+{
+    (void)thread;
+    begin_node(walk, ++walk->frames_seen);
+    if (!walk->error)
+        dw_py_frame_edges(frame, add_variable, walk);
+}
+
+typedef void frame_act(struct walk *walk, dw_py_frame *frame, const PyThreadState *thread);
+
+static void for_frames(struct walk *walk, frame_act *act)
+{
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    for (; thread; thread = PyThreadState_Next(thread))
+        for (dw_py_frame *frame = dw_py_thread_frame(thread); frame && !walk->error;
+             frame = dw_py_frame_previous(frame))
+            act(walk, frame, thread);
+}
+
+/* All frames have their numbers before objects get theirs: the number of a frame says which it is.
+ */
+static int walk_all(struct walk *walk)
+{
+    add_node(walk, 0);
+    add_kind(walk, NULL); /* of what is no object */
+    begin_node(walk, 0);
+    for_frames(walk, add_frame);
+    for_frames(walk, look_at_frame);
+    if (!walk->error && dw_py_heap_objects(add_object, walk))
+        return 1;
+    if (!walk->error)
+        number_of(walk, PyImport_GetModuleDict());
+    for (dw_heap_node node = walk->heap->frame_count + 1; !walk->error && node < walk->graph->count;
+         node++) {
+        begin_node(walk, node);
+        if (!walk->error)
+            look_at(walk, node);
+    }
+    if (!walk->error)
+        walk->graph->first[walk->graph->count] = walk->graph->edge_count;
+    return walk->error;
+}
+
+/* Once the graph stands: extension modules may let other threads run. */
+static void ask_foreign(struct walk *walk)
+{
+    for (uint32_t i = 0; i < walk->foreign_count; i++) {
+        dw_heap_node node = walk->foreign[i];
+        PyObject *object = (PyObject *)walk->heap->addresses[node];
+        if (!walk->error)
+            walk->graph->sizes[node] =
+                dw_py_size(object, &walk->kinds[walk->graph->types[node]].sizing);
+        Py_DECREF(object);
+    }
+}
+
+static int find_modules(struct walk *walk)
+{
+    PyObject *modules = PyImport_GetModuleDict(), *name, *module;
+    Py_ssize_t at = 0;
+    struct dw_heap *heap = walk->heap;
+    heap->modules = malloc(((size_t)PyDict_GET_SIZE(modules) + 1) * sizeof *heap->modules);
+    if (!heap->modules)
+        return DW_ERR_MEMORY;
+    while (PyDict_Next(modules, &at, &name, &module))
+        if (PyModule_Check(module))
+            heap->modules[heap->module_count++] =
+                dw_address_map_find(&walk->numbers, (uintptr_t)module);
+    return 0;
+}
+
+/* What more refer to than nodes do is held from outside, and so is what never dies. */
+static int find_roots(struct dw_heap *heap)
+{
+    struct dw_heap_graph *graph = &heap->graph;
+    uint32_t *inside = calloc(graph->count, sizeof *inside);
+    graph->roots = malloc(graph->count * sizeof *graph->roots);
+    if (!inside || !graph->roots) {
+        free(inside);
+        return DW_ERR_MEMORY;
+    }
+    for (uint32_t i = 0; i < graph->edge_count; i++)
+        inside[graph->targets[i]]++;
+    for (dw_heap_node i = 1; i < graph->count; i++) {
+        uint32_t *outside = &heap->outside[i];
+        if (*outside != DW_HEAP_IMMORTAL)
+            *outside = *outside > inside[i] ? *outside - inside[i] : 0;
+        if (*outside || i <= heap->frame_count)
+            graph->roots[graph->root_count++] = i;
+    }
+    free(inside);
+    return 0;
+}
+
+static int walk_to_end(struct walk *walk)
+{
+    int error = walk_all(walk);
+    if (!error)
+        error = find_modules(walk);
+    ask_foreign(walk);
+    return error ? error : find_roots(walk->heap);
+}
+
+int dw_heap_walk(struct dw_heap *heap)
+{
+    struct walk walk = {.heap = heap, .graph = &heap->graph};
+    *heap = (struct dw_heap){0};
+    int was_collecting = PyGC_Disable();
+    int error = dw_string_table_init(&heap->names);
+    if (!error)
+        error = walk_to_end(&walk);
+    if (was_collecting)
+        PyGC_Enable();
+    dw_address_map_release(&walk.numbers);
+    dw_address_map_release(&walk.type_numbers);
+    free(walk.kinds);
+    free(walk.foreign);
+    if (error)
+        dw_heap_release(heap);
+    return error;
+}
+
+void dw_heap_release(struct dw_heap *heap)
+{
+    dw_heap_graph_release(&heap->graph);
+    free(heap->addresses);
+    free(heap->outside);
+    free(heap->types);
+    free(heap->frames);
+    free(heap->variables);
+    free(heap->modules);
+    dw_string_table_release(&heap->names);
+    *heap = (struct dw_heap){0};
+}
+
+dw_heap_node dw_heap_find(const struct dw_heap *heap, uintptr_t address)
+{
+    for (dw_heap_node i = heap->frame_count + 1; i < heap->graph.count; i++)
+        if (heap->addresses[i] == address)
+            return i;
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * A list without order: there are few, and they come and go seldom. */
+#include "probe/memory/mappings.h"
+
+#include "base/grow.h"
+#include "probe/memory/heap.h"
+
+static struct mapping {
+    uintptr_t start, end;
+    uint32_t site;
+} * mappings;
+static uint32_t mapping_count, mapping_capacity;
+
+static void add(struct mapping mapping)
+{
+    if (mapping.start >= mapping.end)
+        return;
+    if (DW_GROW(mappings, mapping_count, mapping_capacity))
+        dw_heap_remove(mapping.site, 0, mapping.end - mapping.start, false);
+    else
+        mappings[mapping_count++] = mapping;
+}
+
+static uintptr_t larger(uintptr_t a, uintptr_t b)
+{
+    return a > b ? a : b;
+}
+
+static uintptr_t smaller(uintptr_t a, uintptr_t b)
+{
+    return a < b ? a : b;
+}
+
+void dw_mapping_remove(uintptr_t start, uint64_t size)
+{
+    uintptr_t end = start + ((size + 4095) & ~(uint64_t)4095);
+    for (uint32_t i = mapping_count; i-- > 0;) {
+        struct mapping whole = mappings[i];
+        uintptr_t from = larger(whole.start, start), until = smaller(whole.end, end);
+        if (from >= until)
+            continue;
+        mappings[i] = mappings[--mapping_count];
+        bool is_all = from == whole.start && until == whole.end;
+        dw_heap_remove(whole.site, is_all ? DW_HEAP_COUNT : 0, until - from, false);
+        add((struct mapping){whole.start, from, whole.site});
+        add((struct mapping){until, whole.end, whole.site});
+    }
+}
+
+void dw_mapping_put(uintptr_t start, uint64_t size, uint32_t site)
+{
+    uint64_t whole = (size + 4095) & ~(uint64_t)4095;
+    dw_mapping_remove(start, whole);
+    dw_heap_add(site, DW_HEAP_COUNT, whole);
+    add((struct mapping){start, start + whole, site});
+}
+
+void dw_mappings_release(void)
+{
+    free(mappings);
+    mappings = NULL;
+    mapping_count = mapping_capacity = 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * Memory that the program mapped and has not unmapped. The heap's lock is held. */
+#ifndef DW_PROBE_MEMORY_MAPPINGS_H
+#define DW_PROBE_MEMORY_MAPPINGS_H
+
+#include <stdint.h>
+
+/* What was there before is unmapped, as the system does it. */
+void dw_mapping_put(uintptr_t start, uint64_t size, uint32_t site);
+/* A part of a mapping may go, at either end or in the middle, and one call may unmap several. */
+void dw_mapping_remove(uintptr_t start, uint64_t size);
+void dw_mappings_release(void);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT
+ * Who starts, stops and forks takes a turn, one after the other. The thread `dwell-heap` brings
+ * what is new to the log; it never needs the GIL, and what it allocates itself is not recorded. */
+#define _GNU_SOURCE
+#include "probe/memory/memory_probe.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "probe/memory/block_shadow.h"
+#include "probe/memory/heap_events.h"
+#include "probe/memory/malloc_hooks.h"
+#include "probe/memory/mappings.h"
+#include "probe/memory/memory_recording.h"
+#include "probe/memory/python_hooks.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#define THREAD_NAME "dwell-heap"
+#define FIRST_FLUSH_NS 50000000u
+#define LOOK_NS 20000000u /* for objects of code that were loaded */
+
+static struct {
+    pthread_mutex_t turn;
+    pthread_mutex_t work; /* on the recording: the thread's, and who flushes */
+    bool is_on;
+    bool runs; /* the thread */
+    bool is_paused;
+    _Atomic bool stops;
+    pthread_t thread;
+    sem_t wakes;
+    struct dw_memory_recording recording;
+} memory = {.turn = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_MUTEX_INITIALIZER};
+
+bool dw_memory_is_on(void)
+{
+    return memory.is_on;
+}
+
+static int flush(bool is_last)
+{
+    struct dw_ledger *log = memory.recording.log;
+    dw_heap_here.busy++;
+    pthread_mutex_lock(&memory.work);
+    int error = dw_ledger_flush(log, dw_memory_collect, &memory.recording, is_last);
+    pthread_mutex_unlock(&memory.work);
+    dw_heap_here.busy--;
+    return error;
+}
+
+static bool wait_ns(uint64_t ns)
+{
+    uint64_t until_ns = dw_clock_ns(CLOCK_MONOTONIC) + ns;
+    struct timespec until = {(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+    while (!memory.stops && sem_clockwait(&memory.wakes, CLOCK_MONOTONIC, &until) && errno == EINTR)
+        ;
+    return !memory.stops;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    uint64_t flush_ns = dw_clock_ns(CLOCK_MONOTONIC) + FIRST_FLUSH_NS;
+    dw_heap_here.busy++;
+    prctl(PR_SET_NAME, THREAD_NAME);
+    atomic_fetch_add(&dw_own_threads, 1);
+    while (wait_ns(LOOK_NS)) {
+        uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+        dw_malloc_hooks_renew();
+        if (now_ns < flush_ns)
+            continue;
+        flush(false);
+        uint64_t took_ns = dw_clock_ns(CLOCK_MONOTONIC) - now_ns;
+        flush_ns = now_ns + (20 * took_ns > DW_FLUSH_NS ? 20 * took_ns : DW_FLUSH_NS);
+    }
+    atomic_fetch_sub(&dw_own_threads, 1);
+    return NULL;
+}
+
+/* The thread takes no signals: they are the program's. */
+static int start_thread(void)
+{
+    sigset_t all, old;
+    memory.stops = memory.is_paused = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    errno = pthread_create(&memory.thread, NULL, run, NULL);
+    memory.runs = !errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (memory.runs)
+        pthread_setname_np(memory.thread, THREAD_NAME);
+    return memory.runs ? 0 : DW_ERR_IO;
+}
+
+static void stop_thread(void)
+{
+    if (!memory.runs)
+        return;
+    memory.stops = true;
+    memory.runs = false;
+    sem_post(&memory.wakes);
+    pthread_join(memory.thread, NULL);
+}
+
+/* Nothing is known of any block. */
+static int empty_heap(void)
+{
+    pthread_mutex_lock(&dw_heap.lock);
+    dw_blocks_release();
+    dw_mappings_release();
+    int error = dw_heap_init();
+    pthread_mutex_unlock(&dw_heap.lock);
+    dw_shadow_clear();
+    return error;
+}
+
+static void end_heap(void)
+{
+    pthread_mutex_lock(&dw_heap.lock);
+    dw_blocks_release();
+    dw_mappings_release();
+    dw_heap_release();
+    pthread_mutex_unlock(&dw_heap.lock);
+    dw_shadow_clear();
+}
+
+static int begin(void)
+{
+    int error = empty_heap();
+    if (!error)
+        error = dw_heap_threads_begin();
+    if (!error)
+        error = dw_memory_recording_init(&memory.recording);
+    if (!error)
+        error = start_thread();
+    if (error) {
+        dw_memory_recording_release(&memory.recording);
+        return error;
+    }
+    memory.is_on = true;
+    dw_heap_is_exact = memory.recording.is_exact;
+    dw_python_hooks_install();
+    dw_malloc_hooks_install();
+    dw_heap_is_on = true;
+    return 0;
+}
+
+static void forget_ledger(void)
+{
+    if (memory.recording.log)
+        dw_ledger_stop(memory.recording.log);
+    dw_ledger_release(memory.recording.log);
+    memory.recording.log = NULL;
+}
+
+static int start(const struct dw_memory_options *options)
+{
+    forget_ledger();
+    memory.recording.is_exact = options->is_exact;
+    int error = dw_ledger_open(&(struct dw_ledger_options){.path = options->log_file},
+                               &memory.recording.log);
+    if (error)
+        return error;
+    error = begin();
+    if (error)
+        forget_ledger();
+    return error;
+}
+
+int dw_memory_start(const struct dw_memory_options *options)
+{
+    dw_heap_here.busy++;
+    if (!dw_memory_probe.bit)
+        sem_init(&memory.wakes, 0, 0);
+    dw_probe_add(&dw_memory_probe);
+    pthread_mutex_lock(&memory.turn);
+    int error = memory.is_on ? DW_ERR_ARGUMENT : start(options);
+    pthread_mutex_unlock(&memory.turn);
+    dw_heap_here.busy--;
+    return error;
+}
+
+static int stop(struct dw_buffer *bytes)
+{
+    struct dw_ledger *log = memory.recording.log;
+    dw_heap_is_on = false;
+    dw_malloc_hooks_remove();
+    stop_thread();
+    flush(true);
+    int error = dw_ledger_stop(log);
+    if (bytes && !log->path)
+        dw_buffer_append(bytes, log->sink.writer.memory.data, log->sink.writer.memory.size);
+    dw_memory_recording_release(&memory.recording);
+    dw_ledger_release(log);
+    memory.recording.log = NULL;
+    end_heap();
+    memory.is_on = false;
+    return error;
+}
+
+int dw_memory_stop(struct dw_buffer *bytes)
+{
+    dw_heap_here.busy++;
+    pthread_mutex_lock(&memory.turn);
+    int error = memory.is_on ? stop(bytes) : 0;
+    pthread_mutex_unlock(&memory.turn);
+    dw_heap_here.busy--;
+    return error;
+}
+
+static void stop_for_good(void)
+{
+    dw_memory_stop(NULL);
+}
+
+/* All of it, as if nothing came after it. */
+static void flush_last(void)
+{
+    if (!memory.is_on)
+        return;
+    dw_heap_here.busy++;
+    pthread_mutex_lock(&memory.work);
+    dw_ledger_flush_end(memory.recording.log, dw_memory_collect, &memory.recording);
+    pthread_mutex_unlock(&memory.work);
+    dw_heap_here.busy--;
+}
+
+static void before_fork(void)
+{
+    dw_heap_here.busy++;
+    pthread_mutex_lock(&memory.turn);
+    memory.is_paused = memory.runs;
+    stop_thread();
+    pthread_mutex_lock(&memory.work);
+}
+
+static void lock_heap(void)
+{
+    pthread_mutex_lock(&dw_heap.lock);
+}
+
+static void unlock_heap(void)
+{
+    pthread_mutex_unlock(&dw_heap.lock);
+}
+
+static int go_on(void *unused)
+{
+    (void)unused;
+    dw_heap_here.busy++;
+    pthread_mutex_lock(&memory.turn);
+    if (memory.is_on && memory.is_paused)
+        start_thread();
+    pthread_mutex_unlock(&memory.turn);
+    dw_heap_here.busy--;
+    return 0;
+}
+
+/* The thread comes back with the next instructions of Python code, when the fork is over. */
+static void after_fork_in_parent(void)
+{
+    bool is_paused = memory.is_paused;
+    pthread_mutex_unlock(&memory.work);
+    pthread_mutex_unlock(&memory.turn);
+    dw_heap_here.busy--;
+    if (is_paused)
+        Py_AddPendingCall(go_on, NULL);
+}
+
+/* What is in memory is the parent's, and its blocks are unknown from now on. */
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&memory.turn, NULL);
+    pthread_mutex_init(&memory.work, NULL);
+    sem_init(&memory.wakes, 0, 0);
+    memory.runs = memory.is_paused = false;
+    if (memory.is_on) {
+        dw_heap_is_on = memory.is_on = false;
+        dw_memory_recording_release(&memory.recording);
+        end_heap();
+        if (!memory.recording.log->path)
+            forget_ledger();
+    }
+    dw_heap_here.busy--;
+}
+
+/* In a forked child, in a file of its own. */
+static void continue_in_child(void)
+{
+    dw_heap_here.busy++;
+    pthread_mutex_lock(&memory.turn);
+    if (!memory.is_on && memory.recording.log)
+        begin();
+    pthread_mutex_unlock(&memory.turn);
+    dw_heap_here.busy--;
+}
+
+struct dw_probe dw_memory_probe = {
+    .name = "memory",
+    .flush = flush_last,
+    .stop = stop_for_good,
+    .before = before_fork,
+    .lock_last = lock_heap,
+    .unlock_first = unlock_heap,
+    .after = after_fork_in_parent,
+    .forked = after_fork_in_child,
+    .go_on = continue_in_child,
+};

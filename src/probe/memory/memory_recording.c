@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ * The heap's lock is held as long as it takes to copy what changed. Then steps become paths, and
+ * changes are added to rows. */
+#define _GNU_SOURCE
+#include "probe/memory/memory_recording.h"
+
+#include "base/grow.h"
+#include "probe/memory/heap_events.h"
+#include "probe/memory/heap_stack.h"
+#include "probe/memory/memory_probe.h"
+#include "record/recorder.h"
+
+#include <string.h>
+
+struct dw_memory_change {
+    struct dw_heap_site_key key;
+    uint64_t by[DW_HEAP_NUMBERS];
+};
+
+static const enum dw_measure measures[DW_HEAP_NUMBERS] = {
+    [DW_HEAP_ALLOCATIONS] = DW_ALLOCATIONS,
+    [DW_HEAP_BYTES] = DW_ALLOC_BYTES,
+    [DW_HEAP_LIVE] = DW_LIVE,
+    [DW_HEAP_LIVE_BYTES] = DW_LIVE_BYTES,
+    [DW_HEAP_PEAK_BYTES] = DW_PEAK_BYTES,
+    [DW_HEAP_TEMPORARY] = DW_TEMPORARY,
+};
+
+int dw_memory_recording_init(struct dw_memory_recording *recording)
+{
+    int error = dw_sample_places_init(&recording->places, recording->log, &dw_heap_codes);
+    return error ? error
+                 : dw_sample_natives_init(&recording->places.natives, true, dw_heap_stack_publish);
+}
+
+void dw_memory_recording_release(struct dw_memory_recording *recording)
+{
+    dw_sample_places_release(&recording->places);
+    free(recording->paths);
+    free(recording->threads);
+    free(recording->steps);
+    free(recording->entries);
+    free(recording->changes);
+    *recording =
+        (struct dw_memory_recording){.log = recording->log, .is_exact = recording->is_exact};
+}
+
+static bool counts(enum dw_heap_number number)
+{
+    return dw_measures[measures[number]].unit == DW_UNIT_COUNT;
+}
+
+/* As a reader wants it; what stands for parts of allocations is rounded. */
+static uint64_t shown(const struct dw_heap_site *site, enum dw_heap_number number)
+{
+    uint64_t now = number == DW_HEAP_PEAK_BYTES ? dw_heap_peak(site) : site->now[number];
+    return counts(number) ? (now + DW_HEAP_COUNT / 2) / DW_HEAP_COUNT : now;
+}
+
+static int add_change(struct dw_memory_recording *recording, struct dw_heap_site *site)
+{
+    struct dw_memory_change change = {.key = site->key};
+    bool is_changed = false;
+    for (enum dw_heap_number i = 0; i < DW_HEAP_NUMBERS; i++) {
+        uint64_t now = shown(site, i);
+        change.by[i] = now - site->told[i];
+        is_changed |= change.by[i] != 0;
+        site->told[i] = now;
+    }
+    if (!is_changed)
+        return 0;
+    int error = DW_GROW(recording->changes, recording->change_count, recording->change_capacity);
+    if (!error)
+        recording->changes[recording->change_count++] = change;
+    return error;
+}
+
+static int copy_steps(struct dw_memory_recording *recording)
+{
+    int error = 0;
+    recording->step_count = 0;
+    for (uint32_t i = recording->path_count; i < dw_heap.step_count && !error; i++) {
+        error = DW_GROW(recording->steps, recording->step_count, recording->step_capacity);
+        if (!error)
+            recording->steps[recording->step_count++] = dw_heap.steps[i];
+    }
+    return error;
+}
+
+static int copy_threads(struct dw_memory_recording *recording)
+{
+    int error = 0;
+    recording->entry_count = 0;
+    for (uint32_t i = 0; i < dw_heap.thread_count && !error; i++) {
+        error = DW_GROW(recording->entries, recording->entry_count, recording->entry_capacity);
+        if (!error)
+            recording->entries[recording->entry_count++] = dw_heap.threads[i];
+    }
+    return error;
+}
+
+/* What is new; nobody allocates meanwhile. */
+static int copy_news(struct dw_memory_recording *recording, struct dw_heap_code **codes)
+{
+    recording->change_count = 0;
+    pthread_mutex_lock(&dw_heap.lock);
+    *codes = dw_heap.codes;
+    dw_heap.codes = NULL;
+    int error = copy_steps(recording);
+    if (!error)
+        error = copy_threads(recording);
+    for (uint32_t i = 1; i < dw_heap.site_count && !error; i++)
+        error = add_change(recording, &dw_heap.sites[i]);
+    recording->log->dropped += dw_heap.dropped;
+    dw_heap.dropped = 0;
+    pthread_mutex_unlock(&dw_heap.lock);
+    return error;
+}
+
+static void learn_codes(struct dw_memory_recording *recording, struct dw_heap_code *codes)
+{
+    struct dw_heap_code *next;
+    for (; codes; codes = next) {
+        next = codes->next;
+        dw_sample_places_learn(&recording->places, &codes->record);
+        free(codes);
+    }
+}
+
+/* A step has a larger number than its parent. */
+static int find_paths(struct dw_memory_recording *recording)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < recording->step_count && !error; i++) {
+        const struct dw_heap_step *step = &recording->steps[i];
+        dw_path_id path = DW_PATH_ROOT;
+        error = DW_GROW(recording->paths, recording->path_count, recording->path_capacity);
+        if (!error && recording->path_count) {
+            path = recording->paths[step->parent];
+            error = dw_sample_places_extend(&recording->places, step->token, &path);
+        }
+        if (!error)
+            recording->paths[recording->path_count++] = path;
+    }
+    return error;
+}
+
+static int enter_thread(struct dw_memory_recording *recording, uint64_t tid)
+{
+    uint32_t index;
+    int error = DW_GROW(recording->threads, recording->thread_count, recording->thread_capacity);
+    if (!error)
+        error = dw_ledger_thread(recording->log, dw_memory_probe.bit, tid, &index);
+    if (!error)
+        recording->threads[recording->thread_count++] =
+            (struct dw_memory_thread){.log_thread = index + 1};
+    return error;
+}
+
+static int enter_threads(struct dw_memory_recording *recording)
+{
+    int error = 0;
+    while (recording->thread_count < recording->entry_count && !error)
+        error = enter_thread(recording, (uint64_t)recording->entries[recording->thread_count].tid);
+    return error;
+}
+
+/* Nothing of what a thread allocated is there once it has ended: nothing about it can change. */
+static void leave_threads(struct dw_memory_recording *recording)
+{
+    for (uint32_t i = 0; i < recording->thread_count; i++) {
+        struct dw_memory_thread *thread = &recording->threads[i];
+        if (!recording->entries[i].has_ended || thread->is_left)
+            continue;
+        dw_ledger_end_thread(recording->log, thread->log_thread - 1);
+        if (recording->entries[i].live)
+            continue;
+        dw_ledger_leave_thread(recording->log, dw_memory_probe.bit, thread->log_thread - 1);
+        thread->is_left = true;
+    }
+}
+
+static int labels_of(const struct dw_memory_recording *recording,
+                     const struct dw_heap_site_key *key, dw_labels_id *labels)
+{
+    static const char *const allocators[DW_HEAP_KINDS] = {
+        [DW_HEAP_PYTHON] = "python",
+        [DW_HEAP_MALLOC] = "malloc",
+        [DW_HEAP_MMAP] = "mmap",
+        [DW_HEAP_ARENA] = "arenas",
+    };
+    const char *allocator = allocators[key->kind];
+    const char *mark = key->mark ? dw_heap_mark_name(key->mark) : "";
+    const struct dw_label_text texts[] = {{{"allocator", 9}, {allocator, strlen(allocator)}},
+                                          {{"mark", 4}, {mark, strlen(mark)}}};
+    dw_labels_id live = dw_region_label(key->labels, key->region);
+    int error = dw_labels_extend(live, texts, key->mark ? 2 : 1, &live);
+    return error ? error : dw_ledger_labels(recording->log, live, 0, labels);
+}
+
+/* What is mapped is reserved, and says nothing of what is live. */
+static int add_row(struct dw_memory_recording *recording, const struct dw_memory_change *change)
+{
+    dw_labels_id labels;
+    struct dw_ledger *log = recording->log;
+    bool is_reserved = change->key.kind >= DW_HEAP_MMAP;
+    dw_measure_mask mask = is_reserved ? DW_MASK(DW_RESERVED_BYTES) : DW_MEMORY_MASK;
+    const uint64_t *by = is_reserved ? &change->by[DW_HEAP_LIVE_BYTES] : change->by;
+    int error = labels_of(recording, &change->key, &labels);
+    if (error)
+        return error;
+    pthread_mutex_lock(&log->tables);
+    struct dw_ledger_thread *thread =
+        &log->threads[recording->threads[change->key.thread].log_thread - 1];
+    error = dw_ledger_add_row(thread, recording->paths[change->key.step], labels, mask, by);
+    pthread_mutex_unlock(&log->tables);
+    return error;
+}
+
+static void refresh_natives(struct dw_memory_recording *recording)
+{
+    struct dw_sample_natives *natives = &recording->places.natives;
+    if (!dw_sample_natives_changed(natives))
+        return;
+    dw_sample_natives_refresh(natives);
+    dw_sample_places_forget(&recording->places,
+                            natives->former.unloads != natives->modules.unloads);
+}
+
+int dw_memory_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+{
+    struct dw_memory_recording *recording = context;
+    struct dw_heap_code *codes;
+    refresh_natives(recording);
+    int error = copy_news(recording, &codes);
+    learn_codes(recording, codes);
+    if (!error)
+        error = find_paths(recording);
+    dw_sample_natives_forget_former(&recording->places.natives);
+    if (!error)
+        error = enter_threads(recording);
+    for (uint32_t i = 0; i < recording->change_count && !error; i++)
+        error = add_row(recording, &recording->changes[i]);
+    if (error)
+        return error;
+    dw_ledger_define(ledger, sink);
+    dw_ledger_write_rows(ledger, sink);
+    leave_threads(recording);
+    return 0;
+}
