@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import dwell
-from dwell import _core
 
 from ..compiled import compile_library
 from ..conftest import Program
@@ -254,7 +253,6 @@ with cluster(workers=0) as local, Client(local) as client:
     assert ("spin", "w") in found
 
 
-@pytest.mark.skipif(not hasattr(_core, "memory_start"), reason="memory is not recorded")
 def test_memory_of_tasks_that_share_a_process_is_told_apart(dask_program, rows: Rows):
     dask_program("""
 def churn(megabytes):

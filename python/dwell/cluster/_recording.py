@@ -11,6 +11,7 @@ from .._line_targets import functions_of
 from ._sent_code import SentCode
 
 Memory = Literal["sampled", "exact"]
+_GAUGES_NS = 100_000_000  # between two readings of RSS and others
 
 
 class Options(TypedDict, total=False):
@@ -28,7 +29,7 @@ class Options(TypedDict, total=False):
 
 
 class Recording:
-    """Samples, regions and lines of this process, while it is started."""
+    """Samples, regions, lines and memory of this process, while it is started."""
 
     def __init__(
         self,
@@ -75,6 +76,8 @@ class Recording:
         }
         probes = [probe for probe, options in wanted.items() if options]
         _core.describe("probes", ",".join(probes))
+        if self._memory is not None:
+            _core.describe("memory", self._memory)
         if self._samples is not None:
             self._start_samples(*self._samples)
         if self._functions:
@@ -82,7 +85,8 @@ class Recording:
         if self._regions is not None:
             _core.start(self.file, *self._regions, beside=len(probes) > 1)
         if self._memory is not None:
-            _start_memory(self.file, self._memory)
+            _core.memory_start(self.file, self._memory == "exact")
+            _core.gauges_start(self.file, _GAUGES_NS, False)
 
     def _start_samples(self, period_ns: int, native: bool, wall: bool, timeline: bool) -> None:
         import threading  # noqa: F401  # new threads are noticed there
@@ -105,14 +109,6 @@ class Recording:
         if self._lines is not None and self._lines.enable_count:
             self._lines.disable_by_count()
         _core.finish()
-
-
-def _start_memory(file: str, mode: Memory) -> None:
-    start = getattr(_core, "memory_start", None)
-    if start is None:
-        raise RuntimeError("this dwell does not record memory")
-    _core.describe("memory", mode)
-    start(file, mode == "exact")
 
 
 @functools.cache

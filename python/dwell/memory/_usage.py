@@ -204,9 +204,7 @@ class MemitResult:
         gc.collect()
         baseline = memory_usage()[0]
         peaks = [
-            memory_usage(
-                work, interval=interval, max_usage=True, include_children=include_children
-            )
+            memory_usage(work, interval=interval, max_usage=True, include_children=include_children)
             for _ in range(max(repeat, 1))
         ]
         return cls(peaks, baseline, repeat, timeout, interval, include_children)
