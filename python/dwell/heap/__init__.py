@@ -18,11 +18,12 @@ from ._counts import (
 )
 from ._drawing import show_backrefs, show_chain, show_refs
 from ._pictures import Snapshot, snapshot, why
-from ._tables import Difference, Holders, Types
+from ._tables import Difference, Duplicates, Holders, Types
 from ._ways import Way
 
 __all__ = [
     "Difference",
+    "Duplicates",
     "Holders",
     "Snapshot",
     "Types",

@@ -5,7 +5,7 @@ import sys
 from typing import Literal, NamedTuple
 
 from .. import _core
-from ._tables import Difference, Holder, Holders, Row, Types
+from ._tables import Difference, Duplicate, Duplicates, Holder, Holders, Row, Types
 from ._ways import Way, steps_of
 
 Sort = Literal["retained", "size", "count"]
@@ -33,8 +33,8 @@ def _full_name(module: str, name: str) -> str:
 class Snapshot:
     """All objects as they were at one moment. It keeps none of them alive."""
 
-    def __init__(self) -> None:
-        self._core = _core.HeapSnapshot()
+    def __init__(self, hashes: bool = False) -> None:
+        self._core = _core.HeapSnapshot(hashes)
         self._threads = _thread_names()
         self._types: list[Row] = []
 
@@ -93,6 +93,19 @@ class Snapshot:
         """A shortest way from a module, a running function or C code to the object."""
         return self._way(self._find(id(obj), type(obj)))
 
+    def duplicates(self, limit: int = 10) -> Duplicates:
+        """Strings and bytes that there are several of; the most bytes that this wastes first."""
+        found = self._core.duplicates()
+        if found is None:
+            raise ValueError("duplicates are known of a snapshot(hashes=True) only")
+        rows = []
+        for number, copies, wasted in sorted(found, key=lambda row: -row[2])[:limit]:
+            node = self._node(number)
+            rows.append(
+                Duplicate(node.type, node.size, copies, wasted, self._way(number).expression)
+            )
+        return Duplicates(rows)
+
     def __repr__(self) -> str:
         objects, references, size = self._core.totals()
         return f"<Snapshot of {objects} objects, {references} references, {size} bytes>"
@@ -141,9 +154,11 @@ class Snapshot:
         return [f"{held} from C code, or from an expression that is being evaluated"]
 
 
-def snapshot() -> Snapshot:
-    """A picture of all objects. Nothing is collected before; the program waits meanwhile."""
-    return Snapshot()
+def snapshot(hashes: bool = False) -> Snapshot:
+    """A picture of all objects. Nothing is collected before; the program waits meanwhile.
+
+    With hashes of strings and bytes it knows duplicates."""
+    return Snapshot(hashes)
 
 
 def why(obj: object) -> Way:

@@ -18,6 +18,14 @@ class Holder(NamedTuple):
     name: str  # a way to it, as one would write it; else what kind of root holds it
 
 
+class Duplicate(NamedTuple):
+    type: str
+    size: int
+    copies: int
+    wasted: int  # the bytes of all but one
+    name: str  # a way to one of them
+
+
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:3.0f}" if whole else "  0"
 
@@ -84,6 +92,18 @@ class Holders(list[Holder]):
         lines = ["  Retained       Size Kind                 Held by"]
         for row in self:
             lines.append(f"{row.retained:10} {row.size:10} {row.type:<20} {row.name}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Duplicates(list[Duplicate]):
+    """Equal strings and bytes."""
+
+    def __str__(self) -> str:
+        lines = ["    Wasted   Copies       Size Kind   One is held by"]
+        for row in self:
+            lines.append(f"{row.wasted:10} {row.copies:8} {row.size:10} {row.type:<6} {row.name}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -76,8 +76,8 @@ static void visit_edges(PyObject *object, visitproc visit, void *argument)
     dw_py_edges(object, &kind, visit, argument);
 }
 
-/* What is not tracked: it never dies, is a module, or the one before it refers to it. */
-static PyObject *find_untracked(const struct search *search, uint32_t index)
+/* It never dies, is a module, or the one before it refers to it. */
+static PyObject *find_by_reference(const struct search *search, uint32_t index)
 {
     dw_heap_node node = search->nodes[index];
     struct reference reference = {.wanted = search->heap->addresses[node]};
@@ -92,7 +92,20 @@ static PyObject *find_untracked(const struct search *search, uint32_t index)
     return reference.found && is_same(search, index, reference.found) ? reference.found : NULL;
 }
 
-static int search_all(struct search *search, uint32_t count)
+/* How many are still missing. */
+static uint32_t search_along(struct search *search, uint32_t count)
+{
+    uint32_t missing = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (search->found[i] || !search->heap->addresses[search->nodes[i]])
+            continue;
+        search->found[i] = find_by_reference(search, i);
+        missing += !search->found[i];
+    }
+    return missing;
+}
+
+static int want(struct search *search, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uintptr_t address = search->heap->addresses[search->nodes[i]];
@@ -102,11 +115,17 @@ static int search_all(struct search *search, uint32_t count)
         if (number)
             *number = i + 1;
     }
-    if (dw_py_heap_objects(find_tracked, search))
+    return 0;
+}
+
+/* Most ways start at a module and need no look at all objects. */
+static int search_all(struct search *search, uint32_t count)
+{
+    if (!search_along(search, count))
+        return 0;
+    if (want(search, count) || dw_py_heap_objects(find_tracked, search))
         return -1;
-    for (uint32_t i = 0; i < count; i++)
-        if (!search->found[i] && search->heap->addresses[search->nodes[i]])
-            search->found[i] = find_untracked(search, i);
+    search_along(search, count);
     return 0;
 }
 

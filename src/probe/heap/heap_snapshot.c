@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cpython/heap_objects.h"
 #include "probe/heap/heap_alive.h"
+#include "probe/heap/heap_duplicates.h"
 #include "probe/heap/heap_names.h"
 #include "probe/render.h"
 
@@ -17,11 +18,12 @@ static struct dw_heap *heap_of(PyObject *self)
 
 static PyObject *snapshot_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {NULL};
+    static char *names[] = {"hashes", NULL};
     struct dw_heap heap;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "", names))
+    int with_hashes = 0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p", names, &with_hashes))
         return NULL;
-    int error = dw_heap_walk(&heap);
+    int error = dw_heap_walk(&heap, with_hashes);
     if (error)
         return error > 0 ? NULL : dw_raise_error(error, NULL);
     struct dw_heap_snapshot *self = PyObject_New(struct dw_heap_snapshot, type);
@@ -378,6 +380,17 @@ static PyObject *snapshot_referrers(PyObject *self, PyObject *arguments)
     return pairs || PyErr_Occurred() ? pairs : PyErr_NoMemory();
 }
 
+/* duplicates(): of texts that there are several of: a node, how many, the bytes of all but one. */
+static PyObject *snapshot_duplicates(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    const struct dw_heap *heap = heap_of(self);
+    PyObject *rows = heap->has_hashes ? PyList_New(0) : Py_NewRef(Py_None);
+    if (rows && heap->has_hashes && dw_heap_put_duplicates(heap, rows))
+        Py_CLEAR(rows);
+    return rows;
+}
+
 static PyObject *snapshot_sizeof(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -386,7 +399,8 @@ static PyObject *snapshot_sizeof(PyObject *self, PyObject *unused)
                   (graph->dominators ? sizeof(uint64_t) + sizeof(uint32_t) + sizeof(bool) : 0) +
                   (((struct dw_heap_snapshot *)self)->parents ? sizeof(uint32_t) : 0);
     return PyLong_FromSize_t(sizeof(struct dw_heap_snapshot) + graph->count * each +
-                             ((size_t)graph->edge_count + graph->root_count) * sizeof(uint32_t));
+                             ((size_t)graph->edge_count + graph->root_count) * sizeof(uint32_t) +
+                             heap_of(self)->hash_count * sizeof(struct dw_heap_text_hash));
 }
 
 static PyMethodDef methods[] = {
@@ -399,6 +413,7 @@ static PyMethodDef methods[] = {
     {"variable", snapshot_variable, METH_VARARGS, NULL},
     {"path", snapshot_path, METH_O, NULL},
     {"largest", snapshot_largest, METH_VARARGS, NULL},
+    {"duplicates", snapshot_duplicates, METH_NOARGS, NULL},
     {"alive", snapshot_alive, METH_VARARGS, NULL},
     {"referents", snapshot_referents, METH_O, NULL},
     {"referrers", snapshot_referrers, METH_VARARGS, NULL},

@@ -144,6 +144,15 @@ static uint32_t references_to(PyObject *object)
                                                                   : (uint32_t)count;
 }
 
+static void keep_hash(struct walk *walk, PyObject *text, dw_heap_node node)
+{
+    struct dw_heap *heap = walk->heap;
+    walk->error = DW_GROW(heap->hashes, heap->hash_count, heap->hash_capacity);
+    if (!walk->error)
+        heap->hashes[heap->hash_count++] =
+            (struct dw_heap_text_hash){(uint64_t)PyObject_Hash(text), node};
+}
+
 static void look_at(struct walk *walk, dw_heap_node node)
 {
     struct dw_heap_graph *graph = walk->graph;
@@ -159,7 +168,10 @@ static void look_at(struct walk *walk, dw_heap_node node)
         put_off(walk, object, node);
     else
         graph->sizes[node] = dw_py_size(object, &kind->sizing);
-    dw_py_edges(object, &kind->edges, add_edge, walk);
+    if (walk->heap->has_hashes && (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)))
+        keep_hash(walk, object, node);
+    if (!walk->error)
+        dw_py_edges(object, &kind->edges, add_edge, walk);
 }
 
 static void begin_node(struct walk *walk, dw_heap_node node)
@@ -293,10 +305,10 @@ static int walk_to_end(struct walk *walk)
     return error ? error : find_roots(walk->heap);
 }
 
-int dw_heap_walk(struct dw_heap *heap)
+int dw_heap_walk(struct dw_heap *heap, bool with_hashes)
 {
     struct walk walk = {.heap = heap, .graph = &heap->graph};
-    *heap = (struct dw_heap){0};
+    *heap = (struct dw_heap){.has_hashes = with_hashes};
     int was_collecting = PyGC_Disable();
     int error = dw_string_table_init(&heap->names);
     if (!error)
@@ -321,6 +333,7 @@ void dw_heap_release(struct dw_heap *heap)
     free(heap->frames);
     free(heap->variables);
     free(heap->modules);
+    free(heap->hashes);
     dw_string_table_release(&heap->names);
     *heap = (struct dw_heap){0};
 }

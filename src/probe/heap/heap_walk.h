@@ -26,6 +26,12 @@ struct dw_heap_frame {
     bool is_own;          /* it is dwell's, which took the picture */
 };
 
+/* A string, or bytes, by what is in it. */
+struct dw_heap_text_hash {
+    uint64_t hash;
+    dw_heap_node node;
+};
+
 struct dw_heap {
     struct dw_heap_graph graph;
     uintptr_t *addresses; /* by node; 0 for what is no object */
@@ -37,11 +43,14 @@ struct dw_heap {
     uint32_t variable_count, variable_capacity;
     dw_heap_node *modules; /* those of sys.modules */
     uint32_t module_count;
+    bool has_hashes;
+    struct dw_heap_text_hash *hashes;
+    uint32_t hash_count, hash_capacity;
     struct dw_string_table names;
 };
 
 /* With the GIL. 0 or an error, or 1 with an exception. */
-int dw_heap_walk(struct dw_heap *heap);
+int dw_heap_walk(struct dw_heap *heap, bool with_hashes);
 void dw_heap_release(struct dw_heap *heap);
 /* The node of an object, or 0. */
 dw_heap_node dw_heap_find(const struct dw_heap *heap, uintptr_t address);
