@@ -279,11 +279,11 @@ class Magics:
         setup = options.statement if cell is not None else ""
         stmt = options.statement if cell is None else cell
         spaces = self._shell.user_global_ns, self._shell.user_ns
-        exec(self._shell.compile(self._tree(self._shell.transform_cell(setup)), "<setup>", "exec"),
-             *spaces)
-        code = self._shell.compile(
-            self._tree(self._shell.transform_cell(stmt)), "<memit>", "exec"
+        exec(
+            self._shell.compile(self._tree(self._shell.transform_cell(setup)), "<setup>", "exec"),
+            *spaces,
         )
+        code = self._shell.compile(self._tree(self._shell.transform_cell(stmt)), "<memit>", "exec")
         result = MemitResult.measure(
             lambda: exec(code, *spaces),
             repeat=options.number("r", int, 1),
