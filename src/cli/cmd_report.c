@@ -354,10 +354,9 @@ static int report(char **files, int count, struct request *request)
     struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (!profile)
         return status;
-    int shown =
-        !words->by && dw_series_are_all(profile)
-            ? dw_time_report_show(profile, request->format, words->limit, files[0])
-            : show(profile, request, files[0]);
+    int shown = !words->by && dw_series_are_all(profile)
+                    ? dw_time_report_show(profile, request->format, words->limit, files[0])
+                    : show(profile, request, files[0]);
     dw_profile_free(profile);
     return shown ? shown : status;
 }

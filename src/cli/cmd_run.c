@@ -48,12 +48,15 @@ static const char help[] =
     "  --calls         every call, exactly, of all threads\n"
     "  --lines         the lines of functions marked with @profile, a builtin, or @dwell.profile\n"
     "  --memory[=HOW]  what is allocated, of Python objects and by malloc: by samples (sampled,\n"
-    "                  the default) or each allocation (exact)\n"
+    "                  the default) or each allocation (exact); and memory and CPU over time,\n"
+    "                  for 'dwell plot'\n"
     "\n"
     "  --mode MODE     of samples: cpu, the time that threads run (the default), or wall, all of "
     "it\n"
     "  --rate HZ       so many samples for each second that a thread runs (default: 1000)\n"
     "  --no-native     of samples: only Python frames\n"
+    "  --interval TIME of memory over time: between two readings (100ms)\n"
+    "  --pss           of memory over time: PSS beside RSS\n"
     "  --timeline      every sample and event, for 'dwell export --to chrome'\n"
     "  --cpu           the CPU time of regions beside their wall time\n"
     "  --signatures    calls, each function apart by the types of its arguments\n"
@@ -176,12 +179,12 @@ static int set_request(const struct dw_run_options *run, const char *out_file)
                  run->sample ? "sample," : "", run->calls ? "calls," : "",
                  run->regions ? "regions," : "", run->lines ? "lines," : "",
                  run->memory ? "memory,gauges," : "", run->exact_memory ? "exact-memory," : "",
-                 run->pss ? "pss," : "",
-                 run->signatures ? "signatures," : "", run->callees ? "callees," : "",
-                 run->timeline ? "timeline," : "", run->cpu ? "cpu," : "", run->wall ? "wall," : "",
-                 run->no_native ? "" : "native,", run->subprocesses ? "subprocesses," : "",
-                 redactions, fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), run->interval_ns,
-                 (int)getpid(), out_file) < 0)
+                 run->pss ? "pss," : "", run->signatures ? "signatures," : "",
+                 run->callees ? "callees," : "", run->timeline ? "timeline," : "",
+                 run->cpu ? "cpu," : "", run->wall ? "wall," : "", run->no_native ? "" : "native,",
+                 run->subprocesses ? "subprocesses," : "", redactions,
+                 fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), run->interval_ns, (int)getpid(),
+                 out_file) < 0)
         return dw_cli_error("run", DW_ERR_MEMORY);
     setenv("DWELL_RUN", wanted, 1);
     set_functions(run);

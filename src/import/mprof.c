@@ -119,10 +119,10 @@ static struct dw_series *series_of(struct reading *reading, uint64_t pid)
     uint32_t known = dw_map_find(&reading->index, hash, is_of, profile->series, &process);
     if (known != DW_MAP_NONE)
         return &profile->series[known];
-    struct dw_series like = {.process = process,
-                             .unit = DW_UNIT_BYTES,
-                             .name = dw_foreign_string(reading->foreign,
-                                                       (struct dw_string){DW_SERIES_RSS, 3})};
+    struct dw_series like = {
+        .process = process,
+        .unit = DW_UNIT_BYTES,
+        .name = dw_foreign_string(reading->foreign, (struct dw_string){DW_SERIES_RSS, 3})};
     profile->processes[process].is_sampled = false;
     struct dw_series *series = dw_series_append(profile, &like);
     note(reading, series ? dw_map_add(&reading->index, hash, profile->series_count - 1, hash_of,
@@ -250,8 +250,9 @@ static void open_call(struct nesting *nesting, const struct call *call)
     if (nesting->depth)
         under = nesting->open[nesting->depth - 1];
     note(reading, DW_GROW(nesting->open, nesting->depth, nesting->capacity));
-    struct open now = {call->end_ns < under.end_ns ? call->end_ns : under.end_ns,
-                       dw_foreign_stack(reading->foreign, under.path, &frame, (struct dw_place){0})};
+    struct open now = {
+        call->end_ns < under.end_ns ? call->end_ns : under.end_ns,
+        dw_foreign_stack(reading->foreign, under.path, &frame, (struct dw_place){0})};
     if (reading->foreign->error)
         return;
     nesting->open[nesting->depth++] = now;
@@ -311,9 +312,8 @@ static void add_calls(struct reading *reading)
     }
     close_until(&nesting, UINT64_MAX);
     uint32_t process = dw_foreign_process(foreign, 0, reading->program);
-    uint32_t thread = foreign->error
-                          ? 0
-                          : dw_foreign_thread(foreign, process, 0, (struct dw_string){"main", 4});
+    uint32_t thread =
+        foreign->error ? 0 : dw_foreign_thread(foreign, process, 0, (struct dw_string){"main", 4});
     if (!foreign->error)
         note(reading, map_paths(foreign->profile, &foreign->profile->processes[process]));
     if (!foreign->error)

@@ -20,7 +20,7 @@ struct dw_series {
     uint32_t thread;  /* 1 + index into its threads; 0: of the process */
     dw_string_id name;
     enum dw_unit unit;
-    bool is_total;                  /* it only grows, as CPU time does: by how much is what counts */
+    bool is_total; /* it only grows, as CPU time does: by how much is what counts */
     struct dw_series_point *points; /* in order of time */
     uint32_t count, capacity;
 };
@@ -36,7 +36,8 @@ struct dw_gauge {
 
 /* Names of the gauges of a process that recorders write. */
 #define DW_SERIES_RSS "rss"
-#define DW_SERIES_PEAK "peak_rss" /* the most that RSS has been so far, also between two readings */
+#define DW_SERIES_PEAK "peak_rss" /* the most that RSS has been so far, also between two readings  \
+                                   */
 #define DW_SERIES_PSS "pss"
 #define DW_SERIES_CPU "cpu"
 #define DW_SERIES_THREADS "threads"

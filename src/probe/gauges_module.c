@@ -16,9 +16,8 @@ PyObject *dw_gauges_py_start(PyObject *module, PyObject *arguments)
         return NULL;
     if (file != Py_None && !PyUnicode_FSConverter(file, &path))
         return NULL;
-    struct dw_gauges_options options = {.log_file = path ? PyBytes_AS_STRING(path) : NULL,
-                                        .interval_ns = interval_ns,
-                                        .pss = pss};
+    struct dw_gauges_options options = {
+        .log_file = path ? PyBytes_AS_STRING(path) : NULL, .interval_ns = interval_ns, .pss = pss};
     dw_call_soon = Py_AddPendingCall;
     int error = dw_gauges_start(&options);
     PyObject *result = error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);
@@ -58,8 +57,8 @@ static PyObject *series_of(const struct dw_profile *profile)
     for (uint32_t i = 0; gauges && i < profile->series_count; i++) {
         const struct dw_series *series = &profile->series[i];
         PyObject *points = points_of(series);
-        if (!points || PyDict_SetItemString(
-                           gauges, dw_profile_string(profile, series->name).bytes, points) < 0)
+        if (!points || PyDict_SetItemString(gauges, dw_profile_string(profile, series->name).bytes,
+                                            points) < 0)
             Py_CLEAR(gauges);
         Py_XDECREF(points);
     }

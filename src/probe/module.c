@@ -303,12 +303,10 @@ static PyObject *core_probes(PyObject *module, PyObject *unused)
     const struct {
         const char *name;
         bool is_on;
-    } probes[] = {{"sample", dw_probe_sampler_is_on()},
-                  {"regions", atomic_load(&dw_recorder_active)},
-                  {"calls", dw_calls_are_on()},
-                  {"lines", dw_lines_are_on()},
-                  {"memory", dw_memory_is_on()},
-                  {"gauges", dw_gauges_are_on()}};
+    } probes[] = {
+        {"sample", dw_probe_sampler_is_on()}, {"regions", atomic_load(&dw_recorder_active)},
+        {"calls", dw_calls_are_on()},         {"lines", dw_lines_are_on()},
+        {"memory", dw_memory_is_on()},        {"gauges", dw_gauges_are_on()}};
     PyObject *names = PyList_New(0);
     for (size_t i = 0; names && i < sizeof probes / sizeof *probes; i++) {
         PyObject *name = probes[i].is_on ? PyUnicode_FromString(probes[i].name) : NULL;

@@ -54,8 +54,7 @@ static struct {
     uint64_t base_ns, last_us;           /* of these */
     uint64_t due_ns, flushed_ns, pss_due_ns;
     int64_t flushed_rss;
-} gauges = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .statm.fd = -1, .task.fd = -1, .rollup.fd = -1};
+} gauges = {.lock = PTHREAD_MUTEX_INITIALIZER, .statm.fd = -1, .task.fd = -1, .rollup.fd = -1};
 
 bool dw_gauges_are_on(void)
 {
@@ -143,7 +142,10 @@ static void read_usage(void)
     uint64_t cpu_us = timeval_us(&usage.ru_utime) + timeval_us(&usage.ru_stime);
     int64_t rss = gauges.now[RSS] * (int64_t)(kinds[RSS].quantum / kinds[PEAK].quantum);
     gauges.now[CPU] = (int64_t)(cpu_us * 1000 / kinds[CPU].quantum);
-    gauges.now[PEAK] = usage.ru_maxrss > rss ? usage.ru_maxrss : rss;
+    if (gauges.now[PEAK] < rss)
+        gauges.now[PEAK] = rss;
+    if (gauges.now[PEAK] < usage.ru_maxrss)
+        gauges.now[PEAK] = usage.ru_maxrss;
 }
 
 /* With the lock. */
@@ -224,6 +226,7 @@ static void begin(void)
         open_kept(&gauges.rollup, "/proc/self/smaps_rollup");
     gauges.is_on = true;
     gauges.pss_due_ns = 0;
+    gauges.now[PEAK] = 0;
     dw_buffer_restart(&gauges.readings);
     read_all();
     gauges.flushed_rss = gauges.now[RSS];

@@ -91,6 +91,24 @@ def functions(report: str) -> list[str]:
     return re.findall("^Function: (.*) at line", report, re.MULTILINE)
 
 
+MEMIT = re.compile(r"^peak memory: (\d+\.\d\d) MiB, increment: (-?\d+\.\d\d) MiB$", re.MULTILINE)
+
+
+def test_memit_prints_what_memory_profiler_does(run):
+    ran = run("%memit -i 100 kept = bytearray(b'x') * (200 << 20)")
+    assert ran.error is None
+    assert float(MEMIT.search(ran.text)[2]) > 190
+    assert run("len(kept) >> 20").value == 200
+
+
+def test_memit_of_a_cell_with_a_setup(run):
+    ran = run("%%memit -r 2 -q -o size = 3\nprint('made', len(bytearray(size)))")
+    assert ran.text.count("made 3") == 2
+    assert len(ran.value.mem_usage) == 2
+    assert MEMIT.match(str(ran.value))
+    assert isinstance(run("%memit 1 / 0").error, ZeroDivisionError)
+
+
 def test_importing_dwell_does_not_import_ipython():
     program = "import sys, dwell; sys.exit('IPython' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -87,7 +87,8 @@ static void test_mprof_becomes_series_and_a_timeline(void **state)
     (void)state;
     assert_int_equal(profile->process_count, 2);
     assert_int_equal(profile->losses.damaged_chunks, 1);
-    assert_string_equal(dw_profile_property(profile, 0, "program").bytes, "python example.py --fast");
+    assert_string_equal(dw_profile_property(profile, 0, "program").bytes,
+                        "python example.py --fast");
     const struct dw_series *parent = dw_series_find(profile, 0, "rss");
     const struct dw_series *child = dw_series_find(profile, 1, "rss");
     assert_int_equal(parent->count, 3);

@@ -201,8 +201,8 @@ static void test_counters_become_series(void **state)
 {
     struct dw_profile *profile = fixture_small();
     uint32_t other = fixture_thread(profile, 0, 99, "other");
-    dw_path_id bytes =
-        fixture_child(profile, DW_PATH_ROOT, DW_FRAME_COUNTER, "bytes read", sizeof "bytes read" - 1);
+    dw_path_id bytes = fixture_child(profile, DW_PATH_ROOT, DW_FRAME_COUNTER, "bytes read",
+                                     sizeof "bytes read" - 1);
     dw_path_id load = fixture_path(profile, "load");
     const struct dw_event events[] = {{10, DW_EVENT_COUNTER, bytes, 7},
                                       {20, DW_EVENT_ENTER, load, 0},

@@ -89,18 +89,19 @@ class _Readings:
             own = self._read(self._pid)
         except OSError:  # it has ended
             return
-        children = _children(self._pid) if self._include_children or self._multiprocess else []
-        sizes = [size for child in children if (size := self._read_or_none(child)) is not None]
-        pairs = [(pid, size / _MIB) for pid, size in zip(children, sizes, strict=False)]
-        total = own + sum(sizes) if self._include_children else own
-        self._add([total / _MIB, *(size for _, size in pairs)], now)
-        if self._stream is not None:
-            self._write(pairs if self._multiprocess else [], now)
+        children = self._read_children()
+        total = own + sum(children.values()) if self._include_children else own
+        self._add([total / _MIB, *(size / _MIB for size in children.values())], now)
+        if self._stream is not None and self._multiprocess:
+            for pid, size in children.items():
+                self._stream.write(f"CHLD {pid} {size / _MIB:.6f} {now:.4f}\n")
 
-    def _read_or_none(self, pid: int) -> int | None:
-        with contextlib.suppress(OSError):
-            return self._read(pid)
-        return None
+    def _read_children(self) -> dict[int, int]:
+        sizes: dict[int, int] = {}
+        for pid in _children(self._pid) if self._include_children or self._multiprocess else ():
+            with contextlib.suppress(OSError):  # it has ended
+                sizes[pid] = self._read(pid)
+        return sizes
 
     def _add(self, sizes: list[float], now: float) -> None:
         self._peak = max(self._peak, sum(sizes) if self._multiprocess else sizes[0])
@@ -109,14 +110,8 @@ class _Readings:
         else:
             self._stream.write(f"MEM {sizes[0]:.6f} {now:.4f}\n")
             self._lines += 1
-
-    def _write(self, children: list[tuple[int, float]], now: float) -> None:
-        assert self._stream is not None
-        for pid, size in children:
-            self._stream.write(f"CHLD {pid} {size:.6f} {now:.4f}\n")
-        if self._lines > _LINES_TO_FLUSH:
-            self._lines = 0
-            self._stream.flush()
+            if self._lines % _LINES_TO_FLUSH == 0:
+                self._stream.flush()
 
     def until(self, is_over: Callable[[], bool], interval: float) -> None:
         while True:
@@ -146,12 +141,13 @@ class _Readings:
     @contextlib.contextmanager
     def _by_thread(self, interval: float) -> Iterator[None]:
         ends = threading.Event()
+
+        def read_on() -> None:
+            while not ends.wait(interval):
+                self.take()
+
         self.take()
-        reader = threading.Thread(
-            target=lambda: [self.take() for _ in iter(lambda: ends.wait(interval), True)],
-            name="memory_usage",
-            daemon=True,
-        )
+        reader = threading.Thread(target=read_on, name="memory_usage", daemon=True)
         reader.start()
         try:
             yield

@@ -66,7 +66,8 @@ static int take_interval(struct dw_run_options *run, const char *value)
     double unit_ns = !strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0;
     run->interval_ns = number * unit_ns;
     run->memory = true;
-    if (end == value || !(run->interval_ns >= INTERVAL_MIN_NS && run->interval_ns <= INTERVAL_MAX_NS))
+    if (end == value ||
+        !(run->interval_ns >= INTERVAL_MIN_NS && run->interval_ns <= INTERVAL_MAX_NS))
         return dw_cli_usage("--interval is a time from 1ms to 3600s, such as 100ms, not '%s'",
                             value);
     return 0;

@@ -160,6 +160,20 @@ static int find_window(struct dw_chart *chart, const struct dw_plot_options *opt
     return 0;
 }
 
+/* Processes that were not there in the window are not drawn. */
+static int leave_out_others(struct dw_chart *chart)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < chart->count; i++) {
+        const struct dw_series *gauge = chart->curves[i].gauge;
+        if (gauge->points[0].time_ns <= chart->to_ns &&
+            gauge->points[gauge->count - 1].time_ns >= chart->from_ns)
+            chart->curves[kept++] = chart->curves[i];
+    }
+    chart->count = chart->process_count = kept;
+    return kept ? 0 : DW_ERR_NO_SAMPLES;
+}
+
 static int compare_curves(const void *left, const void *right)
 {
     const struct dw_curve *a = left, *b = right;
@@ -184,6 +198,8 @@ static int fold_smallest(struct dw_chart *chart)
 static int make_curves(struct dw_chart *chart, const struct dw_plot_options *options)
 {
     int error = find_window(chart, options);
+    if (!error)
+        error = leave_out_others(chart);
     if (!error)
         error = add_up(chart->curves, chart->count, &chart->sum);
     if (error)
@@ -233,7 +249,11 @@ void dw_chart_release(struct dw_chart *chart)
 void dw_chart_put_name(struct dw_out *out, const struct dw_chart *chart,
                        const struct dw_curve *curve)
 {
-    if (curve->count == 1)
+    struct dw_string program = dw_profile_property(chart->profile, curve->process, "program");
+    bool has_number = chart->profile->processes[curve->process].pid;
+    if (curve->count == 1 && !has_number && program.size)
+        dw_out_printable(out, program.bytes, program.size);
+    else if (curve->count == 1)
         dw_roster_put_program(out, chart->profile, curve->process, chart->has_hosts);
     else if (curve->count == chart->process_count)
         dw_out_printf(out, "sum of %" PRIu32 " processes", curve->count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What is to be drawn over time, whichever way: a gauge and the CPU of each process, their sum, what
- * regions the program was in, and where the peak is. Times are on the wall clock. */
+ * What is to be drawn over time, whichever way: a gauge and the CPU of each process, their sum,
+ * what regions the program was in, and where the peak is. Times are on the wall clock. */
 #ifndef DW_LENS_PLOT_CHART_H
 #define DW_LENS_PLOT_CHART_H
 
@@ -24,10 +24,10 @@ struct dw_curve {
     struct dw_series own; /* a sum, when there are several */
     struct dw_series own_cpu;
     const struct dw_series *gauge;
-    const struct dw_series *cpu;       /* NULL: not known */
-    const struct dw_series *noted;     /* what the kernel has noted as the peak so far, or NULL */
-    struct dw_series_point peak;       /* in the window */
-    bool is_between;                   /* the peak was between two readings, before this time */
+    const struct dw_series *cpu;   /* NULL: not known */
+    const struct dw_series *noted; /* what the kernel has noted as the peak so far, or NULL */
+    struct dw_series_point peak;   /* in the window */
+    bool is_between;               /* the peak was between two readings, before this time */
 };
 
 /* A stretch in which a thread was in a region, or in many short ones of the same name. */

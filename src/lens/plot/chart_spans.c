@@ -73,13 +73,14 @@ static void visit(void *context, const struct dw_step *step)
         lane--;
         walking->depth--;
         if (lane < DW_LANES_MAX)
-            add_span(walking, (struct dw_span){
-                                  .from_ns = walking->opened_ns[lane],
-                                  .to_ns = now_ns,
-                                  .name = dw_profile_frame(walking->chart->profile,
-                                                           walking->path[lane])->name,
-                                  .lane = lane,
-                                  .count = 1});
+            add_span(
+                walking,
+                (struct dw_span){
+                    .from_ns = walking->opened_ns[lane],
+                    .to_ns = now_ns,
+                    .name = dw_profile_frame(walking->chart->profile, walking->path[lane])->name,
+                    .lane = lane,
+                    .count = 1});
     }
 }
 

@@ -21,9 +21,10 @@
 #define LEGEND_LINE 20
 #define LEGEND_COLUMNS 3
 #define PLOT_WIDTH (WIDTH - LEFT - RIGHT)
-#define LETTER 7.0  /* how wide one is, about */
+#define LETTER 7.0 /* how wide one is, about */
 #define CUT_NAME 5 /* a name that has no room for so many letters is left out */
 #define COLOURS 10
+#define TICKS_MAX 20
 
 /* Seen on white as well as on black. */
 static const char style[] =
@@ -52,9 +53,9 @@ static const char style[] =
 struct drawing {
     const struct dw_chart *chart;
     struct dw_out *out;
-    double span_ns;  /* of the window */
-    double most;     /* at the top of the gauge's panel */
-    double most_cpu; /* the same of the CPU's */
+    double span_ns;                         /* of the window */
+    double most;                            /* at the top of the gauge's panel */
+    double most_cpu;                        /* the same of the CPU's */
     double gauge_y, lanes_y, cpu_y, bottom; /* where panels begin, and the last one ends */
     bool has_cpu;
 };
@@ -78,11 +79,21 @@ static void put_text(struct drawing *drawing, double x, double y, const char *an
                   y, anchor, class);
 }
 
+static void put_name(struct drawing *drawing, const struct dw_curve *curve)
+{
+    struct dw_out name;
+    dw_out_init_memory(&name);
+    dw_chart_put_name(&name, drawing->chart, curve);
+    dw_out_xml(drawing->out, name.buffer.data, name.buffer.size);
+    dw_out_close_into(&name, drawing->out);
+}
+
 /* Grid lines and numbers of a panel from 0 to `most`. */
 static void put_scale(struct drawing *drawing, double y, double height, double most, double step,
                       enum dw_unit unit, bool is_share)
 {
-    for (double at = 0; at <= most * 1.0001; at += step) {
+    for (int i = 0; i < TICKS_MAX && i * step <= most * 1.0001; i++) {
+        double at = i * step;
         double line = y + height * (1 - at / most);
         dw_out_printf(drawing->out, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, line,
                       LEFT + PLOT_WIDTH);
@@ -99,10 +110,10 @@ static void put_time_axis(struct drawing *drawing)
 {
     const struct dw_chart *chart = drawing->chart;
     double from = (double)(chart->from_ns - chart->start_ns), to = from + drawing->span_ns;
-    double step = dw_scale_step(drawing->span_ns, 9, DW_UNIT_NS);
-    for (double at = ceil(from / step) * step; at <= to * 1.0001 && drawing->span_ns > 0;
-         at += step) {
-        double x = LEFT + PLOT_WIDTH * (at - from) / drawing->span_ns;
+    double step = dw_scale_step(drawing->span_ns, 9, DW_UNIT_NS), first = ceil(from / step) * step;
+    for (int i = 0; i < TICKS_MAX && first + i * step <= to * 1.0001; i++) {
+        double at = first + i * step;
+        double x = LEFT + (drawing->span_ns > 0 ? PLOT_WIDTH * (at - from) / drawing->span_ns : 0);
         dw_out_printf(drawing->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x,
                       drawing->gauge_y, drawing->bottom);
         put_text(drawing, x, drawing->bottom + 18, "middle", "soft");
@@ -194,7 +205,7 @@ static void put_curve(struct drawing *drawing, uint32_t index)
     dw_out_printf(drawing->out, "<path class=\"c%" PRIu32 " line\" d=\"", index % COLOURS);
     put_line(drawing, curve->gauge, &from, &to);
     dw_out_text(drawing->out, "\"><title>");
-    dw_chart_put_name(drawing->out, drawing->chart, curve);
+    put_name(drawing, curve);
     dw_out_text(drawing->out, "</title></path>\n");
 }
 
@@ -230,7 +241,7 @@ static void put_gauge(struct drawing *drawing)
         dw_out_text(drawing->out, "<path class=\"all line\" d=\"");
         put_line(drawing, chart->sum.gauge, &from, &to);
         dw_out_text(drawing->out, "\"><title>");
-        dw_chart_put_name(drawing->out, chart, &chart->sum);
+        put_name(drawing, &chart->sum);
         dw_out_text(drawing->out, "</title></path>\n");
     }
     for (uint32_t i = chart->count; i-- > 0;)
@@ -266,8 +277,8 @@ static void put_span(struct drawing *drawing, const struct dw_span *span)
                   "<g><rect class=\"span c%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
                   "height=\"%d\"/><path class=\"c%u ends\" d=\"M%.1f %.1fh-4v%dh4M%.1f "
                   "%.1fh4v%dh-4\"/><title>",
-                  colour, x, y + 1, end - x, LANE_HEIGHT - 3, colour, x + 4, y + 1,
-                  LANE_HEIGHT - 3, end - 4, y + 1, LANE_HEIGHT - 3);
+                  colour, x, y + 1, end - x, LANE_HEIGHT - 3, colour, x + 4, y + 1, LANE_HEIGHT - 3,
+                  end - 4, y + 1, LANE_HEIGHT - 3);
     dw_out_xml(drawing->out, name.bytes, name.size);
     dw_out_text(drawing->out, ": ");
     dw_put_moment(drawing->out, (double)(span->from_ns - chart->start_ns), 0);
@@ -307,8 +318,8 @@ static double most_cpu(const struct drawing *drawing)
     double most = 0;
     for (uint32_t i = 0; i < drawing->chart->count; i++)
         for (int x = 0; drawing->chart->curves[i].cpu && x < PLOT_WIDTH; x += CPU_COLUMN)
-            most = fmax(most, share_between(drawing, drawing->chart->curves[i].cpu, x,
-                                            x + CPU_COLUMN));
+            most = fmax(most,
+                        share_between(drawing, drawing->chart->curves[i].cpu, x, x + CPU_COLUMN));
     return most;
 }
 
@@ -347,15 +358,11 @@ static void put_cpu_panel(struct drawing *drawing)
 static void put_legend_entry(struct drawing *drawing, uint32_t index, const struct dw_curve *curve,
                              const char *class)
 {
-    struct dw_out name;
     double x = LEFT + (double)(index % LEGEND_COLUMNS) * PLOT_WIDTH / LEGEND_COLUMNS;
     double y = drawing->bottom + AXIS_HEIGHT + (double)(index / LEGEND_COLUMNS) * LEGEND_LINE;
     dw_out_printf(drawing->out, "<path class=\"%s line\" d=\"M%.1f %.1fh18\"/>\n", class, x, y - 4);
     put_text(drawing, x + 25, y, "start", "");
-    dw_out_init_memory(&name);
-    dw_chart_put_name(&name, drawing->chart, curve);
-    dw_out_xml(drawing->out, name.buffer.data, name.buffer.size);
-    dw_out_close_into(&name, drawing->out);
+    put_name(drawing, curve);
     dw_out_text(drawing->out, " <tspan class=\"soft\">");
     dw_put_amount(drawing->out, (double)curve->peak.value, 0, drawing->chart->unit);
     dw_out_text(drawing->out, "</tspan></text>\n");
@@ -388,13 +395,9 @@ static void put_heading(struct drawing *drawing, const char *title)
         dw_out_xml(drawing->out, title, strlen(title));
     } else {
         struct dw_curve first = {.process = chart->first_process, .count = 1};
-        struct dw_out name;
-        dw_out_init_memory(&name);
-        dw_chart_put_name(&name, chart, &first);
+        put_name(drawing, &first);
         if (chart->process_count > 1)
-            dw_out_printf(&name, " and %" PRIu32 " more", chart->process_count - 1);
-        dw_out_xml(drawing->out, name.buffer.data, name.buffer.size);
-        dw_out_close_into(&name, drawing->out);
+            dw_out_printf(drawing->out, " and %" PRIu32 " more", chart->process_count - 1);
     }
     dw_out_text(drawing->out, "</text>\n");
     put_text(drawing, LEFT, 47, "start", "soft");
@@ -416,8 +419,8 @@ static struct drawing lay_out(const struct dw_chart *chart, struct dw_out *out)
     drawing.most_cpu = fmax(1, ceil(most_cpu(&drawing) - 0.05));
     drawing.lanes_y = drawing.gauge_y + GAUGE_HEIGHT + (chart->lanes ? 8 : 0);
     drawing.cpu_y = drawing.lanes_y + chart->lanes * LANE_HEIGHT + GAP;
-    drawing.bottom = drawing.has_cpu ? drawing.cpu_y + CPU_HEIGHT
-                                     : drawing.lanes_y + chart->lanes * LANE_HEIGHT;
+    drawing.bottom =
+        drawing.has_cpu ? drawing.cpu_y + CPU_HEIGHT : drawing.lanes_y + chart->lanes * LANE_HEIGHT;
     return drawing;
 }
 

@@ -126,7 +126,8 @@ static void put_cpu(struct dw_out *out, const struct dw_chart *chart, const stru
         double at = ((double)cpu->points[i].time_ns - (double)chart->from_ns) / span;
         double from = ((double)cpu->points[i - 1].time_ns - (double)chart->from_ns) / span;
         double share = dw_cpu_share(cpu, i);
-        for (double x = fmax(0, floor(from * (double)width)); x < at * (double)width && x < (double)width; x++)
+        for (double x = fmax(0, floor(from * (double)width));
+             x < at * (double)width && x < (double)width; x++)
             shares[(size_t)x] = fmax(shares[(size_t)x], share);
     }
     for (size_t i = 0; shares && i < width; i++)
@@ -144,8 +145,7 @@ static void put_small_curve(struct dw_out *out, const struct dw_chart *chart,
     sample(chart, curve->gauge, columns, width);
     dw_out_repeat(out, ' ', LABEL + 2);
     for (size_t i = 0; i < width; i++)
-        put_eighths(out, isnan(columns[i]) ? 0
-                                           : columns[i] / (double)chart->curves[0].peak.value);
+        put_eighths(out, isnan(columns[i]) ? 0 : columns[i] / (double)chart->curves[0].peak.value);
     dw_out_text(out, "  ");
     dw_chart_put_name(out, chart, curve);
     dw_out_text(out, ", peak ");

@@ -196,7 +196,8 @@ static const struct dw_series *find_in(const struct group *group, dw_string_id n
 }
 
 static void put_csv_group(struct dw_out *out, const struct dw_profile *profile,
-                          const struct group *group, const struct names *names, struct common common)
+                          const struct group *group, const struct names *names,
+                          struct common common)
 {
     struct dw_out owner;
     dw_out_init_memory(&owner);
@@ -249,8 +250,8 @@ static void put_json_series(struct dw_out *out, const struct dw_profile *profile
     dw_out_text(out, "{\"of\": ");
     dw_out_json_string(out, owner.buffer.data, owner.buffer.size);
     dw_out_close_into(&owner, out);
-    dw_out_printf(out, ", \"pid\": %" PRIu64 ", \"name\": ",
-                  profile->processes[series->process].pid);
+    dw_out_printf(out,
+                  ", \"pid\": %" PRIu64 ", \"name\": ", profile->processes[series->process].pid);
     dw_out_json_string(out, name.bytes, name.size);
     dw_out_printf(out, ", \"unit\": \"%s\", \"is_total\": %s,\n     \"times_ns\": [",
                   units[series->unit], series->is_total ? "true" : "false");
@@ -289,8 +290,8 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
     bool has_any = false;
     (void)options;
     dw_out_printf(out,
-                  "{\n  \"dwell\": \"" DW_VERSION "\",\n  \"over_time\": 1,\n  \"start_ns\": %" PRIu64
-                  ",\n  \"series\": [",
+                  "{\n  \"dwell\": \"" DW_VERSION
+                  "\",\n  \"over_time\": 1,\n  \"start_ns\": %" PRIu64 ",\n  \"series\": [",
                   common.start_ns == UINT64_MAX ? 0 : common.start_ns);
     for (uint32_t i = 0; i < profile->series_count && !out->error; i++) {
         if (!profile->series[i].count)
