@@ -162,7 +162,9 @@ class LineProfiler(_core.LineTracer):
 
     def get_stats(self) -> LineStats:
         """What was collected so far."""
-        return LineStats(log=self._log({file: text for file, text in self._sources.items() if text}))
+        return LineStats(
+            log=self._log({file: text for file, text in self._sources.items() if text})
+        )
 
     def dump_stats(self, filename: str | os.PathLike[str]) -> None:
         """Writes a recording, for load_stats() and `dwell report`."""
