@@ -380,6 +380,72 @@ static void test_lines_beside_regions(void **state)
     dw_profile_free(profile);
 }
 
+/* A place of the function under a path: a line, or the function as a whole. */
+static dw_path_id step_to(struct dw_profile *profile, dw_path_id parent, dw_frame_id frame,
+                          uint32_t line)
+{
+    return fixture_step(profile, parent, (struct dw_place){.frame = frame, .line = line});
+}
+
+/* A line is a place under the root, what it calls one under it, and threads add up. */
+static void test_rows_become_lines(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    uint32_t process = fixture_process(profile, 7, 0);
+    dw_frame_id f = fixture_function(profile, "/src/f.py", 1, "f");
+    dw_frame_id g = fixture_function(profile, "/src/f.py", 9, "g");
+    dw_path_id whole = step_to(profile, DW_PATH_ROOT, f, 0);
+    dw_path_id line = step_to(profile, DW_PATH_ROOT, f, 2);
+    dw_path_id callee = step_to(profile, line, g, 0);
+    for (uint64_t tid = 1; tid <= 2; tid++) {
+        uint32_t thread = fixture_thread(profile, process, tid, "thread");
+        fixture_add(profile, thread, whole, DW_LINE_CALLS, 3);
+        fixture_add(profile, thread, line, DW_HITS, 5 * tid);
+        fixture_add(profile, thread, line, DW_HIT_TIME, 100);
+        fixture_add(profile, thread, line, DW_HIT_SUSPENDED, 7);
+        fixture_add(profile, thread, callee, DW_CALLEE_CALLS, 4);
+        fixture_add(profile, thread, callee, DW_CALLEE_TIME, 60);
+        fixture_entry(profile, thread, whole, 50); /* of the probe of calls */
+    }
+    fixture_prepare(profile);
+    const struct dw_line *rows[] = {dw_line_get(&profile->lines, f, 0, 0),
+                                    dw_line_get(&profile->lines, f, 2, 0),
+                                    dw_line_get(&profile->lines, f, 2, g)};
+    assert_int_equal(profile->lines.count, 3);
+    assert_int_equal(rows[0]->values[DW_LINE_HITS], 6);
+    assert_int_equal(rows[1]->values[DW_LINE_HITS], 15);
+    assert_int_equal(rows[1]->values[DW_LINE_TIME], 200);
+    assert_int_equal(rows[1]->values[DW_LINE_SUSPENDED], 14);
+    assert_int_equal(rows[2]->values[DW_LINE_HITS], 8);
+    assert_int_equal(rows[2]->values[DW_LINE_TIME], 120);
+    dw_profile_free(profile);
+}
+
+/* As HTML the report has the same text, escaped, and a colour behind what takes time. */
+static void test_heat(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    dw_frame_id f = fixture_function(profile, "/src/f.py", 1, "<f>");
+    fixture_line(profile, f, 2, 3, 750 * US);
+    fixture_line(profile, f, 3, 3, 250 * US);
+    fixture_source(profile, "/src/f.py", "def f():\n    a < b & c\n    pass\n");
+    struct dw_line_options lines = dw_line_defaults;
+    lines.heat = true;
+    struct dw_lens_options options = {.lines = &lines};
+    char *text = fixture_show(profile, "lines", &options, NULL);
+    assert_non_null(strstr(text, "Function: &lt;f&gt; at line 1\n"));
+    assert_non_null(strstr(text, "rgba(255,96,0,0.41)\">     2         3        750.0    250.0"
+                                 "     75.0      a &lt; b &amp; c</span>\n"));
+    assert_non_null(strstr(text, "rgba(255,96,0,0.14)\">     3"));
+    assert_non_null(strstr(text, "  def f():\n"));
+    assert_memory_equal(text, "<pre style=", 11);
+    assert_string_equal(text + strlen(text) - 6, "</pre>");
+    free(text);
+    dw_profile_free(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +463,8 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_recording_without_lines),
         cmocka_unit_test(test_lines_beside_regions),
+        cmocka_unit_test(test_rows_become_lines),
+        cmocka_unit_test(test_heat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

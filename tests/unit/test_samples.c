@@ -433,6 +433,34 @@ static void test_threads_that_ended_cost_no_memory(void **state)
     unlink(path);
 }
 
+/* A stack goes through a task as a mark; the innermost one is the label. */
+static void test_samples_have_their_task_as_a_label(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = fixture_new();
+    uint32_t thread = fixture_thread(profile, fixture_process(profile, 7, 0), 1, "thread");
+    profile->processes[0].is_sampled = true;
+    dw_path_id loop = fixture_child(profile, DW_PATH_ROOT, DW_FRAME_FUNCTION, "run", 3);
+    dw_path_id outer = fixture_child(profile, loop, DW_FRAME_MARK, "task outer", 10);
+    dw_path_id inner = fixture_child(profile, outer, DW_FRAME_MARK, "task inner", 10);
+    dw_path_id leaf = fixture_child(profile, inner, DW_FRAME_FUNCTION, "task work", 9);
+    fixture_sample(profile, thread, loop, DW_SAMPLE_PYTHON, 1, 10);
+    fixture_sample(profile, thread, outer, DW_SAMPLE_PYTHON, 2, 20);
+    fixture_sample(profile, thread, leaf, DW_SAMPLE_PYTHON, 3, 30);
+    fixture_prepare(profile);
+    static const char *const expected[] = {"", "outer", "inner"};
+    const struct dw_value_table *values = &profile->threads[thread].values;
+    dw_string_id key;
+    assert_int_equal(dw_string_intern(&profile->strings, "task", 4, &key), 0);
+    assert_int_equal(values->count, 3);
+    for (uint32_t i = 0; i < values->count; i++) {
+        dw_string_id task = dw_labels_value(&profile->labels, values->rows[i].labels, key);
+        assert_string_equal(dw_profile_string(profile, task).bytes, expected[i]);
+        assert_int_equal(dw_value_get(values, &values->rows[i], DW_SAMPLES), i + 1);
+    }
+    dw_profile_free(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_recursion_counts_a_line_once),
         cmocka_unit_test(test_the_interpreter_is_hidden_with_what_works_for_it),
         cmocka_unit_test(test_samples_without_frames_are_marked),
+        cmocka_unit_test(test_samples_have_their_task_as_a_label),
         cmocka_unit_test(test_damage_costs_only_itself),
         cmocka_unit_test(test_threads_that_ended_cost_no_memory),
     };
