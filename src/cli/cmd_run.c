@@ -45,7 +45,8 @@ static const char help[] =
     "                  of these too, and the report says so\n"
     "  --regions       marked regions; alone, without samples\n"
     "  --calls         every call, exactly, of all threads\n"
-    "  --lines         the lines of functions marked with @profile, a builtin, or @dwell.profile\n"
+    "  --lines         the lines of functions marked with @profile, a builtin, or @dwell.profile\n";
+static const char help_of_options[] =
     "\n"
     "  --mode MODE     of samples: cpu, the time that threads run (the default), or wall, all of "
     "it\n"
@@ -69,6 +70,13 @@ static const char help[] =
     "\n"
     "Options of Python, as -X dev, -W error or -u, go before the program; behind -- also those\n"
     "that are called like one of these. The exit status is the program's.\n";
+
+static void print_help(void)
+{
+    fputs(help, stdout);
+    dw_run_print_more_probes();
+    fputs(help_of_options, stdout);
+}
 
 /* The recording, as the user would type it and with all its directories. */
 struct place {
@@ -167,9 +175,9 @@ static int set_request(const struct dw_run_options *run, const char *out_file)
         : dw_redacts(DW_REDACT_SOURCES) ? "no-sources,"
                                         : "";
     if (asprintf(
-            &wanted, "%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,by=%d %s", run->sample ? "sample," : "",
+            &wanted, "%s%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,by=%d %s", run->sample ? "sample," : "",
             run->calls ? "calls," : "", run->regions ? "regions," : "", run->lines ? "lines," : "",
-            run->signatures ? "signatures," : "", run->callees ? "callees," : "",
+            run->more, run->signatures ? "signatures," : "", run->callees ? "callees," : "",
             run->timeline ? "timeline," : "", run->cpu ? "cpu," : "", run->wall ? "wall," : "",
             run->no_native ? "" : "native,", run->subprocesses ? "subprocesses," : "", redactions,
             fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), (int)getpid(), out_file) < 0)
@@ -254,7 +262,7 @@ int dw_cmd_run(int argc, char **argv)
     struct dw_run_options run;
     int status = dw_run_options_init(&run, argc, argv);
     if (run.help)
-        fputs(help, stdout);
+        print_help();
     else if (!status)
         status = start(&run);
     dw_run_options_release(&run);

@@ -76,12 +76,11 @@ int dw_samples_add_time(struct dw_ledger *ledger, uint32_t thread, dw_path_id pa
     return add(ledger, thread, path, state, labels, now_ns, (uint64_t[]){0, weight_ns});
 }
 
-int dw_samples_add_numbers(struct dw_ledger *ledger, uint32_t thread, dw_path_id path,
-                           uint32_t state, dw_labels_id live, dw_measure_mask mask,
-                           const uint64_t *numbers)
+int dw_ledger_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
+                  dw_labels_id live, dw_measure_mask mask, const uint64_t *numbers)
 {
     dw_labels_id labels;
-    int error = dw_ledger_labels(ledger, live, 1 + state, &labels);
+    int error = dw_ledger_labels(ledger, live, state, &labels);
     if (error)
         return error;
     pthread_mutex_lock(&ledger->tables);
@@ -124,7 +123,7 @@ static void write_thread(struct dw_ledger_thread *thread, struct dw_log_writer *
     dw_buffer_restart(&thread->timed);
 }
 
-int dw_samples_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+int dw_ledger_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
 {
     (void)context;
     dw_ledger_define(ledger, sink);
@@ -132,6 +131,12 @@ int dw_samples_collect(void *context, struct dw_ledger *ledger, struct dw_sink *
     for (uint32_t i = 0; i < ledger->thread_count; i++)
         write_thread(&ledger->threads[i], &sink->writer);
     pthread_mutex_unlock(&ledger->tables);
-    dw_log_write_sampling(&sink->writer, 0, &ledger->sampling);
     return 0;
+}
+
+int dw_samples_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
+{
+    int error = dw_ledger_collect(context, ledger, sink);
+    dw_log_write_sampling(&sink->writer, 0, &ledger->sampling);
+    return error;
 }
