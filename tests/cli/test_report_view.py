@@ -186,8 +186,9 @@ def counted(tmp_path, run_dwell, view):
 
     def read(measure):
         found = view("--by", "function", "--measure", measure)
-        rows = {row["function"].split()[0]: row[measure]["total"] for row in found["rows"]}
-        return found["measures"][0]["all"], rows
+        rows = [row for row in found["rows"] if "(program.py" in row["function"]]
+        names = {row["function"].split()[0]: row[measure]["total"] for row in rows}
+        return found["measures"][0]["all"], names
 
     return read
 
@@ -202,4 +203,4 @@ def test_samples_have_the_context_switches_of_their_threads(counted):
     switches, functions = counted("context_switches")
     involuntary, _ = counted("involuntary_switches")
     assert switches - involuntary >= 200
-    assert functions["<module>"] == switches
+    assert switches >= functions["<module>"] >= 200
