@@ -32,6 +32,11 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
                              "how often the thread left the CPU, up to the sample"},
     [DW_INVOLUNTARY_SWITCHES] = {"involuntary_switches", DW_UNIT_COUNT, DW_ADD_SUM, false,
                                  "how often it did so because another one had to run"},
+    [DW_GC_TIME] = {"gc_time", DW_UNIT_NS, DW_ADD_SUM, false, "time in collections of garbage"},
+    [DW_GC_COLLECTIONS] = {"gc_collections", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                           "collections of garbage"},
+    [DW_GC_COLLECTED] = {"gc_collected", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                         "objects that they freed"},
 };
 
 enum dw_measure dw_measure_find(const char *name)

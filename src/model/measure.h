@@ -47,6 +47,10 @@ enum dw_measure {
     DW_PAGE_FAULTS, /* of the thread, since its sample before, as what follows */
     DW_CONTEXT_SWITCHES,
     DW_INVOLUNTARY_SWITCHES,
+    /* Collections of garbage, on the stacks that set them off. */
+    DW_GC_TIME,
+    DW_GC_COLLECTIONS,
+    DW_GC_COLLECTED,
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -67,6 +71,7 @@ typedef uint64_t dw_measure_mask;
 #define DW_SAMPLE_MASK                                                                             \
     (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL) | DW_MASK(DW_PAGE_FAULTS) |          \
      DW_MASK(DW_CONTEXT_SWITCHES) | DW_MASK(DW_INVOLUNTARY_SWITCHES))
+#define DW_GC_MASK (DW_MASK(DW_GC_TIME) | DW_MASK(DW_GC_COLLECTIONS) | DW_MASK(DW_GC_COLLECTED))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

@@ -9,6 +9,7 @@
 #include "log/log_name.h"
 #include "probe/call/call_profiler.h"
 #include "probe/call/calls.h"
+#include "probe/gc/gc_probe.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
 #include "probe/last_words.h"
@@ -127,7 +128,7 @@ static PyObject *core_child_log(PyObject *module, PyObject *arguments)
 }
 
 /* Probes that start without options; each is a word of `dwell run`. */
-static struct dw_probe *const plain_probes[] = {NULL};
+static struct dw_probe *const plain_probes[] = {&dw_gc_probe, NULL};
 
 /* plain_probes(): their names. */
 static PyObject *core_plain_probes(PyObject *module, PyObject *unused)

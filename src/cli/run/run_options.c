@@ -77,6 +77,7 @@ static const struct {
     const char *word; /* --word */
     const char *help;
 } more_probes[] = {
+    {"gc", "beside these: collections of garbage, on the stacks that set them off"},
     {NULL, NULL},
 };
 
