@@ -59,7 +59,7 @@ static const char help_of_options[] =
     "                  module.func or module.Class; may be repeated\n"
     "  --callees       with lines: also what each line calls\n"
     "  --subprocesses  the Python programs that it starts too, each in a file NAME.PID.dwell, as\n"
-    "                  forked children have one in any case (calls: none)\n"
+    "                  forked children have one in any case\n"
     "  --redact WHAT   not the command line (argv), source files (sources) or argv,sources\n"
     "\n"
     "how:\n"

@@ -198,7 +198,7 @@ static int save_events(const struct dw_profile *profile, struct dw_log_writer *w
     saving.tracks = calloc(profile->thread_count + 1u, sizeof *saving.tracks);
     if (!saving.tracks)
         return DW_ERR_MEMORY;
-    /* A first block that is numbered 0 is no gap, but may start with something open. */
+    /* A first block that is numbered 0 is not a gap, but may start with something open. */
     for (uint32_t i = profile->block_count; i-- > 0;)
         if (!profile->blocks[i].sequence)
             saving.tracks[profile->blocks[i].thread].base = profile->blocks[i].top;
