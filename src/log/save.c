@@ -19,8 +19,8 @@ static struct dw_clock_pair last_clock_of(const struct dw_process *process)
     return last;
 }
 
-/* Streams that could not be joined describe one process twice; in a log of one stream the second
- * must be nobody's double. */
+/* Streams that could not be joined describe one process twice. In a log of one stream the second
+ * one gets a uuid of zeros, so that it does not count as read before. */
 static void write_process(struct dw_log_writer *writer, const struct dw_profile *profile,
                           uint32_t index, const struct dw_map *uuids)
 {
