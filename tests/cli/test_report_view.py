@@ -114,7 +114,10 @@ def test_what_several_probes_measured_stands_side_by_side(recording, view):
 def test_rows_are_told_by_host(recording, view):
     [row] = view("--by", "host", "--measure", "samples")["rows"]
     assert row["host"] == os.uname().nodename
-    assert row["samples"]["total"] == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
+    assert (
+        row["samples"]["total"]
+        == view("--by", "process", "--measure", "samples")["measures"][0]["all"]
+    )
 
 
 def test_a_budget_says_what_it_left_out(recording, view):
