@@ -96,12 +96,15 @@ def _comes_from(wanted: str) -> bool:
 
 def _parse(request: str) -> "tuple[list[str], str]":
     """The options and the file."""
+    from dwell import _core
+
     words, _, log_file = request.partition(" ")
     options = words.split(",")
+    known = _WORDS.union(_core.plain_probes())
     for word in options:
         name, _, value = word.partition("=")
         is_number = name in _NUMBERS and value.isascii() and value.isdigit()
-        if word not in _WORDS and not (is_number and _NUMBERS[name] <= int(value[:20]) <= 10**18):
+        if word not in known and not (is_number and _NUMBERS[name] <= int(value[:20]) <= 10**18):
             raise ValueError("the environment variable DWELL_RUN is not understood")
     is_sampled = any(word.startswith("period=") for word in options) or "sample" not in options
     is_read = any(word.startswith("interval=") for word in options) or "gauges" not in options
@@ -128,12 +131,15 @@ def _start(options: list[str], log_file: str) -> None:
     _watch_signals(not _NEED_GIL.isdisjoint(options))
     _process.stop_at_end(_core.finish)
     os.register_at_fork(after_in_child=_core.go_on)
+    plain = [probe for probe in _core.plain_probes() if probe in options]
     probes = [probe for probe in _PROBES if probe in options]
-    _core.describe("probes", ",".join(probes))
+    _core.describe("probes", ",".join(plain + probes))
     if "memory" in probes:
         _core.describe("memory", "exact" if "exact-memory" in options else "sampled")
+    for probe in plain:  # they have the same file, and so one ledger
+        _core.start_probe(probe, log_file)
     for probe in probes:
-        _PROBES[probe](options, log_file)  # they have the same file, and so one ledger
+        _PROBES[probe](options, log_file)
 
 
 def _watch_signals(needs_gil: bool) -> None:

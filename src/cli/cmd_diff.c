@@ -24,7 +24,7 @@ static const char help[] =
     "  --by WHAT        function, line, path or region; what is recorded decides otherwise\n"
     "  --sort COLUMN    change (the default), ratio, old or new\n"
     "  --limit N        the first N rows only (20 in the table; 0: all)\n"
-    "  --threshold P%   less than this share of the total is no change (1%)\n"
+    "  --threshold P%   less than this share of the total is not a change (1%)\n"
     "  --normalise      compare shares of the totals, when the runs did different amounts of work\n"
     "  --format FORMAT  table (the default), json or svg: a differential flame graph\n"
     "  --width SIDE     which recording gives the flame graph its widths: new (the default) or "

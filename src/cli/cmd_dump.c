@@ -20,7 +20,7 @@ static const char help[] =
     "holds the GIL, and its frames, the innermost first. The process is neither stopped nor\n"
     "changed, and needs nothing installed. CPython 3.11 to 3.15.\n"
     "\n"
-    "  --locals   the variables of each frame; values that are no number, text or None show\n"
+    "  --locals   the variables of each frame; values other than numbers, text and None show\n"
     "             only their type and size, because nothing of the program's code is run\n"
     "  --native   native frames between the Python ones; threads that run are stopped for that,\n"
     "             for some hundred-thousandths of a second\n"

@@ -61,7 +61,7 @@ static const char help[] =
     "  --limit N        the first N of them; 0.1 is the first tenth\n"
     "  --match REGEX    only those that match; with --limit, applied in the order given\n"
     "  --callers        who called them\n"
-    "  --callees        whom they called\n"
+    "  --callees        what they called\n"
     "  --full-paths     keep the directories of files (--strip-dirs is the default)\n"
     "\n"
     "Lines, when they were recorded, are printed with the source, as line_profiler prints them;\n"

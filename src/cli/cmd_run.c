@@ -49,7 +49,8 @@ static const char help[] =
     "  --lines         the lines of functions marked with @profile, a builtin, or @dwell.profile\n"
     "  --memory[=HOW]  what is allocated, of Python objects and by malloc: by samples (sampled,\n"
     "                  the default) or each allocation (exact); and memory and CPU over time,\n"
-    "                  for 'dwell plot'\n"
+    "                  for 'dwell plot'\n";
+static const char help_of_options[] =
     "\n"
     "  --mode MODE     of samples: cpu, the time that threads run (the default), or wall, all of "
     "it\n"
@@ -64,7 +65,7 @@ static const char help[] =
     "                  module.func or module.Class; may be repeated\n"
     "  --callees       with lines: also what each line calls\n"
     "  --subprocesses  the Python programs that it starts too, each in a file NAME.PID.dwell, as\n"
-    "                  forked children have one in any case (calls: none)\n"
+    "                  forked children have one in any case\n"
     "  --redact WHAT   not the command line (argv), source files (sources) or argv,sources\n"
     "\n"
     "how:\n"
@@ -77,6 +78,13 @@ static const char help[] =
     "\n"
     "Options of Python, as -X dev, -W error or -u, go before the program; behind -- also those\n"
     "that are called like one of these. The exit status is the program's.\n";
+
+static void print_help(void)
+{
+    fputs(help, stdout);
+    dw_run_print_more_probes();
+    fputs(help_of_options, stdout);
+}
 
 /* The recording, as the user would type it and with all its directories. */
 struct place {
@@ -175,9 +183,9 @@ static int set_request(const struct dw_run_options *run, const char *out_file)
             ? dw_redacts(DW_REDACT_SOURCES) ? "no-argv,no-sources," : "no-argv,"
         : dw_redacts(DW_REDACT_SOURCES) ? "no-sources,"
                                         : "";
-    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,interval=%.0f,by=%d %s",
+    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,interval=%.0f,by=%d %s",
                  run->sample ? "sample," : "", run->calls ? "calls," : "",
-                 run->regions ? "regions," : "", run->lines ? "lines," : "",
+                 run->regions ? "regions," : "", run->lines ? "lines," : "", run->more,
                  run->memory ? "memory,gauges," : "", run->exact_memory ? "exact-memory," : "",
                  run->pss ? "pss," : "", run->signatures ? "signatures," : "",
                  run->callees ? "callees," : "", run->timeline ? "timeline," : "",
@@ -277,7 +285,7 @@ int dw_cmd_run(int argc, char **argv)
     struct dw_run_options run;
     int status = dw_run_options_init(&run, argc, argv);
     if (run.help)
-        fputs(help, stdout);
+        print_help();
     else if (!status)
         status = start(&run);
     dw_run_options_release(&run);

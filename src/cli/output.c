@@ -226,7 +226,7 @@ int dw_cli_check_recording(const char *path)
                             "'dwell export NAME.dwell -o %s' makes the %s file",
                             path, path, lens->name);
     if (!dw_log_may_replace(path))
-        return dw_cli_usage("%s: there is a file of that name, and it is no recording; give "
+        return dw_cli_usage("%s: there is a file of that name, and it is not a recording; give "
                             "another name, or remove it",
                             path);
     return 0;

@@ -19,7 +19,7 @@ int dw_cli_parse_pid(const char *command, const char *word, pid_t *pid)
     errno = 0;
     long value = strtol(word, &end, 10);
     if (*word < '0' || *word > '9' || *end || errno || value <= 0 || value > INT32_MAX)
-        return dw_cli_usage("'%s' is no process id; see 'dwell %s --help'", word, command);
+        return dw_cli_usage("'%s' is not a process id; see 'dwell %s --help'", word, command);
     *pid = (pid_t)value;
     return 0;
 }

@@ -69,7 +69,7 @@ void dw_chunk_put(uint8_t header[DW_CHUNK_HEADER_SIZE], const struct dw_chunk *c
 bool dw_chunk_get(const uint8_t *bytes, size_t size, struct dw_chunk *chunk);
 
 /* Walks over the intact chunks of a log and counts what lies between them. Bytes that look like
- * chunks again and again, and are none, end the walk: what is behind them counts as damage. */
+ * chunks again and again, and are not, end the walk: what is behind them counts as damage. */
 struct dw_chunk_walk {
     const uint8_t *bytes;
     size_t size;

@@ -78,8 +78,8 @@ int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
     return 0;
 }
 
-/* A process whose description was lost has a uuid of zeros and is nobody's double. One that
- * another stream of this log describes too is no double either. */
+/* A process whose description was lost has a uuid of zeros, and never counts as read
+ * before. Neither does one that another stream of this log describes too. */
 static bool is_known(const struct dw_reading *reading, const struct dw_process *process)
 {
     return dw_process_find(reading->profile, &reading->profile->uuids, process->uuid) !=

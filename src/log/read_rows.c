@@ -101,17 +101,6 @@ static dw_measure_mask read_numbers(struct dw_reading *reading, struct dw_cursor
 }
 
 /* Each probe tells of its own measures; a row keeps what others have told of it. */
-static int set_numbers(struct dw_value_table *values, uint32_t index, dw_measure_mask mask,
-                       const uint64_t *numbers)
-{
-    static const uint64_t none[DW_MEASURES];
-    int error = dw_value_row_add(values, index, mask, none);
-    const struct dw_value_row *row = &values->rows[index];
-    for (dw_measure_mask rest = error ? 0 : mask; rest; rest &= rest - 1)
-        *dw_value_at(values, row, (enum dw_measure)__builtin_ctzll(rest)) = *numbers++;
-    return error;
-}
-
 static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t thread)
 {
     uint64_t numbers[DW_MEASURES];
@@ -126,7 +115,7 @@ static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32
                                dw_id_map_get(&reading->labels, labels, DW_LABELS_NONE), &row);
     struct dw_value_table *values = &reading->profile->threads[thread].values;
     if (!error)
-        error = set_numbers(values, row, mask, numbers);
+        error = dw_value_row_set(values, row, mask, numbers);
     if (error || !(head & 1))
         return error;
     struct dw_spread *spread = dw_value_row_spread(values, row);

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Set once for the process, and asked by whoever writes. */
 #include "log/redaction.h"
 
 #include <stdatomic.h>

@@ -19,8 +19,8 @@ static struct dw_clock_pair last_clock_of(const struct dw_process *process)
     return last;
 }
 
-/* Streams that could not be joined describe one process twice; in a log of one stream the second
- * must be nobody's double. */
+/* Streams that could not be joined describe one process twice. In a log of one stream the second
+ * one gets a uuid of zeros, so that it does not count as read before. */
 static void write_process(struct dw_log_writer *writer, const struct dw_profile *profile,
                           uint32_t index, const struct dw_map *uuids)
 {
@@ -198,7 +198,7 @@ static int save_events(const struct dw_profile *profile, struct dw_log_writer *w
     saving.tracks = calloc(profile->thread_count + 1u, sizeof *saving.tracks);
     if (!saving.tracks)
         return DW_ERR_MEMORY;
-    /* A first block that is numbered 0 is no gap, but may start with something open. */
+    /* A first block that is numbered 0 is not a gap, but may start with something open. */
     for (uint32_t i = profile->block_count; i-- > 0;)
         if (!profile->blocks[i].sequence)
             saving.tracks[profile->blocks[i].thread].base = profile->blocks[i].top;

@@ -77,12 +77,6 @@ void dw_log_write_frames(struct dw_log_writer *writer, const struct dw_frame_tab
     DW_WRITE_TABLE(DW_CHUNK_FRAMES, first, frames->count, put_frame(payload, &frames->frames[at]))
 }
 
-void dw_log_write_paths(struct dw_log_writer *writer, const struct dw_path_tree *paths,
-                        uint32_t first)
-{
-    DW_WRITE_TABLE(DW_CHUNK_PATHS, first, paths->count, dw_put_path(payload, &paths->paths[at]))
-}
-
 void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t process, uint64_t tid,
                          struct dw_string name)
 {

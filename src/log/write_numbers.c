@@ -45,58 +45,6 @@ void dw_log_write_timing(struct dw_log_writer *writer, const struct dw_timing *t
     dw_log_chunk_write(writer, DW_CHUNK_TIMINGS);
 }
 
-void dw_log_values_begin(struct dw_log_writer *writer, uint32_t thread)
-{
-    writer->values_thread = thread;
-    writer->values_count = 0;
-    dw_buffer_put(dw_log_chunk_begin(writer), thread);
-}
-
-static void put_histogram(struct dw_buffer *payload, const struct dw_histogram *histogram)
-{
-    uint32_t previous = 0;
-    dw_buffer_put(payload, histogram->count);
-    for (uint32_t i = 0; i < histogram->count; i++) {
-        dw_buffer_put(payload, histogram->entries[i].bucket - previous);
-        dw_buffer_put(payload, histogram->entries[i].count);
-        previous = histogram->entries[i].bucket;
-    }
-}
-
-/* Open entries are stored as the sum of their starts: while nothing else happens the
- * numbers stay the same, and the log need not be told again. */
-void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
-                       const struct dw_metric *metric, uint64_t as_of)
-{
-    struct dw_buffer *payload = &writer->payload;
-    uint64_t numbers[] = {path,
-                          metric->count,
-                          metric->total - metric->open_total,
-                          metric->suspended,
-                          metric->children,
-                          metric->cpu,
-                          metric->min,
-                          metric->max,
-                          metric->open,
-                          metric->open * as_of - metric->open_total,
-                          (uint64_t)metric->sum_squares,
-                          (uint64_t)(metric->sum_squares >> 64)};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        dw_buffer_put(payload, numbers[i]);
-    put_histogram(payload, &metric->histogram);
-    writer->values_count++;
-    if (payload->size < DW_CHUNK_TARGET)
-        return;
-    dw_log_values_end(writer);
-    dw_log_values_begin(writer, writer->values_thread);
-}
-
-void dw_log_values_end(struct dw_log_writer *writer)
-{
-    if (writer->values_count)
-        dw_log_chunk_write(writer, DW_CHUNK_VALUES);
-}
-
 void dw_log_write_events(struct dw_log_writer *writer, uint32_t thread, uint32_t sequence,
                          uint64_t base_tick, dw_path_id top, const uint8_t *events, size_t size)
 {

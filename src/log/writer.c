@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Each chunk is one write. The first error is remembered, and ends the log. */
 #define _GNU_SOURCE
 #include "log/writing.h"
 

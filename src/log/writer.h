@@ -64,8 +64,6 @@ void dw_log_write_strings(struct dw_log_writer *writer, const struct dw_string_t
                           uint32_t first);
 void dw_log_write_frames(struct dw_log_writer *writer, const struct dw_frame_table *frames,
                          uint32_t first);
-void dw_log_write_paths(struct dw_log_writer *writer, const struct dw_path_tree *paths,
-                        uint32_t first);
 void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t process, uint64_t tid,
                          struct dw_string name);
 void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
@@ -85,29 +83,8 @@ void dw_log_write_modules(struct dw_log_writer *writer, uint32_t process,
                           const struct dw_module *modules, uint32_t count, uint32_t first);
 void dw_log_write_places(struct dw_log_writer *writer, const struct dw_place_table *places,
                          uint32_t first);
-void dw_log_write_stacks(struct dw_log_writer *writer, const struct dw_path_tree *stacks,
-                         uint32_t first);
-/* Samples of one thread on one stack in one state. */
-struct dw_sample_sum {
-    dw_path_id stack;
-    uint32_t state;
-    uint64_t count, weight_ns;
-};
-struct dw_sample_sums {
-    struct dw_sample_sum *samples;
-    uint32_t count, capacity;
-    struct dw_map index;
-};
-/* `is_new` tells which rows are written; NULL: all. */
-void dw_log_write_samples(struct dw_log_writer *writer, uint32_t thread,
-                          const struct dw_sample_sums *samples, const bool *is_new);
 void dw_log_write_sampling(struct dw_log_writer *writer, uint32_t process,
                            const struct dw_sampling *sampling);
-/* Single samples, encoded by dw_timed_sample_put one after the other from `base_tick` on. */
-void dw_timed_sample_put(struct dw_buffer *bytes, uint64_t delta_ticks, dw_path_id stack,
-                         uint32_t state, uint64_t weight_ns);
-void dw_log_write_timed_samples(struct dw_log_writer *writer, uint32_t thread, uint64_t base_tick,
-                                const struct dw_buffer *bytes);
 void dw_log_write_end(struct dw_log_writer *writer, uint32_t process, uint64_t dropped,
                       bool is_reported);
 
@@ -146,14 +123,6 @@ void dw_log_write_series(struct dw_log_writer *writer, uint32_t process, uint32_
 /* Series of one process or thread that have points at the same times. */
 void dw_log_save_series(struct dw_log_writer *writer, const struct dw_profile *profile,
                         const struct dw_series *series, size_t count);
-
-/* Metrics of one thread: begin, add any number, end. Times are ticks, and the open
- * entries are counted up to the tick `as_of`. The histogram needs only the buckets
- * that changed since the log was told last. */
-void dw_log_values_begin(struct dw_log_writer *writer, uint32_t thread);
-void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
-                       const struct dw_metric *metric, uint64_t as_of);
-void dw_log_values_end(struct dw_log_writer *writer);
 
 /* A block of encoded events, starting with `top` open. */
 void dw_log_write_events(struct dw_log_writer *writer, uint32_t thread, uint32_t sequence,

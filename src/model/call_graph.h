@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 
-/* One call path, after its parent. Item 0 is a root that is no call. */
+/* One call path, after its parent. Item 0 is a root, which is not a call. */
 struct dw_call_item {
     uint32_t parent;
     uint32_t function;

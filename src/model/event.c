@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A block is unpacked when it is read, and its times become nanoseconds there. */
 #include "model/event.h"
 
 #include "base/error.h"

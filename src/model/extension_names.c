@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The name is found by the directories around the file: those that have an __init__.py, or that lie
+ * behind one that Python imports from. */
 #define _GNU_SOURCE
 #include "model/extension_names.h"
 

@@ -9,7 +9,7 @@
 #define DW_EXTENSION_NAME_MAX 256
 
 /* The dotted name of the module in the file, by the directory of modules or the packages that the
- * file is in; false when it is no extension module: a plain shared library. */
+ * file is in; false for a plain shared library, which is not an extension module. */
 bool dw_extension_name(const char *path, char name[DW_EXTENSION_NAME_MAX]);
 /* Whether the name may be that of the module in the file, by its last part. */
 bool dw_extension_has_name(const char *path, const char *name);

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The entries that are not empty, in the order of their buckets. */
 #include "model/histogram.h"
 
 #include "base/grow.h"

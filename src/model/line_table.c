@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Rows are found by function, line and callee. */
 #include "model/line_table.h"
 
 #include "base/grow.h"

@@ -65,6 +65,10 @@ enum dw_measure {
     DW_PEAK_BYTES,
     DW_TEMPORARY,
     DW_RESERVED_BYTES,
+    /* Collections of garbage, on the stacks that set them off. */
+    DW_GC_TIME,
+    DW_GC_COLLECTIONS,
+    DW_GC_COLLECTED,
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -99,6 +103,7 @@ typedef uint64_t dw_measure_mask;
      DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_PEAK_BYTES) | DW_MASK(DW_TEMPORARY))
 /* What stands at the end of a stack, and not for all under it. */
 #define DW_STACK_MASK (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES))
+#define DW_GC_MASK (DW_MASK(DW_GC_TIME) | DW_MASK(DW_GC_COLLECTIONS) | DW_MASK(DW_GC_COLLECTED))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

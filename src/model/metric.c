@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The spread of durations comes from the sum of their squares, percentiles from the histogram. */
 #include "model/metric.h"
 
 #include <math.h>

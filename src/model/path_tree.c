@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Paths that are interned are found by their parent and step; those that are appended are not. */
 #include "model/path_tree.h"
 
 #include "base/grow.h"

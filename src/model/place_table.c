@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Places are found by a hash of all that they consist of. */
 #include "model/place_table.h"
 
 #include "base/grow.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Places in code, finer than frames: the line and columns that a Python function had reached,
- * the address in a native one. Samples are stacks of them. Id 0 is no place. */
+ * the address in a native one. Samples are stacks of them. Id 0 stands for no place. */
 #ifndef DW_MODEL_PLACE_TABLE_H
 #define DW_MODEL_PLACE_TABLE_H
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A profile begins with the ids that all have: the empty string, the root frame, the root path, no
+ * labels. */
 #include "model/profile.h"
 
 #include "base/grow.h"

@@ -20,7 +20,7 @@ enum dw_sample_state {
 #define DW_SAMPLE_STATE_MASK 7u
 #define DW_SAMPLE_HOLDS_GIL 8u /* set in `state` beside the number */
 
-/* "python", "native" and so on; NULL when it is none. */
+/* "python", "native" and so on; NULL for a number that is not a state. */
 const char *dw_sample_state_name(uint32_t state);
 
 /* All samples of one thread on one path under one set of labels. */

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Strings are copied, with a NUL behind them that is not part of them. */
 #include "model/string_table.h"
 
 #include "base/error.h"

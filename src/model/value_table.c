@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Numbers of all rows lie in one array. A row that gets more measures than it had moves to the end
- * of it; the room that it leaves is small and rare. */
+ * of it and leaves a hole. A row never has less measures than before, so it does so only a few
+ * times. */
 #include "model/value_table.h"
 
 #include "base/grow.h"
@@ -97,10 +98,9 @@ int dw_value_row_set(struct dw_value_table *table, uint32_t index, dw_measure_ma
                      const uint64_t *numbers)
 {
     struct dw_value_row *row = &table->rows[index];
-    int error = reshape(table, row, mask);
-    if (!error && mask)
-        memcpy(&table->numbers[row->first], numbers,
-               (size_t)__builtin_popcountll(mask) * sizeof *numbers);
+    int error = reshape(table, row, row->mask | mask);
+    for (dw_measure_mask rest = error ? 0 : mask; rest; rest &= rest - 1)
+        *dw_value_at(table, row, (enum dw_measure)__builtin_ctzll(rest)) = *numbers++;
     return error;
 }
 

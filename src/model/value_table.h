@@ -39,7 +39,8 @@ void dw_value_table_release(struct dw_value_table *table);
 /* The row of that key, made when absent. */
 int dw_value_row_get(struct dw_value_table *table, dw_path_id path, dw_labels_id labels,
                      uint32_t *row);
-/* Makes the row have these numbers, one for each bit of the mask, and no others. */
+/* Gives the row these numbers, one for each bit of the mask; what it has of other measures stays.
+ */
 int dw_value_row_set(struct dw_value_table *table, uint32_t row, dw_measure_mask mask,
                      const uint64_t *numbers);
 /* Adds them to what the row has, each as its measure adds up. */

@@ -10,6 +10,7 @@
 #include "probe/call/call_profiler.h"
 #include "probe/call/calls.h"
 #include "probe/gauges_module.h"
+#include "probe/gc/gc_probe.h"
 #include "probe/heap/heap_alive.h"
 #include "probe/heap/heap_snapshot.h"
 #include "probe/label/label.h"
@@ -129,6 +130,40 @@ static PyObject *core_child_log(PyObject *module, PyObject *arguments)
     Py_DECREF(file);
     int error = dw_log_name_unused(path, sizeof path, dw_log_stem_size(path), getpid());
     return error ? dw_raise_error(error, path) : PyUnicode_DecodeFSDefault(path);
+}
+
+/* Probes that start without options; each is a word of `dwell run`. */
+static struct dw_probe *const plain_probes[] = {&dw_gc_probe, NULL};
+
+/* plain_probes(): their names. */
+static PyObject *core_plain_probes(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names && plain_probes[i]; i++) {
+        PyObject *name = PyUnicode_FromString(plain_probes[i]->name);
+        if (!name || PyList_Append(names, name))
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
+/* start_probe(name, file) */
+static PyObject *core_start_probe(PyObject *module, PyObject *arguments)
+{
+    const char *name;
+    PyObject *file;
+    int error = DW_ERR_ARGUMENT;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "sO&", &name, PyUnicode_FSConverter, &file))
+        return NULL;
+    for (size_t i = 0; plain_probes[i]; i++)
+        if (!strcmp(plain_probes[i]->name, name))
+            error = plain_probes[i]->start(PyBytes_AS_STRING(file));
+    PyObject *result = error ? dw_raise_error(error, PyBytes_AS_STRING(file)) : Py_NewRef(Py_None);
+    Py_DECREF(file);
+    return result;
 }
 
 static PyObject *core_is_active(PyObject *module, PyObject *unused)
@@ -352,6 +387,8 @@ static PyMethodDef methods[] = {
     {"finish", core_finish, METH_NOARGS, NULL},
     {"go_on", core_go_on, METH_NOARGS, NULL},
     {"child_log", core_child_log, METH_VARARGS, NULL},
+    {"plain_probes", core_plain_probes, METH_NOARGS, NULL},
+    {"start_probe", core_start_probe, METH_VARARGS, NULL},
     {"is_active", core_is_active, METH_NOARGS, NULL},
     {"log_file", core_log_file, METH_NOARGS, NULL},
     {"describe", core_describe, METH_VARARGS, NULL},

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The descriptor that both names lead to gives back the object that it is looked up on. */
 #include "probe/with_itself.h"
 
 struct itself {

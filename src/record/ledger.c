@@ -12,6 +12,15 @@
 #define PATHS_MAX (1u << 22)
 #define OVERFLOW_NAME "<more stacks>"
 
+/* Returns what the call gives, made with the tables locked. */
+#define RETURN_LOCKED(ledger, call)                                                                \
+    do {                                                                                           \
+        pthread_mutex_lock(&(ledger)->tables);                                                     \
+        int error_of_call = (call);                                                                \
+        pthread_mutex_unlock(&(ledger)->tables);                                                   \
+        return error_of_call;                                                                      \
+    } while (0)
+
 int dw_ledger_tables_init(struct dw_ledger *ledger)
 {
     int error = dw_frame_table_init(&ledger->frames, &ledger->strings);
@@ -53,36 +62,24 @@ void dw_ledger_of(struct dw_ledger *ledger, uint64_t pid)
 
 int dw_ledger_describe(struct dw_ledger *ledger, const char *key, const char *value)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = dw_process_add_property(&ledger->process, &ledger->strings,
-                                        (struct dw_string){key, strlen(key)},
-                                        (struct dw_string){value, strlen(value)});
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, dw_process_add_property(&ledger->process, &ledger->strings,
+                                                  (struct dw_string){key, strlen(key)},
+                                                  (struct dw_string){value, strlen(value)}));
 }
 
 int dw_ledger_string(struct dw_ledger *ledger, const void *bytes, size_t size, dw_string_id *id)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = dw_string_intern(&ledger->strings, bytes, size, id);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, dw_string_intern(&ledger->strings, bytes, size, id));
 }
 
 int dw_ledger_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = dw_frame_intern(&ledger->frames, frame, id);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, dw_frame_intern(&ledger->frames, frame, id));
 }
 
 int dw_ledger_place(struct dw_ledger *ledger, const struct dw_place *place, dw_place_id *id)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = dw_place_intern(&ledger->places, place, id);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, dw_place_intern(&ledger->places, place, id));
 }
 
 static int intern_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind,
@@ -102,10 +99,7 @@ static int intern_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind,
 int dw_ledger_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind, struct dw_string name,
                           struct dw_string file, uint32_t line, dw_place_id *id)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = intern_named_place(ledger, kind, name, file, line, id);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, intern_named_place(ledger, kind, name, file, line, id));
 }
 
 int dw_ledger_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id place, dw_path_id *id)
@@ -127,10 +121,7 @@ int dw_ledger_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id plac
 int dw_ledger_append_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id place,
                           dw_path_id *id)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = dw_path_append(&ledger->paths, parent, place, id);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, dw_path_append(&ledger->paths, parent, place, id));
 }
 
 struct dw_frame dw_ledger_frame_at(struct dw_ledger *ledger, dw_frame_id frame)

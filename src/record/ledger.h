@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What is behind every probe: names, places, the one tree of paths, labels, threads, the process,
- * and the file that they go to, with what of them it has been told. Probes that were given the same
+ * and the file that they go to, with how much of them is in it. Probes that were given the same
  * file share one ledger. A path is made of places; a region, or a call as a whole, is a place with
  * its frame and line 0.
  *
@@ -22,7 +22,7 @@
 /* A log, and how much of the tables is in it. */
 struct dw_sink {
     struct dw_log_writer writer;
-    bool is_whole;    /* a snapshot: everything at once, for itself */
+    bool is_whole;    /* a snapshot, which holds everything */
     bool is_last;     /* all values once more, so that none rests on a chunk that may be lost */
     bool has_process; /* the description of the process is in it */
     uint32_t strings, frames, modules, places, labels, paths;
@@ -99,8 +99,8 @@ struct dw_ledger_options {
 /* The ledger of that file, which others may have too, or a new one. 0, DW_ERR_IO or DW_ERR_MEMORY.
  */
 int dw_ledger_open(const struct dw_ledger_options *options, struct dw_ledger **ledger);
-/* Nothing more is written by one who opened it. With the last one the log is complete. 0, or the
- * error with which the file was given up. The tables stay until release. */
+/* One who opened it writes nothing more. After the last one has said so the log is complete. 0, or
+ * the error with which the file was given up. The tables stay until release. */
 int dw_ledger_stop(struct dw_ledger *ledger);
 void dw_ledger_release(struct dw_ledger *ledger);
 /* What the log says of a process that is not this one; before the first flush. */
@@ -116,7 +116,7 @@ int dw_ledger_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind, str
                           struct dw_string file, uint32_t line, dw_place_id *id);
 /* Past four million everything new becomes one path. */
 int dw_ledger_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id place, dw_path_id *id);
-/* A path for oneself, without a search for one that is like it. */
+/* A new path, also when there is one that is like it. */
 int dw_ledger_append_path(struct dw_ledger *ledger, dw_path_id parent, dw_place_id place,
                           dw_path_id *id);
 /* What an id means, whoever adds to the tables meanwhile. */
@@ -129,21 +129,21 @@ int dw_ledger_labels(struct dw_ledger *ledger, dw_labels_id live, uint32_t state
 /* Adds a module and gives what places call it: 1 + index. */
 int dw_ledger_module(struct dw_ledger *ledger, const struct dw_module *module, uint32_t *id);
 
-/* For ledger_file.c: empty tables, and none. */
+/* For ledger_file.c: makes empty tables, and frees them. */
 int dw_ledger_tables_init(struct dw_ledger *ledger);
 void dw_ledger_tables_release(struct dw_ledger *ledger);
 
 /* ledger_threads.c. The thread of a tid, which the probe of that bit does not have now. */
 int dw_ledger_thread(struct dw_ledger *ledger, unsigned probe, uint64_t tid, uint32_t *thread);
-/* It has ended: who comes with its tid is another one. */
+/* The thread has ended: from now on its tid is that of another one. */
 void dw_ledger_end_thread(struct dw_ledger *ledger, uint32_t thread);
-/* The probe adds nothing to it any more. When nobody does, and the file has all of it, its number
- * is another one's. */
+/* The probe adds nothing more to the thread. When no probe does, and the file has all of it, the
+ * entry is free. */
 void dw_ledger_leave_thread(struct dw_ledger *ledger, unsigned probe, uint32_t thread);
 int dw_ledger_name_thread(struct dw_ledger *ledger, uint32_t thread, const char *name, size_t size);
 /* How the log calls it. */
 uint32_t dw_ledger_thread_id(struct dw_ledger *ledger, uint32_t thread);
-/* Its name, and its tid; by the only thread that uses the ledger. */
+/* Its name, and its tid; for the only thread that uses the ledger. */
 struct dw_string dw_ledger_thread_name(const struct dw_ledger *ledger, uint32_t thread,
                                        uint64_t *tid);
 void dw_ledger_release_thread(struct dw_ledger_thread *thread);
@@ -154,12 +154,16 @@ void dw_ledger_forget_threads(struct dw_ledger *ledger);
 /* ledger_rows.c. Adds to a row of the thread, which is then news to the log; under `tables`. */
 int dw_ledger_add_row(struct dw_ledger_thread *thread, dw_path_id path, dw_labels_id labels,
                       dw_measure_mask mask, const uint64_t *numbers);
-/* Writes the rows that are new. Under `file`. */
-void dw_ledger_write_rows(struct dw_ledger *ledger, struct dw_sink *sink);
+/* Adds numbers, one for each bit of the mask, to what a thread has on a path; `state` as in
+ * dw_ledger_labels. */
+int dw_ledger_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
+                  dw_labels_id labels, dw_measure_mask mask, const uint64_t *numbers);
 
 /* ledger_file.c. What a probe has to tell: takes what there is, calls dw_ledger_define, and writes
  * values. The lock `file` is held. 0, or an error with which there will be no file. */
 typedef int dw_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink);
+/* Definitions, and the rows that are new; ledger_rows.c. */
+dw_collect dw_ledger_collect;
 /* Brings what a probe has to the file; the last time all of it. Trouble is told once. 0, or the
  * error with which the file was given up. */
 int dw_ledger_flush(struct dw_ledger *ledger, dw_collect *collect, void *context, bool is_last);

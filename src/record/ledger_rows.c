@@ -30,6 +30,19 @@ int dw_ledger_add_row(struct dw_ledger_thread *thread, dw_path_id path, dw_label
     return error ? error : mark_new(thread, row);
 }
 
+int dw_ledger_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
+                  dw_labels_id live, dw_measure_mask mask, const uint64_t *numbers)
+{
+    dw_labels_id labels;
+    int error = dw_ledger_labels(ledger, live, state, &labels);
+    if (error)
+        return error;
+    pthread_mutex_lock(&ledger->tables);
+    error = dw_ledger_add_row(&ledger->threads[thread], path, labels, mask, numbers);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
 static void write_rows(struct dw_ledger_thread *thread, struct dw_log_writer *writer)
 {
     const struct dw_value_table *values = &thread->values;
@@ -54,10 +67,13 @@ static void write_thread(struct dw_ledger_thread *thread, struct dw_log_writer *
     dw_buffer_restart(&thread->timed);
 }
 
-void dw_ledger_write_rows(struct dw_ledger *ledger, struct dw_sink *sink)
+int dw_ledger_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
 {
+    (void)context;
+    dw_ledger_define(ledger, sink);
     pthread_mutex_lock(&ledger->tables);
     for (uint32_t i = 0; i < ledger->thread_count; i++)
         write_thread(&ledger->threads[i], &sink->writer);
     pthread_mutex_unlock(&ledger->tables);
+    return 0;
 }

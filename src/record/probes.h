@@ -14,6 +14,9 @@
 struct dw_probe {
     const char *name;
     bool needs_gil; /* `flush` and `stop` do */
+    /* Records into that file from now on, without options; with the GIL. Enters itself into the
+     * list. 0, or an error. */
+    int (*start)(const char *log_file);
     /* Brings everything to its file, as the last thing before the process may be gone. */
     void (*flush)(void);
     /* Records no more, and completes its file. */

@@ -46,20 +46,6 @@ int dw_samples_add_time(struct dw_ledger *ledger, uint32_t thread, dw_path_id pa
     return add(ledger, thread, path, state, labels, now_ns, (uint64_t[]){0, weight_ns});
 }
 
-int dw_samples_add_numbers(struct dw_ledger *ledger, uint32_t thread, dw_path_id path,
-                           uint32_t state, dw_labels_id live, dw_measure_mask mask,
-                           const uint64_t *numbers)
-{
-    dw_labels_id labels;
-    int error = dw_ledger_labels(ledger, live, 1 + state, &labels);
-    if (error)
-        return error;
-    pthread_mutex_lock(&ledger->tables);
-    error = dw_ledger_add_row(&ledger->threads[thread], path, labels, mask, numbers);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
-}
-
 bool dw_samples_are_none(struct dw_ledger *ledger)
 {
     bool are_none = true;
@@ -72,9 +58,7 @@ bool dw_samples_are_none(struct dw_ledger *ledger)
 
 int dw_samples_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
 {
-    (void)context;
-    dw_ledger_define(ledger, sink);
-    dw_ledger_write_rows(ledger, sink);
+    int error = dw_ledger_collect(context, ledger, sink);
     dw_log_write_sampling(&sink->writer, 0, &ledger->sampling);
-    return 0;
+    return error;
 }

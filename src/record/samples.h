@@ -15,10 +15,6 @@ int dw_samples_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, u
  * one. */
 int dw_samples_add_time(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
                         dw_labels_id labels, uint64_t now_ns, uint64_t weight_ns);
-/* Adds numbers, one for each bit of the mask, to what such samples measured. */
-int dw_samples_add_numbers(struct dw_ledger *ledger, uint32_t thread, dw_path_id path,
-                           uint32_t state, dw_labels_id labels, dw_measure_mask mask,
-                           const uint64_t *numbers);
 bool dw_samples_are_none(struct dw_ledger *ledger);
 /* Writes what is new, and how samples are taken. */
 dw_collect dw_samples_collect;

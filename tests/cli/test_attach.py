@@ -107,7 +107,7 @@ def test_file_that_cannot_be_written(start: Start, run_dwell: Program):
     ("words", "complaint"),
     [
         ([], "attach needs one process id"),
-        (["abc"], "'abc' is no process id"),
+        (["abc"], "'abc' is not a process id"),
         (["1", "--rate", "fast"], "--rate needs samples a second"),
         (["1", "--rate", "0"], "--rate needs samples a second"),
         (["1", "--mode", "idle"], "no mode 'idle'; there are: wall, cpu"),

@@ -309,10 +309,10 @@ def test_native_frames_are_between_those_of_python(start: Start, run_dwell: Prog
     [
         ([], "dump needs one process id"),
         (["1", "2"], "dump needs one process id"),
-        (["abc"], "'abc' is no process id"),
+        (["abc"], "'abc' is not a process id"),
         (["-1"], "no option '-1'"),
-        (["0"], "'0' is no process id"),
-        (["99999999999"], "'99999999999' is no process id"),
+        (["0"], "'0' is not a process id"),
+        (["99999999999"], "'99999999999' is not a process id"),
         (["1", "--native=x"], "--native takes no value"),
     ],
 )

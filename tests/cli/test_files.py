@@ -75,7 +75,7 @@ def test_files_that_are_no_recordings_are_not_replaced(tmp_path, run_dwell, log,
     notes.write_text("precious\n")
     done = run_dwell(*command)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "notes.txt: there is a file of that name, and it is no recording" in done.stderr
+    assert "notes.txt: there is a file of that name, and it is not a recording" in done.stderr
     assert notes.read_text() == "precious\n"
 
 

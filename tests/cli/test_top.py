@@ -303,7 +303,7 @@ def test_tables_into_a_pipe(start: Start, run_dwell: Program):
         ([], "top needs one process id, or -- and a program"),
         (["--"], "top needs one process id, or -- and a program"),
         (["1", "--", "x.py"], "top needs one process id, or -- and a program"),
-        (["x"], "'x' is no process id; see 'dwell top --help'"),
+        (["x"], "'x' is not a process id; see 'dwell top --help'"),
         (["1", "--count", "0"], "--count needs a number"),
         (["1", "--rate", "0"], "--rate needs samples a second"),
     ],

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
+#include "old_chunks.h"
 
 #include "base/grow.h"
 #include "log/reader.h"

@@ -102,4 +102,12 @@ void fixture_write_main(const struct dw_profile *profile, const struct dw_proces
 /* The profile that a log holds. */
 struct dw_profile *fixture_load(const uint8_t *bytes, size_t size);
 
+/* What reports say of how the samples of fixture_sampled(DW_SAMPLE_CPU) were taken. */
+#define HEADER_RATE                                                                                \
+    "CPU time: 10 samples, 1000 Hz asked, 1000 Hz obtained; 3 missed, 2 guessed, 1 cut\n"
+#define HEADER_MISSED "missed samples were due and not taken\n"
+#define HEADER_GUESSED "guessed samples have native callers that are likely, not certain\n"
+#define HEADER_CUT "cut samples lack their outermost functions\n"
+#define HEADER_GIL "GIL: held in 30.0 % of the time sampled, waited for in 10.0 %\n"
+
 #endif

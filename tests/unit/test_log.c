@@ -2,6 +2,7 @@
  * A log comes back as it was written, and any damage costs no more than itself. */
 #include "check.h"
 #include "fixture.h"
+#include "old_chunks.h"
 
 #include "base/error.h"
 #include "base/file.h"

@@ -3,6 +3,7 @@
  * itself. */
 #include "check.h"
 #include "fixture.h"
+#include "old_chunks.h"
 
 #include "log/reader.h"
 #include "log/writing.h"

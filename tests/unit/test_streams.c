@@ -3,6 +3,7 @@
  * measured, and damage to one costs the other nothing. */
 #include "check.h"
 #include "fixture.h"
+#include "old_chunks.h"
 
 #include "base/file.h"
 #include "base/grow.h"

@@ -61,7 +61,7 @@ static void read_short(struct walk *walk, unsigned kind, struct dw_location *loc
     location->end_column = location->column + (byte & 15);
 }
 
-/* Columns are stored with one added, as ours are, so that 0 is none. */
+/* Columns are stored with one added, as ours are, so that 0 means none. */
 static void read_long(struct walk *walk, struct dw_location *location)
 {
     uint64_t lines = read_number(walk), column = read_number(walk), end = read_number(walk);

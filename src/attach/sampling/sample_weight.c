@@ -65,7 +65,7 @@ int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *t
 }
 
 /* A thread that is ready and has no CPU stands where it lost it, which kernels like to do at the
- * end of system calls. That time is none of those samples', and is known when it is over. */
+ * end of system calls. That time does not belong to those samples, and is known when it is over. */
 static void take_back(struct dw_cpu_account *account, uint64_t queued_ns)
 {
     uint64_t left_ns = queued_ns - account->queued_ns;

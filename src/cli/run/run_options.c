@@ -110,6 +110,34 @@ static const struct valued {
     {"--interval", "a time, such as 100ms", take_interval},
 };
 
+/* Probes that have no options of their own, and that leave the choice of the others as it is. */
+static const struct {
+    const char *word; /* --word */
+    const char *help;
+} more_probes[] = {
+    {"gc", "beside these: collections of garbage, on the stacks that set them off"},
+    {NULL, NULL},
+};
+
+void dw_run_print_more_probes(void)
+{
+    for (size_t i = 0; more_probes[i].word; i++)
+        printf("  --%-14s%s\n", more_probes[i].word, more_probes[i].help);
+}
+
+static bool take_more(struct dw_run_options *run, const char *word)
+{
+    for (size_t i = 0; more_probes[i].word; i++) {
+        size_t used = strlen(run->more);
+        if (strncmp(word, "--", 2) != 0 || strcmp(word + 2, more_probes[i].word) != 0)
+            continue;
+        if (!strstr(run->more, more_probes[i].word))
+            snprintf(run->more + used, sizeof run->more - used, "%s,", more_probes[i].word);
+        return true;
+    }
+    return false;
+}
+
 #define SETS(member) offsetof(struct dw_run_options, member)
 static const struct {
     const char *word;
@@ -143,7 +171,7 @@ static bool take_flag(struct dw_run_options *run, const char *word)
         *(bool *)((char *)run + flags[i].sets_too) = true;
         return true;
     }
-    return false;
+    return take_more(run, word);
 }
 
 /* The option with a value that the word names, or NULL; and the value if it is in the same word:
@@ -186,6 +214,8 @@ static void say_unknown(const char *word)
         dw_guess_try(&guess, valued[i].word);
     for (size_t i = 0; name[1] == '-' && i < FLAGS; i++)
         dw_guess_try(&guess, flags[i].word);
+    for (size_t i = 0; name[1] == '-' && more_probes[i].word; i++)
+        dw_guess_try(&guess, more_probes[i].word);
     dw_cli_unknown("run has no option", "", &guess, "see 'dwell run --help'");
 }
 

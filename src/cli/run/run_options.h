@@ -8,6 +8,7 @@
 struct dw_run_options {
     bool sample, calls, regions, lines, memory; /* the probes: any of them together */
     bool names_regions;                         /* they were asked for by name */
+    char more[64];                              /* other probes, each with a comma behind it */
     bool exact_memory;                          /* every allocation, not a sample of them */
     bool pss;                                   /* beside RSS */
     double interval_ns;                         /* between two looks at RSS and the like */
@@ -27,5 +28,7 @@ struct dw_run_options {
  * unless help is asked for. */
 int dw_run_options_init(struct dw_run_options *run, int argc, char **argv);
 void dw_run_options_release(struct dw_run_options *run);
+/* Prints the lines of the help on probes that have no options of their own. */
+void dw_run_print_more_probes(void);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The few rows that make most of a change, each told in a sentence: what changed, by how much, and
+ * whether it ran more often or took longer. */
 #include "lens/diff/diff_cause.h"
 
 #include <math.h>
@@ -6,9 +8,9 @@
 #define NOTHING_NS 100000.0 /* a change that no two runs are without */
 #define EXPLAINED 0.2       /* of the change may stay unexplained */
 #define UNEXPLAINED 0.5     /* of the change: so much is worth a word */
-#define SMALLEST 0.1        /* of the largest cause: what is less is none */
+#define SMALLEST 0.1        /* of the largest cause: less is not a cause */
 #define SMALLEST_SHARE 0.3  /* the same of shares: what one gains the others lose */
-#define PARTLY (1.0 / 3)    /* of a row's change: less of it is no reason */
+#define PARTLY (1.0 / 3)    /* of a row's change: less of it is not a reason */
 #define ALIKE 0.1           /* two ratios that differ less are the same */
 #define MOST 0.5            /* of a row's change: a path that makes more is why it changed */
 

@@ -15,7 +15,7 @@ struct dw_diff_files {
     struct dw_diff_file {
         struct dw_string paths[DW_SIDES];
         bool is_in[DW_SIDES];
-    } * files; /* file 0 is none */
+    } * files; /* file 0 stands for no file */
     uint32_t count;
 };
 

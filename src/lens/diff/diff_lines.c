@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* Bytes of sources that are searched for the texts of lines: a log that is no program's can name
+/* Bytes of sources that are searched for the texts of lines: a log that no program wrote can name
  * very many functions in one long source. The rest is compared by line numbers. */
 #define EFFORT_MAX (UINT64_C(1) << 29)
 
@@ -143,7 +143,7 @@ static struct dw_string source_of(const struct dw_profile *profile, dw_string_id
 }
 
 /* Gives lines in ascending order their text. Those beyond the end of the source stay without; what
- * is no line has an empty one. Looking for it takes from *effort. */
+ * is not a line has an empty one. Looking for it takes from *effort. */
 static void find_texts(struct dw_diff_line *lines, uint32_t count, struct dw_string source,
                        uint64_t *effort)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A node is found by its parent and its place, whichever of the two profiles comes first with it.
+ */
 #include "lens/diff/diff_tree.h"
 
 #include "base/grow.h"

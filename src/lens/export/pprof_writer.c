@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The messages of a pprof profile, written as they come; strings are numbered at their first use.
+ */
 #include "lens/export/pprof_writer.h"
 
 #include "base/error.h"

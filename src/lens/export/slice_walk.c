@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Single samples become slices that are open as long as samples agree on the outer part of the
+ * stack. */
 #include "lens/export/slice_walk.h"
 
 #include "base/error.h"

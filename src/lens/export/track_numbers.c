@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Whoever comes first keeps its number; those that claim the same one later get numbers that nobody
+ * has. */
 #include "lens/export/track_numbers.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A script element ends at the next tag of its name, so no '<' may stand in its data. */
 #include "lens/page/html_text.h"
 
 void dw_html_put_json(struct dw_out *out, const void *json, size_t size)

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Times have the unit in which they are easiest to read, and as many digits as they deserve. */
 #include "lens/timing/timing_text.h"
 
 #include "base/comparison.h"

@@ -11,7 +11,11 @@
 
 #define GROUPS_MAX (1u << 20)
 #define ABOVE_MAX 256 /* how far up a call is looked for that a recursion began with */
-#define PLACED_MAX 16 /* measures of stacks, which are added up along paths */
+
+static bool is_inclusive(enum dw_measure measure)
+{
+    return dw_measures[measure].is_inclusive;
+}
 
 /* A row of the profile that is shown. */
 struct item {
@@ -36,7 +40,7 @@ struct grouping {
     bool *touched;
     dw_path_id *paths;
     uint32_t path_count;
-    uint32_t placed[PLACED_MAX]; /* measures of the view that are of stacks */
+    uint32_t placed[DW_MEASURES]; /* measures of paths themselves, which are added up along them */
     uint32_t placed_count;
 };
 
@@ -137,11 +141,13 @@ static bool has_labels(const struct dw_view *view, const struct dw_key_row *row)
     return true;
 }
 
-static dw_measure_mask mask_of(const struct dw_view *view)
+/* The measures that are shown: those of a path with all under it, or of the path itself. */
+static dw_measure_mask mask_of(const struct dw_view *view, bool inclusive)
 {
     dw_measure_mask mask = 0;
     for (uint32_t i = 0; i < view->options.measure_count; i++)
-        mask |= DW_MASK(view->options.measures[i]);
+        if (is_inclusive(view->options.measures[i]) == inclusive)
+            mask |= DW_MASK(view->options.measures[i]);
     return mask;
 }
 
@@ -170,7 +176,7 @@ static int add_item(struct grouping *grouping, uint32_t thread, uint32_t index)
 static int add_items(struct grouping *grouping)
 {
     const struct dw_profile *profile = grouping->profile;
-    dw_measure_mask mask = mask_of(grouping->view);
+    dw_measure_mask mask = mask_of(grouping->view, true) | mask_of(grouping->view, false);
     int error = 0;
     for (uint32_t t = 0; t < profile->thread_count; t++)
         for (uint32_t i = 0; i < profile->threads[t].values.count && !error; i++)
@@ -238,12 +244,12 @@ static int make_places(struct grouping *grouping)
     const struct dw_view *view = grouping->view;
     size_t count = grouping->profile->paths.count;
     for (uint32_t i = 0; i < view->options.measure_count; i++)
-        if (DW_MASK(view->options.measures[i]) & DW_STACK_MASK)
+        if (!is_inclusive(view->options.measures[i]))
             grouping->placed[grouping->placed_count++] = i;
     grouping->spot_of = calloc(count, sizeof *grouping->spot_of);
     grouping->outermost = calloc(count, sizeof *grouping->outermost);
     grouping->group_of = calloc(count, sizeof *grouping->group_of);
-    grouping->spent = calloc(count, PLACED_MAX * sizeof *grouping->spent);
+    grouping->spent = calloc(count, (grouping->placed_count + 1u) * sizeof *grouping->spent);
     grouping->touched = calloc(count, sizeof *grouping->touched);
     grouping->paths = malloc(count * sizeof *grouping->paths);
     bool has_room = grouping->spot_of && grouping->outermost && grouping->group_of &&
@@ -332,7 +338,7 @@ static int add_inclusive(struct grouping *grouping, const struct item *item)
     for (uint32_t i = 0; i < view->options.measure_count && !error; i++) {
         enum dw_measure measure = view->options.measures[i];
         const uint64_t *at = dw_value_at(values, row, measure);
-        if (!at || DW_MASK(measure) & DW_STACK_MASK)
+        if (!at || !is_inclusive(measure))
             continue;
         uint64_t own = own_part(values, row, measure, *at);
         bool is_outer = view->place_key >= 0 ? is_outermost(grouping, item->group, row->path)
@@ -372,7 +378,7 @@ static int add_sample(struct grouping *grouping, const struct item *item)
         touch(grouping, path);
     for (uint32_t i = 0; i < view->options.measure_count && !error; i++) {
         const uint64_t *at = dw_value_at(values, row, view->options.measures[i]);
-        if (!at || !(DW_MASK(view->options.measures[i]) & DW_STACK_MASK))
+        if (!at || is_inclusive(view->options.measures[i]))
             continue;
         view->all[i] += *at;
         if (numbers)
@@ -381,7 +387,7 @@ static int add_sample(struct grouping *grouping, const struct item *item)
             numbers[i].total += *at;
         for (uint32_t p = 0; is_placed && p < grouping->placed_count; p++)
             if (grouping->placed[p] == i)
-                grouping->spent[(size_t)path * PLACED_MAX + p] += *at;
+                grouping->spent[(size_t)path * grouping->placed_count + p] += *at;
     }
     return error;
 }
@@ -400,7 +406,7 @@ static int add_up(struct grouping *grouping, uint32_t group)
         qsort(grouping->paths, grouping->path_count, sizeof *grouping->paths, descending);
     for (uint32_t i = 0; i < grouping->path_count; i++) {
         dw_path_id path = grouping->paths[i];
-        uint64_t *spent = &grouping->spent[(size_t)path * PLACED_MAX];
+        uint64_t *spent = &grouping->spent[(size_t)path * grouping->placed_count];
         dw_path_id parent = grouping->profile->paths.paths[path].parent;
         bool counts = !error && grouping->spot_of[path] && grouping->outermost[path];
         struct dw_view_number *numbers = counts ? numbers_of(grouping, group, path, &error) : NULL;
@@ -408,7 +414,7 @@ static int add_up(struct grouping *grouping, uint32_t group)
             if (numbers)
                 numbers[grouping->placed[p]].total += spent[p];
             if (parent != DW_PATH_ROOT)
-                grouping->spent[(size_t)parent * PLACED_MAX + p] += spent[p];
+                grouping->spent[(size_t)parent * grouping->placed_count + p] += spent[p];
             spent[p] = 0;
         }
         grouping->touched[path] = false;
@@ -437,9 +443,9 @@ static int add_numbers(struct grouping *grouping)
         bool is_last = i + 1 == grouping->count || item->group != grouping->items[i + 1].group;
         if (grouping->group_of && (!i || item->group != item[-1].group))
             mark_group(grouping, i);
-        if (values->rows[item->row].mask & DW_STACK_MASK)
+        if (values->rows[item->row].mask & mask_of(grouping->view, false))
             error = add_sample(grouping, item);
-        else
+        if (!error && values->rows[item->row].mask & mask_of(grouping->view, true))
             error = add_inclusive(grouping, item);
         if (!error && is_last)
             error = add_up(grouping, item->group);

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Keys are identifiers, and none of the words by which rows are told apart anyway. */
 #include "probe/label/label_texts.h"
 
 #include "probe/region/region.h"

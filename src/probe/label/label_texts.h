@@ -7,7 +7,7 @@
 
 #include "record/labels.h"
 
-/* A tuple of bytes, each key before its value. Keys that are no identifiers, or that are reserved,
+/* A tuple of bytes, each key before its value. Keys that are not identifiers, or are reserved,
  * are a ValueError. */
 PyObject *dw_label_texts_new(PyObject *keys, PyObject *const *values);
 /* The same as a dict of str. */

@@ -241,10 +241,9 @@ int dw_memory_collect(void *context, struct dw_ledger *ledger, struct dw_sink *s
         error = enter_threads(recording);
     for (uint32_t i = 0; i < recording->change_count && !error; i++)
         error = add_row(recording, &recording->changes[i]);
-    if (error)
-        return error;
-    dw_ledger_define(ledger, sink);
-    dw_ledger_write_rows(ledger, sink);
-    leave_threads(recording);
-    return 0;
+    if (!error)
+        error = dw_ledger_collect(NULL, ledger, sink);
+    if (!error)
+        leave_threads(recording);
+    return error;
 }

@@ -103,8 +103,8 @@ static int add_counted(struct dw_sample_places *places, struct dw_slot *slot,
 {
     uint64_t numbers[DW_COUNTERS_MAX];
     dw_measure_mask mask = dw_counters_measures(record->counted, numbers);
-    return mask ? dw_samples_add_numbers(places->log, slot->thread - 1, path, record->state,
-                                         labels_of(slot, record), mask, numbers)
+    return mask ? dw_ledger_add(places->log, slot->thread - 1, path, 1 + record->state,
+                                labels_of(slot, record), mask, numbers)
                 : 0;
 }
 

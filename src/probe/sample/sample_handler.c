@@ -374,7 +374,7 @@ static bool finish(struct sample *sample, uint64_t elapsed_ns)
     uint64_t cost_ns = walk_cost_ns(sample);
     slot->walk_cost_ns = own_cost_ns(sample, cost_ns);
     slot->walked_ns = sample->cpu_ns + cost_ns;
-    /* What the walk took is no time of the program's. */
+    /* The time of the walk is not the program's. */
     atomic_fetch_add(&slot->cpu_done_ns, cost_ns);
     if (is_recorded) {
         slot->last_count = sample->count;
