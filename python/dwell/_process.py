@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _WAYS_OUT = ("_exit", "execv", "execve")
+_FORK_DEPTH = 8  # frames from the fork to who knows what is forked
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
@@ -44,6 +45,54 @@ def _program_name(arguments: list[str]) -> str:
         if option in ("W", "X", "-check-hash-based-pycs"):
             next(words, None)
     return "python"
+
+
+def name_children() -> None:
+    """Has this process, and those that it forks, say what multiprocessing calls them."""
+    os.register_at_fork(after_in_child=_name_forked)
+    words = sys.orig_argv
+    if "--multiprocessing-fork" in words:
+        import multiprocessing.process  # noqa: F401  # as it will in any case
+
+        _learn_name()
+    elif any("multiprocessing.forkserver import main" in word for word in words):
+        _core.describe("name", "forkserver")
+    elif "--process-name" in words[:-1]:  # loky
+        _core.describe("name", words[words.index("--process-name") + 1])
+
+
+def _name_forked() -> None:
+    """multiprocessing, and what is like it, forks where it knows the process."""
+    frame = sys._getframe()
+    for _ in range(_FORK_DEPTH):
+        frame = frame.f_back  # type: ignore[assignment]
+        if frame is None:
+            return
+        function = frame.f_code.co_name
+        if function == "_launch":
+            name = getattr(frame.f_locals.get("process_obj"), "name", None)
+            if isinstance(name, str):
+                _core.describe("name", name)
+            return
+        if function == "main" and frame.f_globals.get("__name__") == "multiprocessing.forkserver":
+            _learn_name()
+            return
+
+
+def _learn_name() -> None:
+    """The name comes by a pipe, and is given to what stands for the process until then."""
+    process: "Any" = sys.modules["multiprocessing.process"]
+    unnamed = process.current_process()
+    plain = type(unnamed)
+
+    def take_name(self: "Any", name: str) -> None:
+        self.__class__ = plain
+        self.name = name
+        _core.describe("name", name)
+
+    unnamed.__class__ = type(
+        plain.__name__, (plain,), {"name": property(plain.name.fget, take_name)}
+    )
 
 
 def ipython_shell() -> "Any":

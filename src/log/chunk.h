@@ -46,6 +46,7 @@ enum dw_chunk_type {
     DW_CHUNK_TREE = 21,
     DW_CHUNK_ROWS = 22,
     DW_CHUNK_TIMED_ROWS = 23,
+    DW_CHUNK_PROPERTIES = 24,
 };
 
 struct dw_chunk {

@@ -25,6 +25,7 @@ struct dw_sink {
     bool is_whole;    /* a snapshot: everything at once, for itself */
     bool is_last;     /* all values once more, so that none rests on a chunk that may be lost */
     bool has_process; /* the description of the process is in it */
+    uint32_t changes; /* of that description which are in it */
     uint32_t strings, frames, modules, places, labels, paths;
 };
 
@@ -80,6 +81,7 @@ struct dw_ledger {
     uint32_t free_threads; /* among these */
     uint32_t next_thread;  /* how the log calls the next one */
     struct dw_process process;
+    uint32_t changes;            /* of the description which are in `process` */
     struct dw_clock_pair ended;  /* when what it tells of ended; tick 0: it goes on */
     struct dw_sampling sampling; /* the sampler counts in it */
     bool timeline;               /* each sample is kept beside the sums */

@@ -8,9 +8,12 @@
 struct dw_run_options {
     bool sample, calls, regions, lines; /* the probes: any of them together */
     bool names_regions;                 /* they were asked for by name */
-    bool timeline, cpu, wall, no_native, signatures, callees, subprocesses, quiet, help;
+    bool timeline, cpu, wall, no_native, signatures, callees, quiet, help;
+    bool no_follow, keep; /* children are not recorded; their files stay after the merge */
+    bool subprocesses;    /* which is the default */
     const char *out;
     const char *python;
+    const char *only; /* a pattern of names of processes; NULL: all */
     double rate_hz;
     struct dw_out functions; /* of -f, one a line */
     char **given;            /* the command line behind "run" */
