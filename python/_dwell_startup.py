@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 def start() -> None:
     if "dwell._core" in sys.modules:  # the folders of a venv are read twice
+        sys.modules.pop(__name__, None)
         return
     log_file = os.environ["DWELL_RUN"]
     if not _may_obey(log_file) or _is_helper():

@@ -41,6 +41,7 @@ _MODULES = (
     "calls",
     "comparison",
     "lines",
+    "middleware",
     "profiler",
     "regions",
     "reporter_columns",

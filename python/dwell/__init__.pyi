@@ -3,6 +3,7 @@ from typing import Any
 from . import calls as calls
 from . import comparison as comparison
 from . import lines as lines
+from . import middleware as middleware
 from . import profiler as profiler
 from . import regions as regions
 from . import reporter_columns as reporter_columns

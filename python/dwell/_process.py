@@ -115,7 +115,10 @@ def stop_at_end(stop: "Callable[[], object]") -> None:
 def _flushing(leave: "Callable[..., Any]") -> "Callable[..., Any]":
     def leave_after_flush(*args: "Any", **kwargs: "Any") -> "Any":
         _core.flush_last()
-        return leave(*args, **kwargs)
+        try:
+            return leave(*args, **kwargs)
+        finally:
+            _core.stay()
 
     leave_after_flush.__name__ = leave_after_flush.__qualname__ = leave.__name__
     leave_after_flush.__doc__ = leave.__doc__

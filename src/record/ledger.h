@@ -59,6 +59,7 @@ struct dw_ledger {
     bool is_name_ours;      /* nobody has given it */
     bool is_quiet;          /* who writes to it tells of trouble */
     bool is_forked;         /* and has not said so yet */
+    bool is_leaving;        /* its process may be gone any moment: each flush is the end */
     uint8_t parent[16];     /* the uuid of the process that forked */
     struct dw_clock_pair forked_at;
     pthread_mutex_t file;
@@ -161,6 +162,8 @@ typedef int dw_collect(void *context, struct dw_ledger *ledger, struct dw_sink *
 int dw_ledger_flush(struct dw_ledger *ledger, dw_collect *collect, void *context, bool is_last);
 /* The same, and says that the log is complete as of now: the process may be gone next. */
 int dw_ledger_flush_end(struct dw_ledger *ledger, dw_collect *collect, void *context);
+/* The process is still here: what comes next is no end. */
+void dw_ledgers_stay(void);
 /* A whole log into memory; the caller releases the writer, in any case. */
 int dw_ledger_snapshot(struct dw_ledger *ledger, dw_collect *collect, void *context,
                        struct dw_log_writer *writer);

@@ -291,8 +291,9 @@ static int flush_locked(struct dw_ledger *ledger, dw_collect *collect, void *con
     int error = ledger->error;
     errno = ledger->saved_errno;
     ledger->sink.is_last = is_last;
+    ledger->is_leaving |= ends;
     if (!error)
-        error = flush(ledger, collect, context, ends);
+        error = flush(ledger, collect, context, ledger->is_leaving);
     pthread_mutex_unlock(&ledger->file);
     return error;
 }
@@ -305,6 +306,14 @@ int dw_ledger_flush(struct dw_ledger *ledger, dw_collect *collect, void *context
 int dw_ledger_flush_end(struct dw_ledger *ledger, dw_collect *collect, void *context)
 {
     return flush_locked(ledger, collect, context, true, true);
+}
+
+void dw_ledgers_stay(void)
+{
+    dw_ledgers_lock();
+    for (struct dw_ledger *ledger = ledgers; ledger; ledger = ledger->next)
+        ledger->is_leaving = false;
+    dw_ledgers_unlock();
 }
 
 /* Under the list's lock and `file`. A file that nothing was told has nothing to complete. */
@@ -413,6 +422,7 @@ static void fork_ledger(struct dw_ledger *ledger)
     atomic_store(&ledger->dropped, 0);
     atomic_store(&ledger->is_reported, false);
     ledger->is_late = ledger->is_forked = true;
+    ledger->is_leaving = false;
     ledger->forked_at = dw_clock_pair_now();
 }
 

@@ -168,6 +168,7 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
                         &reporting->samples);
     else if (reporting->end->is_name_ours && !reporting->end->recordings->children)
         unlink(reporting->end->out_file);
+    dw_run_put_left_out(&out, reporting->end->recordings);
     dw_out_close(&out);
 }
 

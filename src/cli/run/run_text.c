@@ -264,7 +264,7 @@ static void put_children(struct dw_out *out, const struct dw_recordings *recordi
                       recordings->beside == 1 ? "" : "ren");
 }
 
-static void put_left_out(struct dw_out *out, const struct dw_recordings *recordings)
+void dw_run_put_left_out(struct dw_out *out, const struct dw_recordings *recordings)
 {
     if (recordings->children && recordings->beside)
         dw_out_printf(out, "dwell: %" PRIu32 " file%s of children cannot be read, and %s\n",
@@ -295,7 +295,6 @@ void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_r
     bool is_short = kind == DW_RUN_SAMPLES && dw_run_is_short(end, samples);
     add_commands(&commands, end, kind, is_short);
     put_commands(out, &commands);
-    put_left_out(out, end->recordings);
 }
 
 void dw_run_put_no_regions(struct dw_out *out)

@@ -35,6 +35,8 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
 /* Where the recording is and commands that go on from here. */
 void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_run_kind kind,
                      const struct dw_run_samples *samples);
+/* Files of children that are not in the recording. */
+void dw_run_put_left_out(struct dw_out *out, const struct dw_recordings *recordings);
 /* Why there is nothing of what was asked for, and what helps. */
 void dw_run_put_no_regions(struct dw_out *out);
 void dw_run_put_no_lines(struct dw_out *out, const struct dw_run_end *end);
