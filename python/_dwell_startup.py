@@ -132,7 +132,7 @@ def _start(options: list[str], log_file: str) -> None:
 
     _core.redact(",".join(word[3:] for word in options if word in ("no-argv", "no-sources")))
     _process.describe()
-    _watch_signals(not _NEED_GIL.isdisjoint(options))
+    _process.watch_signals(not _NEED_GIL.isdisjoint(options))
     _process.stop_at_end(_core.finish)
     _process.name_children()
     follows = "subprocesses" in options
@@ -141,19 +141,6 @@ def _start(options: list[str], log_file: str) -> None:
     _core.describe("probes", ",".join(probes))
     for probe in probes:
         _PROBES[probe](options, log_file)  # they have the same file, and so one ledger
-
-
-def _watch_signals(needs_gil: bool) -> None:
-    """Completes the recording when a signal ends the program."""
-    import atexit
-
-    from dwell import _core
-
-    try:
-        _core.last_words_start(needs_gil)
-    except OSError:  # no thread: then a signal costs the last half second
-        return
-    atexit.register(_core.last_words_stop)  # runs after all that are registered later
 
 
 def _start_regions(options: list[str], log_file: str) -> None:

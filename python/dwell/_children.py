@@ -5,7 +5,7 @@ become part of its own."""
 import os
 import sys
 
-from . import _process
+from . import _core, _process
 
 _VARIABLE = "DWELL_RUN"  # _dwell_startup reads it
 _followed: dict[str, list[str]] = {}  # what to record, by the file of this process
@@ -24,8 +24,10 @@ def follow(file: str | None, words: list[str]) -> None:
         raise ValueError("follow=True needs a file: children write theirs beside it")
     if are_followed_already():
         return
-    if not _followed:
+    if not _process_id:
+        _process.watch_signals(False)
         _process.name_children()
+        os.register_at_fork(after_in_child=_core.go_on)
     _process_id = os.getpid()
     _followed.setdefault(file, []).extend(words)
     _tell()

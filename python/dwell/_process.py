@@ -47,6 +47,15 @@ def _program_name(arguments: list[str]) -> str:
     return "python"
 
 
+def watch_signals(needs_gil: bool) -> None:
+    """Completes the recording when a signal ends the program."""
+    try:
+        _core.last_words_start(needs_gil)
+    except OSError:  # no thread: then a signal costs the last half second
+        return
+    atexit.register(_core.last_words_stop)  # runs after all that are registered later
+
+
 def name_children() -> None:
     """Has this process, and those that it forks, say what multiprocessing calls them."""
     os.register_at_fork(after_in_child=_name_forked)

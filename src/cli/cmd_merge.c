@@ -61,8 +61,8 @@ static int merge_children(const char *file, bool keeps)
     dw_recordings_gather(&recordings);
     free(path);
     if (recordings.living)
-        fprintf(stderr, "dwell: %s: %u of its children have not ended yet\n", file,
-                recordings.living);
+        fprintf(stderr, "dwell: %s: %u child%s not ended yet\n", file, recordings.living,
+                recordings.living == 1 ? " has" : "ren have");
     return recordings.beside ? DW_EXIT_TROUBLE : 0;
 }
 

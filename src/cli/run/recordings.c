@@ -103,6 +103,19 @@ static void wait_a_little(const struct files *files)
         nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NS}, NULL);
 }
 
+/* A fork server lives as long as its parent, and does nothing but wait for it. */
+static bool is_fork_server(char *path)
+{
+    struct dw_pieces one = {0};
+    bool is_one = false;
+    if (!dw_pieces_add(&one, path)) {
+        dw_pieces_sort(&one);
+        is_one = !strcmp(one.pieces[0].name, "forkserver");
+    }
+    dw_pieces_release(&one);
+    return is_one;
+}
+
 /* A child that was killed at once has written no more than the head of its file. */
 static bool is_empty(const char *path)
 {
@@ -124,7 +137,7 @@ static int choose(struct dw_recordings *recordings, const struct files *files,
                     ? dw_pieces_add(pieces, (char *)(uintptr_t)recordings->out_file)
                     : 0;
     for (uint32_t i = 0; i < files->count && !error; i++) {
-        if (is_being_written(files->paths[i]))
+        if (is_being_written(files->paths[i]) && !is_fork_server(files->paths[i]))
             recordings->living++;
         else if (!is_empty(files->paths[i]))
             error = dw_pieces_add(pieces, files->paths[i]);

@@ -41,7 +41,8 @@ bool dw_run_is_short(const struct dw_run_end *end, const struct dw_run_samples *
 static bool has_mostly_waited(const struct dw_run_end *end)
 {
     const struct dw_child_times *times = &end->times;
-    uint64_t ready_ns = times->cpu_ns + times->delay_ns;
+    uint64_t others_ns = end->recordings->children ? times->children_cpu_ns : 0;
+    uint64_t ready_ns = times->cpu_ns + times->delay_ns + others_ns;
     return end->samples && !end->wall && ready_ns < times->elapsed_ns / 2 &&
            times->elapsed_ns - ready_ns > WAIT_MIN_NS;
 }
@@ -105,6 +106,10 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
     const struct dw_child_times *times = &end->times;
     bool is_short = dw_run_is_short(end, samples);
     dw_run_put_times(out, end);
+    if (recorded_children && times->children_cpu_ns) {
+        dw_out_text(out, ", and its children for ");
+        dw_out_duration(out, times->children_cpu_ns);
+    }
     if (samples->count >= FEW_SAMPLES)
         put_shares(out, samples, end->wall);
     if (has_mostly_waited(end))
