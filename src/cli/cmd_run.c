@@ -169,13 +169,13 @@ static int set_request(const struct dw_run_options *run, const char *out_file)
             ? dw_redacts(DW_REDACT_SOURCES) ? "no-argv,no-sources," : "no-argv,"
         : dw_redacts(DW_REDACT_SOURCES) ? "no-sources,"
                                         : "";
-    if (asprintf(
-            &wanted, "%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,by=%d %s", run->sample ? "sample," : "",
-            run->calls ? "calls," : "", run->regions ? "regions," : "", run->lines ? "lines," : "",
-            run->signatures ? "signatures," : "", run->callees ? "callees," : "",
-            run->timeline ? "timeline," : "", run->cpu ? "cpu," : "", run->wall ? "wall," : "",
-            run->no_native ? "" : "native,", run->no_follow ? "" : "subprocesses,", redactions,
-            fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), (int)getpid(), out_file) < 0)
+    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,by=%d %s",
+                 run->sample ? "sample," : "", run->calls ? "calls," : "",
+                 run->regions ? "regions," : "", run->lines ? "lines," : "",
+                 run->signatures ? "signatures," : "", run->callees ? "callees," : "",
+                 run->timeline ? "timeline," : "", run->cpu ? "cpu," : "", run->wall ? "wall," : "",
+                 run->no_native ? "" : "native,", run->no_follow ? "" : "subprocesses,", redactions,
+                 fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), (int)getpid(), out_file) < 0)
         return dw_cli_error("run", DW_ERR_MEMORY);
     setenv("DWELL_RUN", wanted, 1);
     set_functions(run);

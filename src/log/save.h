@@ -19,7 +19,8 @@ int dw_log_save_more(struct dw_log_saver *saver, const struct dw_profile *profil
 /* After the last part, also after an error: what all of them have together. */
 int dw_log_save_end(struct dw_log_saver *saver, const struct dw_profile *profile);
 
-/* All of it at once. 0 or an error, which is then also in the writer. Events that cannot be decoded become gaps. */
+/* All of it at once. 0 or an error, which is then also in the writer. Events that cannot be decoded
+ * become gaps. */
 int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer);
 
 #endif

@@ -95,7 +95,7 @@ struct dw_profile {
     struct dw_thread *threads;
     uint32_t thread_count, thread_capacity;
     uint32_t forgotten_threads, forgotten_path_maps; /* how many, from the first on */
-    struct dw_line_table lines; /* of all processes together */
+    struct dw_line_table lines;                      /* of all processes together */
     struct dw_module *modules;
     uint32_t module_count, module_capacity;
     struct dw_source *sources;

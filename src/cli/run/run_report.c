@@ -161,7 +161,8 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     struct dw_out out;
     struct sections sections = sections_of(reporting, profile);
     dw_out_init_fd(&out, STDERR_FILENO);
-    dw_run_put_ending(&out, reporting->end, &reporting->samples, reporting->end->recordings->children);
+    dw_run_put_ending(&out, reporting->end, &reporting->samples,
+                      reporting->end->recordings->children);
     put_sections(reporting, profile, &sections, &out);
     if (!put_missing(reporting, profile, &out))
         dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections),
@@ -199,9 +200,8 @@ static void load_and_report(struct reporting *reporting, struct dw_profile **pro
 
 void dw_run_report(const struct dw_run_end *end)
 {
-    struct reporting reporting = {.end = end,
-                                  .flags = end->lines ? 0 : DW_READ_NO_SOURCES,
-                                  .rows = rows_that_fit()};
+    struct reporting reporting = {
+        .end = end, .flags = end->lines ? 0 : DW_READ_NO_SOURCES, .rows = rows_that_fit()};
     struct dw_profile *profile;
     load_and_report(&reporting, &profile);
     dw_profile_free(profile);

@@ -215,8 +215,8 @@ static void put_files(struct dw_out *out, const struct dw_run_end *end)
     dw_out_text(out, ".*.dwell");
 }
 
-static void add_report(struct commands *commands, const struct dw_run_end *end,
-                       const char *options, const char *comment)
+static void add_report(struct commands *commands, const struct dw_run_end *end, const char *options,
+                       const char *comment)
 {
     struct dw_out *text = add_command(commands, comment);
     dw_out_text(text, "dwell report ");
