@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Starts recording in a program run by `dwell run`, before its first line.
 
-The environment says what to record; it is taken out of the environment at once,
-so that the program does not see it and the programs that it starts are not
-recorded, unless they are to be. Only the core of dwell is loaded for it, under a
+The environment says what to record, and goes on to the programs that this one
+starts, unless they are not to be recorded. Only the core of dwell is loaded for it, under a
 stand-in for the package that is gone afterwards: a program that imports dwell
 gets all of it, any other none.
 
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
 
 def start() -> None:
     if "dwell._core" in sys.modules:  # the folders of a venv are read twice
+        sys.modules.pop(__name__, None)
         return
     log_file = os.environ["DWELL_RUN"]
-    if not _may_obey(log_file):
+    if not _may_obey(log_file) or _is_helper():
         sys.modules.pop(__name__, None)
         return
     del os.environ["DWELL_RUN"]
@@ -50,8 +50,13 @@ def start() -> None:
             core.sampler_own_work(False)
 
 
+def _is_helper() -> bool:
+    """Whether it is multiprocessing's own, which does nothing for the program but wait."""
+    return any("resource_tracker import main" in word for word in sys.orig_argv)
+
+
 def _is_main_interpreter() -> bool:
-    """Only one interpreter has the core; with --subprocesses new ones come here too."""
+    """Only one interpreter has the core; new ones come here too."""
     try:
         if sys.version_info >= (3, 13):
             import _interpreters as interpreters
@@ -65,8 +70,11 @@ def _is_main_interpreter() -> bool:
 def _may_obey(request: str) -> bool:
     if _has_more_rights():
         return False
-    by = [word[3:] for word in request.partition(" ")[0].split(",") if word.startswith("by=")]
-    return not sys.flags.ignore_environment or _comes_from("".join(by))
+    words = request.partition(" ")[0].split(",")
+    by = "".join(word[3:] for word in words if word.startswith("by="))
+    if "started" in words and by.isdigit() and not os.path.exists(f"/proc/{by}"):
+        return False  # the run is over
+    return not sys.flags.ignore_environment or _comes_from(by)
 
 
 def _has_more_rights() -> bool:
@@ -128,9 +136,11 @@ def _start(options: list[str], log_file: str) -> None:
 
     _core.redact(",".join(word[3:] for word in options if word in ("no-argv", "no-sources")))
     _process.describe()
-    _watch_signals(not _NEED_GIL.isdisjoint(options))
+    _process.watch_signals(not _NEED_GIL.isdisjoint(options))
     _process.stop_at_end(_core.finish)
-    os.register_at_fork(after_in_child=_core.go_on)
+    _process.name_children()
+    follows = "subprocesses" in options
+    os.register_at_fork(after_in_child=_core.go_on if follows else _core.finish)
     plain = [probe for probe in _core.plain_probes() if probe in options]
     probes = [probe for probe in _PROBES if probe in options]
     _core.describe("probes", ",".join(plain + probes))
@@ -140,19 +150,6 @@ def _start(options: list[str], log_file: str) -> None:
         _core.start_probe(probe, log_file)
     for probe in probes:
         _PROBES[probe](options, log_file)
-
-
-def _watch_signals(needs_gil: bool) -> None:
-    """Completes the recording when a signal ends the program."""
-    import atexit
-
-    from dwell import _core
-
-    try:
-        _core.last_words_start(needs_gil)
-    except OSError:  # no thread: then a signal costs the last half second
-        return
-    atexit.register(_core.last_words_stop)  # runs after all that are registered later
 
 
 def _start_regions(options: list[str], log_file: str) -> None:

@@ -44,6 +44,7 @@ _MODULES = (
     "heap",
     "lines",
     "memory",
+    "middleware",
     "profiler",
     "regions",
     "reporter_columns",

@@ -5,6 +5,7 @@ from . import comparison as comparison
 from . import heap as heap
 from . import lines as lines
 from . import memory as memory
+from . import middleware as middleware
 from . import profiler as profiler
 from . import regions as regions
 from . import reporter_columns as reporter_columns

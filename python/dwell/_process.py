@@ -21,6 +21,7 @@ _OWN_NAMES = {
     *("argv", "clock", "clock_shift", "cwd", "dwell", "host", "name", "parent", "ppid", "probes"),
     *("program", "python", "rank", "ranks"),
 }
+_FORK_DEPTH = 8  # frames from the fork to who knows what is forked
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
@@ -61,6 +62,63 @@ def _program_name(arguments: list[str]) -> str:
     return "python"
 
 
+def watch_signals(needs_gil: bool) -> None:
+    """Completes the recording when a signal ends the program."""
+    try:
+        _core.last_words_start(needs_gil)
+    except OSError:  # no thread: then a signal costs the last half second
+        return
+    atexit.register(_core.last_words_stop)  # runs after all that are registered later
+
+
+def name_children() -> None:
+    """Has this process, and those that it forks, say what multiprocessing calls them."""
+    os.register_at_fork(after_in_child=_name_forked)
+    words = sys.orig_argv
+    if "--multiprocessing-fork" in words:
+        import multiprocessing.process  # noqa: F401  # as it will in any case
+
+        _learn_name()
+    elif any("multiprocessing.forkserver import main" in word for word in words):
+        _core.describe("name", "forkserver")
+    elif "--process-name" in words[:-1]:  # loky
+        _core.describe("name", words[words.index("--process-name") + 1])
+
+
+def _name_forked() -> None:
+    """multiprocessing, and what is like it, forks where it knows the process."""
+    frame = sys._getframe()
+    for _ in range(_FORK_DEPTH):
+        frame = frame.f_back  # type: ignore[assignment]
+        if frame is None:
+            return
+        function = frame.f_code.co_name
+        if function == "_launch":
+            name = getattr(frame.f_locals.get("process_obj"), "name", None)
+            if isinstance(name, str):
+                _core.describe("name", name)
+            return
+        if function == "main" and frame.f_globals.get("__name__") == "multiprocessing.forkserver":
+            _learn_name()
+            return
+
+
+def _learn_name() -> None:
+    """The name comes by a pipe, and is given to what stands for the process until then."""
+    process: "Any" = sys.modules["multiprocessing.process"]
+    unnamed = process.current_process()
+    plain = type(unnamed)
+
+    def take_name(self: "Any", name: str) -> None:
+        self.__class__ = plain
+        self.name = name
+        _core.describe("name", name)
+
+    unnamed.__class__ = type(
+        plain.__name__, (plain,), {"name": property(plain.name.fget, take_name)}
+    )
+
+
 def ipython_shell() -> "Any":
     """The IPython shell that runs in this program, or None."""
     ipython = sys.modules.get("IPython")
@@ -81,7 +139,10 @@ def stop_at_end(stop: "Callable[[], object]") -> None:
 def _flushing(leave: "Callable[..., Any]") -> "Callable[..., Any]":
     def leave_after_flush(*args: "Any", **kwargs: "Any") -> "Any":
         _core.flush_last()
-        return leave(*args, **kwargs)
+        try:
+            return leave(*args, **kwargs)
+        finally:
+            _core.stay()
 
     leave_after_flush.__name__ = leave_after_flush.__qualname__ = leave.__name__
     leave_after_flush.__doc__ = leave.__doc__

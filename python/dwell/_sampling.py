@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from types import CodeType, TracebackType
 from typing import Literal
 
-from . import _core, _process, _tasks
+from . import _children, _core, _process, _tasks
 from ._snapshot import Snapshot
 
 Mode = Literal["cpu", "wall"]
@@ -16,6 +16,7 @@ _File = str | os.PathLike[str]
 _PPROF = (".prof", ".pprof", ".pb.gz")
 _MAX_RATE = 100_000
 _pprof_file: str | None = None  # what the log becomes when it is complete
+_followed_file: str | None = None  # whose children are recorded, too
 _is_prepared = False
 
 
@@ -26,6 +27,7 @@ def start(
     mode: Mode = "cpu",
     timeline: bool = False,
     redact: Iterable[str] = (),
+    follow: bool = False,
 ) -> None:
     """Starts taking samples of all threads, rate times for each second that a thread runs.
 
@@ -34,13 +36,19 @@ def start(
     native=False leaves out the frames of C, C++ and Rust code. In mode "wall" threads that
     wait are seen too. A timeline keeps every sample with its time, not only sums. redact names what
     is left out of all recordings of this process from now on: "argv", "sources" or both.
+    follow=True records the Python programs that this one starts, too, and stop() makes the
+    recordings of all children part of the file; without it forked children have files beside it.
 
     In IPython and notebooks stacks begin with the cell, without what runs it."""
-    global _pprof_file
+    global _pprof_file, _followed_file
+    if follow and _children.are_followed_already() and _core.sampler_is_on():
+        return
     if _core.sampler_is_on():
         raise RuntimeError("dwell takes samples already; call dwell.stop() first")
     _check(rate, mode)
     name = None if file is None else os.path.abspath(os.fsdecode(file))
+    if follow and name is None:
+        raise ValueError("follow=True needs a file: children write theirs beside it")
     is_pprof = name is not None and name.endswith(_PPROF)
     _core.redact(redact if isinstance(redact, str) else ",".join(redact))
     import threading  # noqa: F401  # new threads are noticed there
@@ -52,6 +60,10 @@ def start(
     period_ns = round(1e9 / rate)
     _core.sampler_start(log_file, period_ns, native, mode == "wall", timeline, _runs_cells())
     _pprof_file = name if is_pprof else None
+    if follow:
+        words = ["sample", f"period={period_ns}", *["native"] * native, *["timeline"] * timeline]
+        _children.follow(log_file, [*words, *["wall"] * (mode == "wall")])
+        _followed_file = log_file
 
 
 def _check(rate: float, mode: Mode) -> None:
@@ -75,6 +87,7 @@ def stop() -> Snapshot | None:
         raise RuntimeError("dwell takes no samples; call dwell.start() first")
     pprof_file, _pprof_file = _pprof_file, None
     log = _core.sampler_stop()
+    _children.gather(_followed_file)
     if pprof_file is not None:
         _export(f"{pprof_file}.{os.getpid()}.dwell", pprof_file)
     return Snapshot(log, "function") if log else None
@@ -129,8 +142,9 @@ class sampling:
         mode: Mode = "cpu",
         timeline: bool = False,
         redact: Iterable[str] = (),
+        follow: bool = False,
     ) -> None:
-        self._options = (file, rate, native, mode, timeline, redact)
+        self._options = (file, rate, native, mode, timeline, redact, follow)
         self.result: Snapshot | None = None  # after the block, when there is no file
 
     def __enter__(self) -> "sampling":

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
-from . import _core, _files, _process
+from . import _children, _core, _files, _process
 from ._snapshot import Snapshot, snapshot
 from .reporters import ConsoleReporter, Reporter
 
@@ -54,6 +54,7 @@ class RegionProfiler:
 
             _core.flush_last()  # `dwell run` records elsewhere, and samples beside
             copyfile(log_file, self._log_file)
+        _children.gather(self._log_file)
         if self._trace_file is not None:
             _write_trace(log_file, self._trace_file)
             if self._log_file is None and log_file == _trace_log(self._trace_file):
@@ -89,6 +90,7 @@ def install(
     *,
     timeline: bool = False,
     cpu: bool = False,
+    follow: bool = False,
     debug_mode: bool = False,
     timer_cls: Any = None,
 ) -> RegionProfiler:
@@ -96,7 +98,9 @@ def install(
 
     chrome_trace_file gets the timeline for chrome://tracing or Perfetto; log_file
     gets everything, crash-safe, for the `dwell` program (with the timeline if
-    asked). cpu=True measures CPU time beside wall time.
+    asked). cpu=True measures CPU time beside wall time. follow=True records the regions
+    of Python programs that this one starts, too; when it ends the recordings of all
+    children become part of log_file.
 
     debug_mode and timer_cls are arguments of region_profiler's install() that do nothing here.
     """
@@ -114,6 +118,8 @@ def install(
     trace = None if chrome_trace_file is None else os.path.abspath(chrome_trace_file)
     log = None if log_file is None else os.path.abspath(log_file)
     timeline = timeline or trace is not None
+    if follow:
+        _children.follow(log, ["regions", *["timeline"] * timeline, *["cpu"] * cpu])
     if _core.is_active():  # under `dwell run`
         _core.widen(timeline, cpu)
     else:

@@ -154,6 +154,12 @@ void dw_view_request_release(struct dw_view_request *request);
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status);
+/* Adds one file to the profile: a log, or what another tool wrote. 0 or an error, and whether that
+ * leaves the profile as it was; after any other error the sum would be wrong. */
+int dw_cli_read_one(const char *path, unsigned flags, struct dw_profile *profile);
+bool dw_cli_can_go_on(int error);
+/* Whether what was read can be added up; says why not. */
+bool dw_cli_is_sum(const struct dw_profile *profile);
 /* How native code is shown, in recordings that have samples of it. */
 struct dw_native_words {
     const char *names; /* short, full or raw; NULL: short */
@@ -202,9 +208,6 @@ struct dw_output {
 int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
-/* Writes the profile as a recording, frees it, and checks that the file can be read; 0, or the
- * status after saying what is wrong. */
-int dw_cli_save(struct dw_profile *profile, const char *path);
 
 bool dw_cli_is_same_file(const char *a, const char *b);
 /* What --redact says is left out of what is recorded from now on; NULL: nothing. 0, or the status

@@ -1,82 +1,69 @@
 /* SPDX-License-Identifier: MIT
- * `dwell merge`: many recordings as one. The inputs are taken in the order of
- * their starts, so that the result does not depend on how they were named. */
+ * `dwell merge`: many recordings as one. */
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "lens/view/notes.h"
-#include "lens/view/roster.h"
-#include "log/reader.h"
+#include "cli/pieces.h"
+#include "cli/run/recordings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const char help[] =
     "usage: dwell merge FILE... -o OUT\n"
+    "       dwell merge --children FILE\n"
     "\n"
     "Makes one recording of many: the processes of a run, its hosts, or several runs.\n"
     "OUT appears only when it is whole, and may replace one of the inputs.\n"
     "\n"
     "  -o, --output OUT   where to\n"
+    "  --children         makes NAME.PID.dwell, the files of the processes that the one of\n"
+    "                     NAME.dwell has started, part of it, once they have ended\n"
+    "  --keep             with --children: they stay beside it\n"
     "\n"
     "example:\n"
     "  dwell merge rank*.dwell -o all.dwell && dwell report all.dwell --by process\n";
 
-struct input {
-    char *file;
-    uint64_t start_ns;
-    uint8_t uuid[16]; /* of the process that started first */
-};
-
-static int compare_inputs(const void *left, const void *right)
+static int merge(char **files, int count, const char *path)
 {
-    const struct input *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    int order = memcmp(a->uuid, b->uuid, sizeof a->uuid);
-    return order ? order : strcmp(a->file, b->file);
+    struct dw_pieces pieces = {0};
+    int error = 0;
+    for (int i = 0; i < count && !error; i++)
+        error = dw_pieces_add(&pieces, files[i]);
+    if (error)
+        return dw_cli_error(path, error);
+    dw_pieces_sort(&pieces);
+    bool is_whole = dw_pieces_merge(&pieces, path, true) && !dw_pieces_unread(&pieces);
+    dw_pieces_release(&pieces);
+    return is_whole ? 0 : DW_EXIT_TROUBLE;
 }
 
-/* What cannot be read stays at zero; loading will say why. */
-static void identify(struct input *input)
+/* When the process of the recording began, in seconds; 0: not known. */
+static time_t start_of(char *path)
 {
-    struct dw_profile *profile;
-    uint32_t *order = NULL;
-    if (dw_profile_new(&profile))
-        return;
-    bool known = !dw_log_read_file(input->file, DW_READ_PROCESSES, profile) &&
-                 profile->process_count && !dw_roster_processes(profile, &order);
-    if (known) {
-        const struct dw_process *first = &profile->processes[order[0]];
-        input->start_ns = first->first_clock.wall_ns;
-        memcpy(input->uuid, first->uuid, sizeof input->uuid);
+    struct dw_pieces pieces = {0};
+    time_t start = 0;
+    if (!dw_pieces_add(&pieces, path)) {
+        dw_pieces_sort(&pieces);
+        start = (time_t)(pieces.pieces[0].start_ns / 1000000000u);
     }
-    free(order);
-    dw_profile_free(profile);
+    dw_pieces_release(&pieces);
+    return start;
 }
 
-static int sort_inputs(char **files, int count)
+static int merge_children(const char *file, bool keeps)
 {
-    struct input *inputs = calloc((size_t)count, sizeof *inputs);
-    if (!inputs)
-        return dw_cli_error(files[0], DW_ERR_MEMORY);
-    for (int i = 0; i < count; i++) {
-        inputs[i].file = files[i];
-        identify(&inputs[i]);
-    }
-    qsort(inputs, (size_t)count, sizeof *inputs, compare_inputs);
-    for (int i = 0; i < count; i++)
-        files[i] = inputs[i].file;
-    free(inputs);
-    return 0;
-}
-
-static void say_losses(const struct dw_profile *profile)
-{
-    struct dw_out out;
-    dw_out_init_fd(&out, STDERR_FILENO);
-    dw_notes_put_losses(&out, profile, "dwell: ");
-    dw_out_close(&out);
+    char *path = realpath(file, NULL);
+    if (!path)
+        return dw_cli_error(file, DW_ERR_IO);
+    struct dw_recordings recordings = {
+        .out_file = path, .since = start_of(path), .keeps = keeps, .says = true};
+    dw_recordings_gather(&recordings);
+    free(path);
+    if (recordings.living)
+        fprintf(stderr, "dwell: %s: %u child%s not ended yet\n", file, recordings.living,
+                recordings.living == 1 ? " has" : "ren have");
+    return recordings.beside ? DW_EXIT_TROUBLE : 0;
 }
 
 int dw_cmd_merge(int argc, char **argv)
@@ -84,22 +71,21 @@ int dw_cmd_merge(int argc, char **argv)
     if (dw_cli_help(argc, argv, help))
         return 0;
     const char *path = NULL;
+    bool children = false, keep = false;
     const struct dw_option known[] = {{.name = "output", .letter = 'o', .value = &path},
+                                      {.name = "children", .flag = &children},
+                                      {.name = "keep", .flag = &keep},
                                       {.name = NULL}};
     int files = dw_cli_parse(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;
+    if (children || keep)
+        return children && files == 1 && !path
+                   ? merge_children(argv[1], keep)
+                   : dw_cli_usage("merge --children takes one file, which gets what its children "
+                                  "have; see 'dwell merge --help'");
     if (!files || !path)
         return dw_cli_usage("merge needs files and -o OUT; see 'dwell merge --help'");
     int status = dw_cli_check_recording(path);
-    if (!status)
-        status = sort_inputs(argv + 1, files);
-    if (status)
-        return status;
-    struct dw_profile *profile = dw_cli_read(argv + 1, files, DW_READ_EVENTS, &status);
-    if (!profile)
-        return status;
-    say_losses(profile);
-    int saved = dw_cli_save(profile, path);
-    return saved ? saved : status;
+    return status ? status : merge(argv + 1, files, path);
 }

@@ -64,9 +64,12 @@ static const char help_of_options[] =
     "  -f FUNCTION     lines of func, Class or Class.method of the program, or of module,\n"
     "                  module.func or module.Class; may be repeated\n"
     "  --callees       with lines: also what each line calls\n"
-    "  --subprocesses  the Python programs that it starts too, each in a file NAME.PID.dwell, as\n"
-    "                  forked children have one in any case\n"
     "  --redact WHAT   not the command line (argv), source files (sources) or argv,sources\n"
+    "\n"
+    "which processes: all that it starts and that run Python, in one file (default)\n"
+    "  --no-follow     only the program itself\n"
+    "  --only NAME     processes of that name, as worker.py or 'SpawnPoolWorker-*'\n"
+    "  --keep          the files NAME.PID.dwell of the processes stay beside it\n"
     "\n"
     "how:\n"
     "  -o FILE         the recording; replaces an earlier one (default: NAME.PID.dwell, a new "
@@ -190,7 +193,7 @@ static int set_request(const struct dw_run_options *run, const char *out_file)
                  run->pss ? "pss," : "", run->signatures ? "signatures," : "",
                  run->callees ? "callees," : "", run->timeline ? "timeline," : "",
                  run->cpu ? "cpu," : "", run->wall ? "wall," : "", run->no_native ? "" : "native,",
-                 run->subprocesses ? "subprocesses," : "", redactions,
+                 run->no_follow ? "" : "subprocesses,", redactions,
                  fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), run->interval_ns, (int)getpid(),
                  out_file) < 0)
         return dw_cli_error("run", DW_ERR_MEMORY);
@@ -240,8 +243,23 @@ static void report(const struct dw_run_options *run, const struct dw_run_end *en
         report_nothing(run, end, python);
 }
 
+/* Makes one recording of all that the run left, and says how it went. */
+static void finish(const struct dw_run_options *run, struct dw_run_end *end, time_t since,
+                   const char *python)
+{
+    struct dw_recordings recordings = {.out_file = end->out_file,
+                                       .since = since,
+                                       .only = run->only,
+                                       .keeps = run->keep,
+                                       .says = !run->quiet};
+    dw_recordings_gather(&recordings);
+    end->recordings = &recordings;
+    report(run, end, python);
+}
+
 static int start(const struct dw_run_options *run)
 {
+    time_t since = time(NULL);
     char found[PATH_MAX];
     struct place place;
     const char *python = run->python ? run->python : dw_python_find(found, sizeof found);
@@ -260,7 +278,6 @@ static int start(const struct dw_run_options *run)
                              .name = place.name,
                              .is_name_ours = !run->out,
                              .words = run->given,
-                             .since = time(NULL),
                              .samples = run->sample,
                              .calls = run->calls,
                              .regions = run->names_regions,
@@ -270,13 +287,13 @@ static int start(const struct dw_run_options *run)
                              .callees = run->callees,
                              .named = run->functions.buffer.size > 0,
                              .may_be_calls = !run->calls && !run->timeline && !run->cpu,
-                             .subprocesses = run->subprocesses};
+                             .follows = !run->no_follow};
     end.status = dw_child_run(python, run->words, &end.times);
     if (end.status < 0) {
         dw_cli_error(python, DW_ERR_IO);
         return CANNOT_START;
     }
-    report(run, &end, python);
+    finish(run, &end, since, python);
     return dw_child_exit(end.status);
 }
 

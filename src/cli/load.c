@@ -34,8 +34,7 @@ int dw_cli_error(const char *file, int error)
     return DW_EXIT_TROUBLE;
 }
 
-/* Trouble that leaves the profile as it was; after any other the sum would be wrong. */
-static bool can_go_on(int error)
+bool dw_cli_can_go_on(int error)
 {
     return error == DW_ERR_IO || error == DW_ERR_NOT_DWELL || error == DW_ERR_EMPTY ||
            error == DW_ERR_VERSION || error == DW_ERR_DAMAGED || error == DW_ERR_NO_SAMPLES;
@@ -49,8 +48,7 @@ static uint64_t written_ns(const char *path)
     return (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
 }
 
-/* A log, or what another tool wrote. */
-static int read_file(const char *path, unsigned flags, struct dw_profile *profile)
+int dw_cli_read_one(const char *path, unsigned flags, struct dw_profile *profile)
 {
     struct dw_file file;
     int error = dw_file_open_any(path, &file);
@@ -80,7 +78,7 @@ static const char *find_mixture(const struct dw_profile *profile)
     return NULL;
 }
 
-static bool is_sum(const struct dw_profile *profile)
+bool dw_cli_is_sum(const struct dw_profile *profile)
 {
     const char *mixture = find_mixture(profile);
     if (mixture)
@@ -98,16 +96,16 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
     }
     bool loaded = false;
     for (int i = 0; i < count; i++) {
-        error = read_file(files[i], flags, profile);
+        error = dw_cli_read_one(files[i], flags, profile);
         loaded = loaded || !error;
         if (error)
             *status = dw_cli_error(files[i], error);
-        if (error && !can_go_on(error)) {
+        if (error && !dw_cli_can_go_on(error)) {
             loaded = false;
             break;
         }
     }
-    if (loaded && !is_sum(profile)) {
+    if (loaded && !dw_cli_is_sum(profile)) {
         *status = DW_EXIT_TROUBLE;
         loaded = false;
     }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DW_MEMORY_OF_FILE 64                 /* times its size */
+#define DW_MEMORY_OF_FILE 128                /* times its size: many processes pack well */
 #define DW_MEMORY_BESIDES ((size_t)64 << 20) /* bytes more, whatever the size */
 
 #define DW_OUTPUT_OF_FILE 1024

@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "cli/memory_limit.h"
 #include "lens/view/notes.h"
-#include "log/reader.h"
-#include "log/save.h"
 #include "log/writer.h"
 
 #include <errno.h>
@@ -171,42 +169,6 @@ int dw_cli_write(const struct dw_profile *profile, const struct dw_lens *lens,
     if (!status && lens->lacks_notes && dw_shows_samples(profile, options->family))
         say_sampling(profile);
     return status;
-}
-
-/* Whether what was written can be read. */
-static int verify(const struct dw_output *output)
-{
-    struct dw_profile *profile;
-    if (!output->temporary)
-        return 0;
-    int error = dw_profile_new(&profile);
-    if (error)
-        return error;
-    error = dw_log_read_file(output->temporary, DW_READ_EVENTS, profile);
-    bool is_sound = !error && !profile->losses.damaged_chunks;
-    dw_profile_free(profile);
-    return is_sound || error == DW_ERR_MEMORY || error == DW_ERR_IO ? error : DW_ERR_UNSOUND;
-}
-
-int dw_cli_save(struct dw_profile *profile, const char *path)
-{
-    struct dw_output output;
-    struct dw_log_writer writer;
-    int error = dw_output_open(&output, path);
-    if (error) {
-        dw_profile_free(profile);
-        return dw_cli_error(path, error);
-    }
-    error = dw_log_writer_init(&writer, output.fd);
-    if (!error)
-        error = dw_log_save(profile, &writer);
-    errno = writer.saved_errno;
-    dw_log_writer_release(&writer);
-    dw_profile_free(profile);
-    if (!error)
-        error = verify(&output);
-    error = dw_output_close(&output, error);
-    return error ? dw_cli_error(path, error) : 0;
 }
 
 int dw_cli_redact(const char *words)

@@ -47,6 +47,7 @@ enum dw_chunk_type {
     DW_CHUNK_ROWS = 22,
     DW_CHUNK_TIMED_ROWS = 23,
     DW_CHUNK_SERIES = 24,
+    DW_CHUNK_PROPERTIES = 25,
 };
 
 struct dw_chunk {

@@ -138,6 +138,35 @@ int dw_reading_process(struct dw_reading *reading, struct dw_cursor *cursor, uin
     return add_process(reading, id, &unknown);
 }
 
+/* What comes later takes the place of what was said of the same key. */
+static int set_property(struct dw_process *process, const struct dw_property *property)
+{
+    for (uint32_t i = 0; i < process->property_count; i++)
+        if (process->properties[i].key == property->key) {
+            process->properties[i] = *property;
+            return 0;
+        }
+    if (process->property_count >= PROPERTIES_MAX)
+        return DW_ERR_DAMAGED;
+    int error = DW_GROW(process->properties, process->property_count, process->property_capacity);
+    if (!error)
+        process->properties[process->property_count++] = *property;
+    return error;
+}
+
+int dw_read_properties(struct dw_reading *reading, struct dw_cursor *cursor)
+{
+    uint32_t index, count = 0, capacity = 0;
+    struct dw_property *properties = NULL;
+    int error = dw_reading_process(reading, cursor, &index);
+    if (!error)
+        error = dw_reading_properties(reading, cursor, &properties, &count, &capacity);
+    for (uint32_t i = 0; i < count && !error; i++)
+        error = set_property(&reading->profile->processes[index], &properties[i]);
+    free(properties);
+    return error;
+}
+
 int dw_read_clock(struct dw_reading *reading, struct dw_cursor *cursor)
 {
     uint32_t index;
@@ -324,9 +353,5 @@ int dw_read_source(struct dw_reading *reading, struct dw_cursor *cursor)
     int error = dw_reading_name(reading, cursor, &source.file);
     if (!error)
         error = read_text(reading, cursor, &source.text);
-    if (!error)
-        error = DW_GROW(profile->sources, profile->source_count, profile->source_capacity);
-    if (!error)
-        profile->sources[profile->source_count++] = source;
-    return error;
+    return error ? error : dw_profile_add_source(profile, &source);
 }

@@ -128,6 +128,8 @@ int dw_read_rows(struct dw_reading *reading, struct dw_cursor *cursor)
     int error = dw_reading_thread(reading, cursor, &thread);
     while (!error && !cursor->bad && cursor->at < cursor->end)
         error = read_row(reading, cursor, thread);
+    if (!error && reading->flags & DW_READ_NO_VALUES)
+        dw_value_table_release(&reading->profile->threads[thread].values);
     return error;
 }
 

@@ -14,7 +14,7 @@
 #define UNPACKED_MAX(size) ((UINT64_C(16) << 20) + 256 * (uint64_t)(size))
 #define GAP_IDS_MAX (DW_CHUNK_RAW_MAX / 2) /* as many as one lost chunk can have defined */
 #define LINES_MAX (1u << 22)
-#define ROWS_MAX (1u << 23)
+#define ROWS_MAX (1u << 23) /* of a small file; others may have one for each byte, too */
 #define TIMED_MAX (1u << 26)
 #define POINTS_MAX (1u << 26)
 #define LOST_NAME "<lost>"
@@ -86,12 +86,13 @@ static dw_read_chunk *const readers[] = {
     [DW_CHUNK_ROWS] = dw_read_rows,
     [DW_CHUNK_TIMED_ROWS] = dw_read_timed_rows,
     [DW_CHUNK_SERIES] = dw_read_series,
+    [DW_CHUNK_PROPERTIES] = dw_read_properties,
 };
 
 static bool is_wanted(const struct dw_reading *reading, uint16_t type)
 {
     if (reading->flags & DW_READ_PROCESSES)
-        return type == DW_CHUNK_PROCESS;
+        return type == DW_CHUNK_PROCESS || type == DW_CHUNK_PROPERTIES;
     if (type == DW_CHUNK_SOURCE && reading->flags & DW_READ_NO_SOURCES)
         return false;
     bool is_timeline =
@@ -228,12 +229,18 @@ static int read_stream(struct dw_reading *reading, const struct chunk_list *list
     return error;
 }
 
+static uint32_t rows_of(size_t file_size)
+{
+    uint64_t rows = ROWS_MAX + (uint64_t)file_size;
+    return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
+}
+
 static int read_streams(const struct chunk_list *list, unsigned flags, struct dw_profile *profile)
 {
     struct dw_read_limits limits = {.unpacked_bytes = UNPACKED_MAX(list->walk.size),
                                     .gap_ids = GAP_IDS_MAX,
                                     .lines = LINES_MAX,
-                                    .rows = ROWS_MAX,
+                                    .rows = rows_of(list->walk.size),
                                     .timed_samples = TIMED_MAX,
                                     .points = POINTS_MAX};
     uint32_t process = profile->process_count, thread = profile->thread_count;

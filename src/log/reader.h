@@ -10,6 +10,7 @@ enum dw_read_flags {
     DW_READ_EVENTS = 1,     /* keep the timeline too */
     DW_READ_PROCESSES = 2,  /* nothing but processes, for who wants to know whose log it is */
     DW_READ_NO_SOURCES = 4, /* the text of source files is most of a short recording */
+    DW_READ_NO_VALUES = 8,  /* rows are looked at and not kept, for who asks whether all is well */
 };
 
 /* Adds the log to the profile: reading several logs merges them. On failure the

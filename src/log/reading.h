@@ -76,8 +76,8 @@ int dw_reading_properties(struct dw_reading *reading, struct dw_cursor *cursor,
 typedef int dw_read_chunk(struct dw_reading *reading, struct dw_cursor *cursor);
 
 /* read_definitions.c */
-dw_read_chunk dw_read_process, dw_read_clock, dw_read_end, dw_read_strings, dw_read_frames,
-    dw_read_paths, dw_read_thread, dw_read_source;
+dw_read_chunk dw_read_process, dw_read_properties, dw_read_clock, dw_read_end, dw_read_strings,
+    dw_read_frames, dw_read_paths, dw_read_thread, dw_read_source;
 
 /* read_numbers.c */
 dw_read_chunk dw_read_values, dw_read_lines, dw_read_timing;

@@ -21,17 +21,21 @@ static struct dw_clock_pair last_clock_of(const struct dw_process *process)
 
 /* Streams that could not be joined describe one process twice. In a log of one stream the second
  * one gets a uuid of zeros, so that it does not count as read before. */
-static void write_process(struct dw_log_writer *writer, const struct dw_profile *profile,
-                          uint32_t index, const struct dw_map *uuids)
+static int write_process(struct dw_log_saver *saver, const struct dw_profile *profile,
+                         uint32_t index)
 {
+    struct dw_log_writer *writer = saver->writer;
     struct dw_process process = profile->processes[index];
-    if (dw_process_find(profile, uuids, process.uuid) != DW_MAP_NONE)
+    if (dw_process_find(profile, &saver->uuids, process.uuid) != DW_MAP_NONE)
         memset(process.uuid, 0, sizeof process.uuid);
     struct dw_clock_pair last = last_clock_of(&process);
     process.first_clock.tick = process.first_clock.wall_ns;
     dw_log_write_process(writer, index, &process, &profile->strings);
     if (last.tick != process.first_clock.tick)
         dw_log_write_clock(writer, index, &last);
+    if (process.is_sampled)
+        dw_log_write_sampling(writer, index, &process.sampling);
+    return dw_process_index(profile, &saver->uuids, index);
 }
 
 static void write_timed(struct dw_log_writer *writer, const struct dw_profile *profile,
@@ -103,7 +107,8 @@ struct track {
 struct saving {
     const struct dw_profile *profile;
     struct dw_log_writer *writer;
-    struct track *tracks; /* of each thread */
+    struct track *tracks; /* of each thread, from the first one of this part on */
+    uint32_t first_thread;
     struct dw_buffer events;
     uint64_t base_tick;
     dw_path_id top;
@@ -174,7 +179,7 @@ static void skip_gap(struct track *track, const struct dw_event_block *block)
 
 static int save_block(struct saving *saving, const struct dw_event_block *block)
 {
-    struct track *track = &saving->tracks[block->thread];
+    struct track *track = &saving->tracks[block->thread - saving->first_thread];
     struct dw_event_reader reader;
     struct dw_event event;
     int error = dw_event_reader_init(&reader, saving->profile, block);
@@ -192,20 +197,23 @@ static int save_block(struct saving *saving, const struct dw_event_block *block)
     return error;
 }
 
-static int save_events(const struct dw_profile *profile, struct dw_log_writer *writer)
+/* All blocks are of threads from the first one on. */
+static int save_events(const struct dw_profile *profile, struct dw_log_writer *writer,
+                       uint32_t first_thread)
 {
-    struct saving saving = {.profile = profile, .writer = writer};
-    saving.tracks = calloc(profile->thread_count + 1u, sizeof *saving.tracks);
+    struct saving saving = {.profile = profile, .writer = writer, .first_thread = first_thread};
+    uint32_t count = profile->thread_count - first_thread;
+    saving.tracks = calloc(count + 1u, sizeof *saving.tracks);
     if (!saving.tracks)
         return DW_ERR_MEMORY;
     /* A first block that is numbered 0 is not a gap, but may start with something open. */
     for (uint32_t i = profile->block_count; i-- > 0;)
         if (!profile->blocks[i].sequence)
-            saving.tracks[profile->blocks[i].thread].base = profile->blocks[i].top;
+            saving.tracks[profile->blocks[i].thread - first_thread].base = profile->blocks[i].top;
     int error = 0;
     for (uint32_t i = 0; i < profile->block_count && !error && !writer->error; i++)
         error = save_block(&saving, &profile->blocks[i]);
-    for (uint32_t i = 0; i < profile->thread_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         free(saving.tracks[i].open);
     free(saving.tracks);
     dw_buffer_release(&saving.events);
@@ -213,30 +221,32 @@ static int save_events(const struct dw_profile *profile, struct dw_log_writer *w
 }
 
 /* One chunk for each run of modules of one process. */
-static void save_modules(const struct dw_profile *profile, struct dw_log_writer *writer)
+static void save_modules(struct dw_log_saver *saver, const struct dw_profile *profile)
 {
-    for (uint32_t first = 0, end; first < profile->module_count; first = end) {
+    for (uint32_t first = saver->modules, end; first < profile->module_count; first = end) {
         uint32_t process = profile->modules[first].process;
         for (end = first; end < profile->module_count && profile->modules[end].process == process;)
             end++;
-        dw_log_write_modules(writer, process, profile->modules, end, first);
+        dw_log_write_modules(saver->writer, process, profile->modules, end, first);
     }
+    saver->modules = profile->module_count;
 }
 
 /* Texts of sources have chunks of their own. Here their ids stand for nothing. */
-static int save_strings(const struct dw_profile *profile, struct dw_log_writer *writer)
+static int save_strings_without_sources(struct dw_log_saver *saver,
+                                        const struct dw_profile *profile)
 {
     struct dw_string_table strings = profile->strings;
     strings.strings = malloc(strings.count * sizeof *strings.strings);
     if (!strings.strings)
         return DW_ERR_MEMORY;
     memcpy(strings.strings, profile->strings.strings, strings.count * sizeof *strings.strings);
-    for (uint32_t i = 0; i < profile->source_count; i++) {
+    for (uint32_t i = saver->sources; i < profile->source_count; i++) {
         struct dw_string *text = &strings.strings[profile->sources[i].text];
         if (text->size > NAME_LONGEST)
             *text = (struct dw_string){"", 0};
     }
-    dw_log_write_strings(writer, &strings, 0);
+    dw_log_write_strings(saver->writer, &strings, saver->strings);
     free(strings.strings);
     return 0;
 }
@@ -263,50 +273,100 @@ static void save_series(const struct dw_profile *profile, struct dw_log_writer *
     }
 }
 
-static int save_definitions(const struct dw_profile *profile, struct dw_log_writer *writer)
+static int save_strings(struct dw_log_saver *saver, const struct dw_profile *profile)
 {
-    struct dw_map uuids = {0};
     int error = 0;
-    for (uint32_t i = 0; i < profile->process_count && !error; i++) {
-        write_process(writer, profile, i, &uuids);
-        error = dw_process_index(profile, &uuids, i);
-    }
-    dw_map_release(&uuids);
+    if (saver->sources < profile->source_count)
+        error = save_strings_without_sources(saver, profile);
+    else
+        dw_log_write_strings(saver->writer, &profile->strings, saver->strings);
+    saver->strings = profile->strings.count;
+    return error;
+}
+
+static int save_processes(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    int error = 0;
+    for (uint32_t i = saver->processes; i < profile->process_count && !error; i++)
+        error = write_process(saver, profile, i);
+    return error;
+}
+
+static int save_definitions(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    struct dw_log_writer *writer = saver->writer;
+    int error = save_processes(saver, profile);
     if (!error)
-        error = save_strings(profile, writer);
+        error = save_strings(saver, profile);
     if (error)
         return error;
-    dw_log_write_frames(writer, &profile->frames, 0);
-    save_modules(profile, writer);
-    dw_log_write_places(writer, &profile->places, 0);
-    dw_log_write_tree(writer, &profile->paths, 0);
-    dw_log_write_labels(writer, &profile->labels, 0);
-    dw_log_write_measures(writer, DW_TICK_MASK);
-    for (uint32_t i = 0; i < profile->process_count; i++)
-        if (profile->processes[i].is_sampled)
-            dw_log_write_sampling(writer, i, &profile->processes[i].sampling);
+    dw_log_write_frames(writer, &profile->frames, saver->frames);
+    save_modules(saver, profile);
+    dw_log_write_places(writer, &profile->places, saver->places);
+    dw_log_write_tree(writer, &profile->paths, saver->paths);
+    dw_log_write_labels(writer, &profile->labels, saver->labels);
+    if (!saver->processes)
+        dw_log_write_measures(writer, DW_TICK_MASK);
+    saver->frames = profile->frames.count;
+    saver->places = profile->places.count;
+    saver->paths = profile->paths.count;
+    saver->labels = profile->labels.count;
     return 0;
+}
+
+static void save_threads(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    for (; saver->threads < profile->thread_count && !saver->writer->error; saver->threads++)
+        write_thread(saver->writer, profile, saver->threads);
+}
+
+static void save_sources(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    for (; saver->sources < profile->source_count && !saver->writer->error; saver->sources++) {
+        const struct dw_source *source = &profile->sources[saver->sources];
+        dw_log_write_source(saver->writer, dw_profile_string(profile, source->file),
+                            dw_profile_string(profile, source->text));
+    }
+}
+
+static void save_ends(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    for (; saver->timings < profile->timing_count && !saver->writer->error; saver->timings++)
+        dw_log_write_timing(saver->writer, &profile->timings[saver->timings], &profile->strings);
+    for (; saver->processes < profile->process_count; saver->processes++) {
+        const struct dw_process *process = &profile->processes[saver->processes];
+        if (process->ended)
+            dw_log_write_end(saver->writer, saver->processes, process->dropped,
+                             process->is_reported);
+    }
+}
+
+int dw_log_save_more(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    struct dw_log_writer *writer = saver->writer;
+    uint32_t first_thread = saver->threads;
+    int error = save_definitions(saver, profile);
+    save_threads(saver, profile);
+    if (!error)
+        error = save_events(profile, writer, first_thread);
+    save_series(profile, writer);
+    save_sources(saver, profile);
+    save_ends(saver, profile);
+    if (error && !writer->error)
+        writer->error = error;
+    return writer->error;
+}
+
+int dw_log_save_end(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    dw_log_write_lines(saver->writer, 0, &profile->lines, 0);
+    dw_map_release(&saver->uuids);
+    return saver->writer->error;
 }
 
 int dw_log_save(const struct dw_profile *profile, struct dw_log_writer *writer)
 {
-    int error = save_definitions(profile, writer);
-    for (uint32_t i = 0; i < profile->thread_count && !writer->error; i++)
-        write_thread(writer, profile, i);
-    dw_log_write_lines(writer, 0, &profile->lines, 0);
-    if (!error)
-        error = save_events(profile, writer);
-    save_series(profile, writer);
-    for (uint32_t i = 0; i < profile->source_count && !writer->error; i++)
-        dw_log_write_source(writer, dw_profile_string(profile, profile->sources[i].file),
-                            dw_profile_string(profile, profile->sources[i].text));
-    for (uint32_t i = 0; i < profile->timing_count && !writer->error; i++)
-        dw_log_write_timing(writer, &profile->timings[i], &profile->strings);
-    for (uint32_t i = 0; i < profile->process_count; i++)
-        if (profile->processes[i].ended)
-            dw_log_write_end(writer, i, profile->processes[i].dropped,
-                             profile->processes[i].is_reported);
-    if (error && !writer->error)
-        writer->error = error;
-    return writer->error;
+    struct dw_log_saver saver = {.writer = writer};
+    dw_log_save_more(&saver, profile);
+    return dw_log_save_end(&saver, profile);
 }

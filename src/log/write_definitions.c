@@ -36,6 +36,16 @@ void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
     dw_log_chunk_write(writer, DW_CHUNK_PROCESS);
 }
 
+void dw_log_write_properties(struct dw_log_writer *writer, uint32_t id,
+                             const struct dw_process *process,
+                             const struct dw_string_table *strings)
+{
+    struct dw_buffer *payload = dw_log_chunk_begin(writer);
+    dw_buffer_put(payload, id);
+    dw_put_properties(payload, process->properties, process->property_count, strings);
+    dw_log_chunk_write(writer, DW_CHUNK_PROPERTIES);
+}
+
 void dw_log_write_clock(struct dw_log_writer *writer, uint32_t process,
                         const struct dw_clock_pair *now)
 {

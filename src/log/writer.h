@@ -57,6 +57,10 @@ int dw_log_writer_error(const struct dw_log_writer *writer);
 /* Each encodes and appends one or more chunks; trouble is kept, see above. */
 void dw_log_write_process(struct dw_log_writer *writer, uint32_t id,
                           const struct dw_process *process, const struct dw_string_table *strings);
+/* What is said of it later, or otherwise. */
+void dw_log_write_properties(struct dw_log_writer *writer, uint32_t id,
+                             const struct dw_process *process,
+                             const struct dw_string_table *strings);
 void dw_log_write_clock(struct dw_log_writer *writer, uint32_t process,
                         const struct dw_clock_pair *now);
 /* The entries from `first` to the end of the table. */

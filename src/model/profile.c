@@ -61,6 +61,7 @@ void dw_profile_free(struct dw_profile *profile)
     for (uint32_t i = 0; i < profile->series_count; i++)
         dw_series_release(&profile->series[i]);
     dw_map_release(&profile->uuids);
+    dw_map_release(&profile->source_index);
     free(profile->timings);
     free(profile->threads);
     free(profile->processes);
@@ -78,6 +79,54 @@ void dw_profile_free(struct dw_profile *profile)
     dw_frame_table_release(&profile->frames);
     dw_string_table_release(&profile->strings);
     free(profile);
+}
+
+void dw_profile_forget(struct dw_profile *profile)
+{
+    for (; profile->forgotten_threads < profile->thread_count; profile->forgotten_threads++) {
+        struct dw_thread *thread = &profile->threads[profile->forgotten_threads];
+        dw_thread_release(thread);
+        thread->timed = NULL;
+        thread->timed_count = thread->timed_capacity = thread->block_count = 0;
+    }
+    for (; profile->forgotten_path_maps < profile->path_map_count; profile->forgotten_path_maps++) {
+        struct dw_path_map *map = &profile->path_maps[profile->forgotten_path_maps];
+        free(map->paths);
+        *map = (struct dw_path_map){.lost = map->lost};
+    }
+    for (uint32_t i = 0; i < profile->block_count; i++)
+        free(profile->blocks[i].payload);
+    profile->block_count = 0;
+    for (uint32_t i = 0; i < profile->series_count; i++)
+        dw_series_release(&profile->series[i]);
+    profile->series_count = 0;
+}
+
+static bool same_source(const void *sources, uint32_t id, const void *key)
+{
+    const struct dw_source *source = (const struct dw_source *)sources + id, *other = key;
+    return source->file == other->file && source->text == other->text;
+}
+
+static uint64_t hash_source(const void *sources, uint32_t id)
+{
+    const struct dw_source *source = (const struct dw_source *)sources + id;
+    return dw_hash_mix((uint64_t)source->file << 32 | source->text);
+}
+
+int dw_profile_add_source(struct dw_profile *profile, const struct dw_source *source)
+{
+    uint64_t hash = hash_source(source, 0);
+    if (dw_map_find(&profile->source_index, hash, same_source, profile->sources, source) !=
+        DW_MAP_NONE)
+        return 0;
+    if (DW_GROW(profile->sources, profile->source_count, profile->source_capacity))
+        return DW_ERR_MEMORY;
+    profile->sources[profile->source_count] = *source;
+    int error = dw_map_add(&profile->source_index, hash, profile->source_count, hash_source,
+                           profile->sources);
+    profile->source_count += !error;
+    return error;
 }
 
 static bool same_uuid(const void *processes, uint32_t id, const void *key)

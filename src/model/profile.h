@@ -95,11 +95,13 @@ struct dw_profile {
     uint32_t indexed_processes;
     struct dw_thread *threads;
     uint32_t thread_count, thread_capacity;
-    struct dw_line_table lines; /* of all processes together */
+    uint32_t forgotten_threads, forgotten_path_maps; /* how many, from the first on */
+    struct dw_line_table lines;                      /* of all processes together */
     struct dw_module *modules;
     uint32_t module_count, module_capacity;
     struct dw_source *sources;
     uint32_t source_count, source_capacity;
+    struct dw_map source_index; /* no file is there twice with one text */
     struct dw_timing *timings;
     uint32_t timing_count, timing_capacity;
     struct dw_series *series;
@@ -118,11 +120,16 @@ int dw_process_index(const struct dw_profile *profile, struct dw_map *uuids, uin
 /* A process of that uuid in the map, or DW_MAP_NONE. */
 uint32_t dw_process_find(const struct dw_profile *profile, const struct dw_map *uuids,
                          const uint8_t uuid[16]);
+/* Adds the text of a file, unless it is there. */
+int dw_profile_add_source(struct dw_profile *profile, const struct dw_source *source);
 /* Adds all processes to the profile's own map. */
 int dw_profile_index_processes(struct dw_profile *profile);
 
 int dw_profile_new(struct dw_profile **profile);
 void dw_profile_free(struct dw_profile *profile);
+/* Forgets what was measured, and the events, and keeps all that it was measured of: names, paths,
+ * threads and processes. Lines stay too, since those of all processes are added up. */
+void dw_profile_forget(struct dw_profile *profile);
 
 /* The measures that some thread has. */
 dw_measure_mask dw_profile_measures(const struct dw_profile *profile);

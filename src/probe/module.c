@@ -117,6 +117,14 @@ static PyObject *core_go_on(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* stay(): the program did not leave after flush_last(). */
+static PyObject *core_stay(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    Py_BEGIN_ALLOW_THREADS dw_ledgers_stay();
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
 /* child_log(file): the file of this process beside that of the one which started it. A process that
  * becomes another program, which is Python too, keeps its id. */
 static PyObject *core_child_log(PyObject *module, PyObject *arguments)
@@ -386,6 +394,7 @@ static PyMethodDef methods[] = {
     {"flush_last", core_flush_last, METH_NOARGS, NULL},
     {"finish", core_finish, METH_NOARGS, NULL},
     {"go_on", core_go_on, METH_NOARGS, NULL},
+    {"stay", core_stay, METH_NOARGS, NULL},
     {"child_log", core_child_log, METH_VARARGS, NULL},
     {"plain_probes", core_plain_probes, METH_NOARGS, NULL},
     {"start_probe", core_start_probe, METH_VARARGS, NULL},

@@ -25,6 +25,7 @@ struct dw_sink {
     bool is_whole;    /* a snapshot, which holds everything */
     bool is_last;     /* all values once more, so that none rests on a chunk that may be lost */
     bool has_process; /* the description of the process is in it */
+    uint32_t changes; /* of that description which are in it */
     uint32_t strings, frames, modules, places, labels, paths;
 };
 
@@ -58,6 +59,7 @@ struct dw_ledger {
     bool is_name_ours;      /* nobody has given it */
     bool is_quiet;          /* who writes to it tells of trouble */
     bool is_forked;         /* and has not said so yet */
+    bool is_leaving;        /* its process may be gone any moment: each flush is the end */
     uint8_t parent[16];     /* the uuid of the process that forked */
     struct dw_clock_pair forked_at;
     pthread_mutex_t file;
@@ -80,6 +82,7 @@ struct dw_ledger {
     uint32_t free_threads; /* among these */
     uint32_t next_thread;  /* how the log calls the next one */
     struct dw_process process;
+    uint32_t changes;            /* of the description which are in `process` */
     struct dw_clock_pair ended;  /* when what it tells of ended; tick 0: it goes on */
     struct dw_sampling sampling; /* the sampler counts in it */
     bool timeline;               /* each sample is kept beside the sums */
@@ -169,6 +172,8 @@ dw_collect dw_ledger_collect;
 int dw_ledger_flush(struct dw_ledger *ledger, dw_collect *collect, void *context, bool is_last);
 /* The same, and says that the log is complete as of now: the process may be gone next. */
 int dw_ledger_flush_end(struct dw_ledger *ledger, dw_collect *collect, void *context);
+/* The process is still here: what comes next is no end. */
+void dw_ledgers_stay(void);
 /* A whole log into memory; the caller releases the writer, in any case. */
 int dw_ledger_snapshot(struct dw_ledger *ledger, dw_collect *collect, void *context,
                        struct dw_log_writer *writer);

@@ -200,13 +200,26 @@ static void list_sources(const struct dw_ledger *ledger, const struct dw_sink *s
     }
 }
 
+/* Under `tables`. Names of processes come late: the program gives them. */
+static void write_process(struct dw_ledger *ledger, struct dw_sink *sink)
+{
+    uint32_t changes = dw_process_changes();
+    if (ledger->changes != changes && !dw_process_update(&ledger->process, &ledger->strings))
+        ledger->changes = changes;
+    if (!sink->has_process) {
+        dw_log_write_process(&sink->writer, 0, &ledger->process, &ledger->strings);
+        dw_log_write_measures(&sink->writer, IN_TICKS);
+    } else if (sink->changes != ledger->changes) {
+        dw_log_write_properties(&sink->writer, 0, &ledger->process, &ledger->strings);
+    }
+    sink->has_process = true;
+    sink->changes = ledger->changes;
+}
+
 static void write_tables(struct dw_ledger *ledger, struct dw_sink *sink)
 {
     struct dw_log_writer *writer = &sink->writer;
-    if (!sink->has_process) {
-        dw_log_write_process(writer, 0, &ledger->process, &ledger->strings);
-        dw_log_write_measures(writer, IN_TICKS);
-    }
+    write_process(ledger, sink);
     dw_log_write_strings(writer, &ledger->strings, sink->strings);
     dw_log_write_frames(writer, &ledger->frames, sink->frames);
     dw_log_write_modules(writer, 0, ledger->modules, ledger->module_count, sink->modules);
@@ -214,7 +227,6 @@ static void write_tables(struct dw_ledger *ledger, struct dw_sink *sink)
     dw_log_write_labels(writer, &ledger->labels, sink->labels);
     dw_log_write_tree(writer, &ledger->paths, sink->paths);
     dw_ledger_write_threads(ledger, sink);
-    sink->has_process = true;
     sink->strings = ledger->strings.count;
     sink->frames = ledger->frames.count;
     sink->modules = ledger->module_count;
@@ -279,8 +291,9 @@ static int flush_locked(struct dw_ledger *ledger, dw_collect *collect, void *con
     int error = ledger->error;
     errno = ledger->saved_errno;
     ledger->sink.is_last = is_last;
+    ledger->is_leaving |= ends;
     if (!error)
-        error = flush(ledger, collect, context, ends);
+        error = flush(ledger, collect, context, ledger->is_leaving);
     pthread_mutex_unlock(&ledger->file);
     return error;
 }
@@ -293,6 +306,14 @@ int dw_ledger_flush(struct dw_ledger *ledger, dw_collect *collect, void *context
 int dw_ledger_flush_end(struct dw_ledger *ledger, dw_collect *collect, void *context)
 {
     return flush_locked(ledger, collect, context, true, true);
+}
+
+void dw_ledgers_stay(void)
+{
+    dw_ledgers_lock();
+    for (struct dw_ledger *ledger = ledgers; ledger; ledger = ledger->next)
+        ledger->is_leaving = false;
+    dw_ledgers_unlock();
 }
 
 /* Under the list's lock and `file`. A file that nothing was told has nothing to complete. */
@@ -401,6 +422,7 @@ static void fork_ledger(struct dw_ledger *ledger)
     atomic_store(&ledger->dropped, 0);
     atomic_store(&ledger->is_reported, false);
     ledger->is_late = ledger->is_forked = true;
+    ledger->is_leaving = false;
     ledger->forked_at = dw_clock_pair_now();
 }
 

@@ -8,14 +8,19 @@
 #include "log/redaction.h"
 #include "record/rank.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#define TITLE_MAX 256
+
+static _Atomic uint32_t changes; /* how often something was described */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dw_string_table described_strings;
 static struct dw_process described; /* its properties only */
@@ -58,7 +63,7 @@ int dw_process_add_property(struct dw_process *process, struct dw_string_table *
     return 0;
 }
 
-void dw_process_describe(const char *key, const void *value, size_t size)
+static void describe(const char *key, const void *value, size_t size)
 {
     pthread_mutex_lock(&lock);
     dw_process_add_property(&described, &described_strings, (struct dw_string){key, strlen(key)},
@@ -66,9 +71,50 @@ void dw_process_describe(const char *key, const void *value, size_t size)
     pthread_mutex_unlock(&lock);
 }
 
+void dw_process_describe(const char *key, const void *value, size_t size)
+{
+    describe(key, value, size);
+    atomic_fetch_add(&changes, 1);
+}
+
+uint32_t dw_process_changes(void)
+{
+    return atomic_load(&changes);
+}
+
 static void describe_text(const char *key, const char *value)
 {
-    dw_process_describe(key, value, strlen(value));
+    describe(key, value, strlen(value));
+}
+
+static bool is_described(const char *key)
+{
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < described.property_count && !found; i++)
+        found = !strcmp(described_strings.strings[described.properties[i].key].bytes, key);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Servers tell their workers apart by the command line that ps shows. */
+static void describe_title(void)
+{
+    static char at_first[TITLE_MAX];
+    char now[TITLE_MAX];
+    if (dw_redacts(DW_REDACT_ARGV))
+        return;
+    int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? -1 : read(file, now, sizeof now - 1);
+    if (file >= 0)
+        close(file);
+    if (size <= 0)
+        return;
+    memset(now + size, 0, sizeof now - (size_t)size);
+    if (!at_first[0])
+        memcpy(at_first, now, sizeof now);
+    else if (memcmp(at_first, now, sizeof now) != 0 && now[0] && !is_described("name"))
+        describe_text("name", now);
 }
 
 static void describe_number(const char *key, uint32_t number)
@@ -98,16 +144,12 @@ static void describe_what_may_change(void)
     describe_number("ppid", (uint32_t)getppid());
     describe_rank();
     describe_text("clock", dw_tick_is_tsc ? "tsc" : "monotonic");
+    describe_title();
 }
 
-int dw_process_introduce(struct dw_process *process, struct dw_string_table *strings)
+int dw_process_update(struct dw_process *process, struct dw_string_table *strings)
 {
     int error = 0;
-    describe_what_may_change();
-    *process = (struct dw_process){.pid = (uint64_t)getpid()};
-    process->first_clock = process->last_clock = dw_clock_pair_now();
-    if (getrandom(process->uuid, sizeof process->uuid, 0) < 0)
-        memcpy(process->uuid, &process->first_clock, sizeof process->uuid);
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < described.property_count && !error; i++)
         error = dw_process_add_property(process, strings,
@@ -115,4 +157,14 @@ int dw_process_introduce(struct dw_process *process, struct dw_string_table *str
                                         described_strings.strings[described.properties[i].value]);
     pthread_mutex_unlock(&lock);
     return error;
+}
+
+int dw_process_introduce(struct dw_process *process, struct dw_string_table *strings)
+{
+    describe_what_may_change();
+    *process = (struct dw_process){.pid = (uint64_t)getpid()};
+    process->first_clock = process->last_clock = dw_clock_pair_now();
+    if (getrandom(process->uuid, sizeof process->uuid, 0) < 0)
+        memcpy(process->uuid, &process->first_clock, sizeof process->uuid);
+    return dw_process_update(process, strings);
 }

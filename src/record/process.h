@@ -5,8 +5,11 @@
 
 #include "model/profile.h"
 
-/* Describes the process in all logs that begin from now on. */
+/* Describes the process in all logs, from their next flush on. */
 void dw_process_describe(const char *key, const void *value, size_t size);
+/* How often that was done, and what was said, as properties of a process. */
+uint32_t dw_process_changes(void);
+int dw_process_update(struct dw_process *process, struct dw_string_table *strings);
 /* The process as a log begins with it: its properties, in `strings`, a new uuid and the clock as of
  * now. The caller frees process->properties. */
 int dw_process_introduce(struct dw_process *process, struct dw_string_table *strings);

@@ -45,7 +45,7 @@ def test_memory_and_time_are_bounded(
 ):
     file = files[kind]
     operands = [file] * (2 if command[0] == "diff" else 1)
-    memory = BASE_BYTES + (64 << 20) + 64 * sum(f.stat().st_size for f in operands)
+    memory = BASE_BYTES + (64 << 20) + 128 * sum(f.stat().st_size for f in operands)
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -70,7 +70,7 @@ def test_environment_that_is_to_be_ignored_is(tmp_path, option, by):
 @pytest.mark.parametrize("option", ["-I", "-E"])
 def test_dwell_run_is_obeyed_all_the_same(tmp_path, run_dwell, option):
     child = f"import subprocess, sys; subprocess.run([sys.executable, {option!r}, '-c', 'pass'])"
-    words = ["run", "-q", "--subprocesses", "-o", "x.dwell", option, "-c", child]
+    words = ["run", "-q", "--keep", "--subprocesses", "-o", "x.dwell", option, "-c", child]
     done = run_dwell(*words)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list(tmp_path.glob("x*.dwell"))) == 2

@@ -280,9 +280,9 @@ work(1)
 @pytest.mark.parametrize("how", ["os._exit(0)", "sys.exit(0)"])
 def test_forked_children(run_dwell, tmp_path, how) -> None:
     (tmp_path / "forks.py").write_text(FORKS.replace("HOW", how))
-    done = run_dwell("run", "--lines", "-o", "run.dwell", "forks.py")
-    assert "and the files of 2 children" in done.stderr
-    assert lines_in(run_dwell, "run.dwell") == {"work": {4: 13, 5: 11}}
+    done = run_dwell("run", "--keep", "--lines", "-o", "run.dwell", "forks.py")
+    assert ", with 2 children;" in done.stderr
+    assert lines_in(run_dwell, "run.dwell") == {"work": {4: 215, 5: 211}}
     children = sorted(tmp_path.glob("run.*.dwell"))
     assert lines_in(run_dwell, children[0]) == {"work": {4: 101, 5: 100}}
 

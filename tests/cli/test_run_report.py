@@ -97,16 +97,17 @@ def test_what_to_type_next_can_be_typed(tmp_path, run_dwell, options, name):
 
 
 @pytest.mark.any_python
-def test_what_to_type_next_has_the_files_of_children(tmp_path, run_dwell):
+def test_what_to_type_next_has_each_process(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(
         "import dwell, os\n"
         "if os.fork():\n    os.wait()\n"
         "for _ in range(3):\n    with dwell.region('r'): pass\n"
     )
     done = run_dwell("run", "--regions", "-o", "x.dwell", "program.py")
-    assert "recorded in x.dwell and the files of 1 child; next:\n" in done.stderr
-    (report,) = [words for words in next_commands(done.stderr) if words[1] == "report"]
-    assert report[2:4] == ["x.dwell", "x.*.dwell"]
+    assert "recorded in x.dwell, with 1 child; next:\n" in done.stderr
+    reports = [words for words in next_commands(done.stderr) if words[1] == "report"]
+    assert ["dwell", "report", "x.dwell", "--by", "process"] in reports
+    assert run_dwell(*reports[-1][1:]).stdout.count("program.py ") == 2
 
 
 WAIT = """
@@ -156,11 +157,14 @@ def test_programs_that_it_starts_are_told_of(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(
         "import subprocess, sys\n"
         "code = 'import time\\nwhile time.process_time() < 0.5: pass'\n"
-        "subprocess.run([sys.executable, '-c', code])\n"
+        "subprocess.run([sys.executable, *sys.argv[1:], '-c', code])\n"
     )
-    says = "; --subprocesses records those that run Python\n"
-    assert says in run_dwell("run", "-o", "x.dwell", "program.py").stderr
-    assert says not in run_dwell("run", "--subprocesses", "-o", "y.dwell", "program.py").stderr
+    says = "programs that it started were on a CPU for"
+    done = run_dwell("run", "--no-follow", "-o", "x.dwell", "program.py")
+    assert says in done.stderr and "; they are not recorded, because of --no-follow" in done.stderr
+    done = run_dwell("run", "-o", "x.dwell", "program.py", "-S")
+    assert says in done.stderr and "they run no Python that has dwell" in done.stderr
+    assert says not in run_dwell("run", "-o", "y.dwell", "program.py").stderr
 
 
 REGIONS = """

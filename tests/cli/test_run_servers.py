@@ -94,7 +94,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 
-# What it needs, its source, how it is started, whether it works in programs that it starts.
+# What it needs, its source, how it is started, whether a parent kills it outright.
 SERVERS = {
     "uvicorn": ("uvicorn", ASGI, ["-m", "uvicorn", "server:app", "--port", "{port}"], False),
     "fastapi": ("fastapi", FASTAPI, ["-m", "uvicorn", "server:app", "--port", "{port}"], False),
@@ -102,7 +102,7 @@ SERVERS = {
         "uvicorn",
         ASGI,
         ["-m", "uvicorn", "server:app", "--port", "{port}", "--workers", "2"],
-        True,
+        False,
     ),
     "gunicorn": (
         "gunicorn",
@@ -114,6 +114,12 @@ SERVERS = {
         "gunicorn",
         WSGI,
         ["-m", "gunicorn", "-b", "127.0.0.1:{port}", "--threads", "4", "-w", "2", "server:app"],
+        False,
+    ),
+    "gunicorn gevent": (
+        "gevent",
+        WSGI,
+        ["-m", "gunicorn", "-b", "127.0.0.1:{port}", "-k", "gevent", "-w", "2", "server:app"],
         False,
     ),
     "django": ("django", DJANGO, ["server.py", "runserver", "--noreload", "{port}"], False),
@@ -195,14 +201,12 @@ def requests_of(run_dwell, log: Path) -> int:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 @pytest.mark.parametrize("server", SERVERS.values(), ids=SERVERS)
 def test_servers(tmp_path, run_dwell, dwell_program, server, number):
-    needs, source, words, starts_others = server
+    needs, source, words, is_killed = server
     pytest.importorskip(needs)
+    pytest.importorskip("gunicorn" if "gunicorn" in words else needs)
     (tmp_path / "server.py").write_text(source)
     statuses = []
-    for command in (
-        [sys.executable],
-        [dwell_program, "run", "-q", "-o", "x.dwell", *["--subprocesses"] * starts_others],
-    ):
+    for command in ([sys.executable], [dwell_program, "run", "-q", "-o", "x.dwell"]):
         port = free_port()
         words_now = [word.format(port=port) for word in words]
         statuses.append(serve([*command, *words_now], tmp_path, port, number))
@@ -210,8 +214,71 @@ def test_servers(tmp_path, run_dwell, dwell_program, server, number):
     assert statuses[1] == statuses[0], output
     logs = [tmp_path / "x.dwell", *tmp_path.glob("x.*.dwell")]
     assert "dwell:" not in output
-    if number == signal.SIGTERM and "runserver" in words and starts_others:
+    if number == signal.SIGTERM and is_killed:
         return  # its reloader kills the server outright: what is on disk by then is there
     checks = [run_dwell("check", log) for log in logs]
     assert [check.stdout for check in checks if check.returncode] == []
     assert sum(requests_of(run_dwell, log) for log in logs) == REQUESTS, output
+
+
+@pytest.mark.accuracy
+def test_gunicorn_that_loads_its_program_anew(tmp_path, run_dwell, dwell_program):
+    """SIGHUP reaches it through dwell; workers of before and after are in one recording."""
+    pytest.importorskip("gunicorn")
+    (tmp_path / "server.py").write_text(WSGI)
+    port = free_port()
+    bind = ["-b", f"127.0.0.1:{port}", "-w", "2"]
+    command = [dwell_program, "run", "-q", "-o", "x.dwell", "-m", "gunicorn", *bind, "server:app"]
+    with running(command, tmp_path) as (process, _):
+        wait_until_listening(process, port)
+        for _ in range(REQUESTS):
+            ask(port)
+        process.send_signal(signal.SIGHUP)
+        output = tmp_path / "output.txt"
+        while output.read_text().count("Worker exiting") < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        for _ in range(REQUESTS):
+            ask(port)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    assert [path.name for path in tmp_path.glob("*.dwell")] == ["x.dwell"]
+    assert requests_of(run_dwell, tmp_path / "x.dwell") == 2 * REQUESTS
+
+
+CELERY = """
+import celery, dwell
+app = celery.Celery("tasks", broker="filesystem://", backend="file://results")
+app.conf.broker_transport_options = {
+    "data_folder_in": "queue", "data_folder_out": "queue", "control_folder": "control"}
+
+@app.task
+def add(a, b):
+    with dwell.region("request"):
+        return a + b
+"""
+ASK_CELERY = """
+import tasks
+print(sum(result.get(timeout=100) for result in [tasks.add.delay(i, 1) for i in range(20)]))
+"""
+
+
+@pytest.mark.accuracy
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="not tried")
+def test_celery_prefork(tmp_path, run_dwell, dwell_program):
+    pytest.importorskip("celery")
+    (tmp_path / "tasks.py").write_text(CELERY)
+    for folder in ("queue", "control", "results"):
+        (tmp_path / folder).mkdir()
+    words = ["-A", "tasks", "worker", "-c", "2", "--without-gossip", "--without-mingle"]
+    command = [dwell_program, "run", "-q", "-o", "x.dwell", "-m", "celery", *words]
+    with running(command, tmp_path) as (process, _):
+        asked = subprocess.run(
+            [sys.executable, "-c", ASK_CELERY], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert asked.stdout == "210\n", asked.stderr + (tmp_path / "output.txt").read_text()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    assert requests_of(run_dwell, tmp_path / "x.dwell") == REQUESTS
+    shown = run_dwell("report", "x.dwell", "--by", "process", "--measure", "count").stdout
+    assert "ForkPoolWorker-" in shown

@@ -255,15 +255,14 @@ def test_calls_have_no_functions_of_dwell(run_dwell, record, data):
 
 def test_a_forked_child_has_a_file_of_its_own(tmp_path, run_dwell, record, data):
     child = "import os\nif pid := os.fork():\n    os.waitpid(pid, 0)\nrun()\nburn(0.1)\n"
-    done = record(ALL, source=PROGRAM + child)
+    done = record(ALL, "--keep", source=PROGRAM + child)
     (of_child,) = tmp_path.glob("x.*.dwell")
-    assert " and the files of 1 child;" in done.stderr
-    for file in ("x.dwell", of_child):
-        assert lines_of(data, file) == LINES
-        assert regions_of(run_dwell, file) == REGIONS
-        assert_sampled(Samples.of(tmp_path / file))
-    assert calls_of(data)["leaf"] == CALLS["leaf"]
-    assert regions_of(run_dwell, "x.dwell", of_child)["nap"] == 2 * REGIONS["nap"]
+    assert ", with 1 child;" in done.stderr
+    assert lines_of(data, of_child) == LINES
+    assert regions_of(run_dwell, of_child) == REGIONS
+    assert_sampled(Samples.of(tmp_path / of_child))
+    assert calls_of(data, of_child)["leaf"] == CALLS["leaf"]
+    assert regions_of(run_dwell, "x.dwell")["nap"] == 2 * REGIONS["nap"]
 
 
 def holds_all(run_dwell):

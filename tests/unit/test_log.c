@@ -375,11 +375,30 @@ static void append_chunk(struct dw_buffer *log, uint16_t type, uint32_t raw_size
     dw_buffer_append(log, stored, packed);
 }
 
+static void test_what_is_said_of_a_process_later(void **state)
+{
+    (void)state;
+    struct dw_log_writer writer;
+    struct dw_profile *words = fixture_new();
+    fixture_process(words, 41, 0);
+    fixture_property(words, 0, "host", "node8");
+    fixture_property(words, 0, "name", "worker 1");
+    write_log(&writer, true);
+    dw_log_write_properties(&writer, 0, &words->processes[0], &words->strings);
+    struct dw_profile *profile = fixture_load(writer.memory.data, writer.memory.size);
+    assert_int_equal(profile->process_count, 1);
+    assert_string_equal(dw_profile_property(profile, 0, "host").bytes, "node8");
+    assert_string_equal(dw_profile_property(profile, 0, "name").bytes, "worker 1");
+    dw_profile_free(profile);
+    dw_profile_free(words);
+    dw_log_writer_release(&writer);
+}
+
 static void test_hostile_numbers(void **state)
 {
     (void)state;
     static const uint64_t numbers[] = {0, 1, 1u << 23, UINT32_MAX, (uint64_t)1 << 40, UINT64_MAX};
-    for (uint16_t type = 0; type <= DW_CHUNK_TIMED_ROWS + 2; type++) {
+    for (uint16_t type = 0; type <= DW_CHUNK_PROPERTIES + 2; type++) {
         for (size_t i = 0; i < COUNT_OF(numbers); i++) {
             struct dw_log_writer writer;
             struct dw_buffer payload = {0};
@@ -429,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_beginning_is_lost),
         cmocka_unit_test(test_strangers_are_refused),
         cmocka_unit_test(test_newer_version_is_refused),
+        cmocka_unit_test(test_what_is_said_of_a_process_later),
         cmocka_unit_test(test_hostile_numbers),
         cmocka_unit_test(test_oversized_chunk_is_skipped),
     };

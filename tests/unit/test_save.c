@@ -196,6 +196,80 @@ static void test_texts_of_sources_are_written_once(void **state)
     free(text);
 }
 
+/* Two logs of different processes. */
+static void make_logs(struct dw_log_writer logs[2])
+{
+    struct dw_profile *one = fixture_small(), *other = fixture_mixed();
+    other->processes[0].uuid[0] = 99;
+    fixture_source(one, "a.py", "pass\n");
+    fixture_source(other, "a.py", "pass\n");
+    fixture_source(other, "b.py", "pass\n");
+    fixture_save(one, &logs[0]);
+    fixture_save(other, &logs[1]);
+    dw_profile_free(one);
+    dw_profile_free(other);
+}
+
+/* Reading one after the other, with or without the numbers of the first in memory. */
+static struct dw_profile *merge(const struct dw_log_writer logs[2], bool in_parts)
+{
+    struct dw_profile *profile;
+    struct dw_log_writer writer;
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(dw_log_writer_init(&writer, -1), 0);
+    struct dw_log_saver saver = {.writer = &writer};
+    for (int i = 0; i < 2; i++) {
+        const struct dw_buffer *log = &logs[i].memory;
+        assert_int_equal(dw_log_read(log->data, log->size, DW_READ_EVENTS, profile), 0);
+        if (!in_parts)
+            continue;
+        assert_int_equal(dw_log_save_more(&saver, profile), 0);
+        dw_profile_forget(profile);
+        assert_int_equal(dw_profile_measures(profile), 0);
+    }
+    assert_int_equal(dw_log_save_more(&saver, profile), 0);
+    assert_int_equal(dw_log_save_end(&saver, profile), 0);
+    struct dw_profile *loaded = fixture_load(writer.memory.data, writer.memory.size);
+    dw_log_writer_release(&writer);
+    dw_profile_free(profile);
+    return loaded;
+}
+
+static void test_parts_are_what_the_whole_is(void **state)
+{
+    struct dw_log_writer logs[2];
+    (void)state;
+    make_logs(logs);
+    struct dw_profile *parts = merge(logs, true), *whole = merge(logs, false);
+    assert_int_equal(whole->process_count, parts->process_count);
+    assert_int_equal(whole->thread_count, parts->thread_count);
+    assert_int_equal(whole->block_count, parts->block_count);
+    assert_int_equal(parts->source_count, 2);
+    for (uint32_t i = 0; i < whole->thread_count; i++)
+        check_thread(whole, parts, i);
+    check_same(whole, parts);
+    dw_profile_free(parts);
+    dw_profile_free(whole);
+    dw_log_writer_release(&logs[0]);
+    dw_log_writer_release(&logs[1]);
+}
+
+static void test_values_that_nobody_keeps_are_checked(void **state)
+{
+    struct dw_log_writer logs[2];
+    struct dw_profile *profile;
+    (void)state;
+    make_logs(logs);
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(
+        dw_log_read(logs[1].memory.data, logs[1].memory.size, DW_READ_NO_VALUES, profile), 0);
+    assert_true(profile->thread_count > 0 && profile->paths.count > 1);
+    assert_int_equal(dw_profile_measures(profile), 0);
+    dw_profile_free(profile);
+    dw_log_writer_release(&logs[0]);
+    dw_log_writer_release(&logs[1]);
+}
+
 static void test_lines_are_kept(void **state)
 {
     (void)state;
@@ -270,6 +344,8 @@ int main(void)
         cmocka_unit_test(test_all_measures_and_labels_are_kept),
         cmocka_unit_test(test_ends_drops_and_sources_are_kept),
         cmocka_unit_test(test_texts_of_sources_are_written_once),
+        cmocka_unit_test(test_parts_are_what_the_whole_is),
+        cmocka_unit_test(test_values_that_nobody_keeps_are_checked),
         cmocka_unit_test(test_lines_are_kept),
         cmocka_unit_test(test_gaps_stay_gaps),
         cmocka_unit_test(test_large_blocks_are_cut),

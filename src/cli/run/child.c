@@ -72,6 +72,7 @@ static int wait_for_child(struct rusage *usage)
     while (wait4(child, &status, 0, usage) < 0)
         if (errno != EINTR)
             return -1;
+    child = 0; /* the kernel may give its id to another process */
     return status;
 }
 

@@ -87,6 +87,12 @@ static int take_ranks(struct dw_run_options *run, const char *value)
     return is_list ? 0 : dw_cli_usage("--ranks are numbers as in 0,7, not '%s'", value);
 }
 
+static int take_only(struct dw_run_options *run, const char *value)
+{
+    run->only = value;
+    return 0;
+}
+
 static int take_function(struct dw_run_options *run, const char *value)
 {
     run->lines = true;
@@ -102,6 +108,7 @@ static const struct valued {
     {"-f", "a function", take_function},
     {"-o", "a file", take_out},
     {"--python", "an interpreter", take_interpreter},
+    {"--only", "the name of a process", take_only},
     {"--redact", "what to leave out", take_redact},
     {"--ranks", "numbers as in 0,7", take_ranks},
     {"--rate", "a number of samples for each second", take_rate},
@@ -150,6 +157,8 @@ static const struct {
     {"--signatures", SETS(signatures), SETS(calls)},
     {"--lines", SETS(lines), SETS(lines)},
     {"--callees", SETS(callees), SETS(lines)},
+    {"--no-follow", SETS(no_follow), SETS(no_follow)},
+    {"--keep", SETS(keep), SETS(keep)},
     {"--subprocesses", SETS(subprocesses), SETS(subprocesses)},
     {"--quiet", SETS(quiet), SETS(quiet)},
     {"-q", SETS(quiet), SETS(quiet)},
@@ -259,6 +268,8 @@ static const char *choose_probes(struct dw_run_options *run)
         return "--timeline is of samples and regions: add --sample or --regions, as calls and "
                "lines "
                "have none";
+    if (run->no_follow && run->only)
+        return "--only chooses among processes: leave out --no-follow";
     if (run->cpu && !run->regions)
         return "--cpu is of regions: add --regions, as calls and lines have none";
     return NULL;

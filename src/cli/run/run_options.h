@@ -12,9 +12,12 @@ struct dw_run_options {
     bool exact_memory;                          /* every allocation, not a sample of them */
     bool pss;                                   /* beside RSS */
     double interval_ns;                         /* between two looks at RSS and the like */
-    bool timeline, cpu, wall, no_native, signatures, callees, subprocesses, quiet, help;
+    bool timeline, cpu, wall, no_native, signatures, callees, quiet, help;
+    bool no_follow, keep; /* children are not recorded; their files stay after the merge */
+    bool subprocesses;    /* which is the default */
     const char *out;
     const char *python;
+    const char *only;  /* a pattern of names of processes; NULL: all */
     const char *ranks; /* those of an MPI job that are recorded: "0,7"; NULL: all */
     double rate_hz;
     struct dw_out functions; /* of -f, one a line */

@@ -21,7 +21,7 @@
 
 struct reporting {
     const struct dw_run_end *end;
-    struct dw_recordings recordings;
+    unsigned flags; /* of reading: log/reader.h */
     struct dw_run_samples samples;
     bool is_reported; /* by the program: its regions */
     size_t rows;      /* at most */
@@ -185,14 +185,16 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     struct dw_out out;
     struct sections sections = sections_of(reporting, profile);
     dw_out_init_fd(&out, STDERR_FILENO);
-    dw_run_put_ending(&out, reporting->end, &reporting->samples, reporting->recordings.children);
+    dw_run_put_ending(&out, reporting->end, &reporting->samples,
+                      reporting->end->recordings->children);
     put_peak(&out, profile);
     put_sections(reporting, profile, &sections, &out);
     if (!put_missing(reporting, profile, &out))
-        dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections), &reporting->samples,
-                        &reporting->recordings);
-    else if (reporting->end->is_name_ours && !reporting->recordings.children)
+        dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections),
+                        &reporting->samples);
+    else if (reporting->end->is_name_ours && !reporting->end->recordings->children)
         unlink(reporting->end->out_file);
+    dw_run_put_left_out(&out, reporting->end->recordings);
     dw_out_close(&out);
 }
 
@@ -205,9 +207,9 @@ static bool has_reported(const struct dw_profile *profile, const struct dw_recor
 static void load_and_report(struct reporting *reporting, struct dw_profile **profile)
 {
     const char *file = reporting->end->out_file;
-    int error = dw_recordings_load(&reporting->recordings, profile);
+    int error = dw_recordings_load(reporting->end->recordings, reporting->flags, profile);
     if (!error) {
-        reporting->is_reported = has_reported(*profile, &reporting->recordings);
+        reporting->is_reported = has_reported(*profile, reporting->end->recordings);
         reporting->samples = dw_run_samples_of(*profile);
         error = dw_cli_make_showable(*profile, &(struct dw_native_words){0});
     }
@@ -223,11 +225,8 @@ static void load_and_report(struct reporting *reporting, struct dw_profile **pro
 
 void dw_run_report(const struct dw_run_end *end)
 {
-    struct reporting reporting = {.end = end,
-                                  .recordings = {.out_file = end->out_file,
-                                                 .since = end->since,
-                                                 .flags = end->lines ? 0 : DW_READ_NO_SOURCES},
-                                  .rows = rows_that_fit()};
+    struct reporting reporting = {
+        .end = end, .flags = end->lines ? 0 : DW_READ_NO_SOURCES, .rows = rows_that_fit()};
     struct dw_profile *profile;
     load_and_report(&reporting, &profile);
     dw_profile_free(profile);

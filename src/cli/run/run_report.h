@@ -4,9 +4,9 @@
 #define DW_CLI_RUN_RUN_REPORT_H
 
 #include "cli/run/child.h"
+#include "cli/run/recordings.h"
 
 #include <stdbool.h>
-#include <time.h>
 
 struct dw_run_end {
     const char *out_file; /* absolute */
@@ -15,14 +15,14 @@ struct dw_run_end {
     char *const *words;   /* of the command line, behind "dwell run" */
     int status;           /* of wait(2) */
     struct dw_child_times times;
-    time_t since;                        /* files of children that are older are of another run */
     bool samples, calls, regions, lines; /* were asked for; regions: by name */
     bool memory;
     bool wall;         /* samples are of elapsed time, not of CPU time */
     bool callees;      /* what lines call, too */
     bool named;        /* functions were named with -f */
     bool may_be_calls; /* no option was given that excludes --calls */
-    bool subprocesses; /* programs that it starts are recorded too */
+    bool follows;      /* its children are recorded too */
+    const struct dw_recordings *recordings;
 };
 
 /* How the program ended, where its time went, and what to type next. */

@@ -41,7 +41,8 @@ bool dw_run_is_short(const struct dw_run_end *end, const struct dw_run_samples *
 static bool has_mostly_waited(const struct dw_run_end *end)
 {
     const struct dw_child_times *times = &end->times;
-    uint64_t ready_ns = times->cpu_ns + times->delay_ns;
+    uint64_t others_ns = end->recordings->children ? times->children_cpu_ns : 0;
+    uint64_t ready_ns = times->cpu_ns + times->delay_ns + others_ns;
     return end->samples && !end->wall && ready_ns < times->elapsed_ns / 2 &&
            times->elapsed_ns - ready_ns > WAIT_MIN_NS;
 }
@@ -105,6 +106,10 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
     const struct dw_child_times *times = &end->times;
     bool is_short = dw_run_is_short(end, samples);
     dw_run_put_times(out, end);
+    if (recorded_children && times->children_cpu_ns) {
+        dw_out_text(out, ", and its children for ");
+        dw_out_duration(out, times->children_cpu_ns);
+    }
     if (samples->count >= FEW_SAMPLES)
         put_shares(out, samples, end->wall);
     if (has_mostly_waited(end))
@@ -118,11 +123,12 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
     }
     dw_out_char(out, '\n');
     if (times->children_cpu_ns < CHILDREN_MIN_NS || times->children_cpu_ns < times->cpu_ns / 4 ||
-        end->subprocesses || recorded_children)
+        recorded_children)
         return;
     dw_out_text(out, "dwell: programs that it started were on a CPU for ");
     dw_out_duration(out, times->children_cpu_ns);
-    dw_out_text(out, "; --subprocesses records those that run Python\n");
+    dw_out_text(out, end->follows ? "; they are not recorded: they run no Python that has dwell\n"
+                                  : "; they are not recorded, because of --no-follow\n");
 }
 
 /* Quoted for a shell, and without anything that would steer a terminal. */
@@ -195,13 +201,13 @@ static void add_again(struct commands *commands, const struct dw_run_end *end, c
     }
 }
 
-/* The recording and those of its children, unless files of other runs lie among them. */
-static void put_files(struct dw_out *out, const struct dw_run_end *end,
-                      const struct dw_recordings *recordings)
+/* The recording, and those of its children when they are no part of it, unless files of other runs
+ * lie among them. */
+static void put_files(struct dw_out *out, const struct dw_run_end *end)
 {
     char stem[PATH_MAX];
     put_word(out, end->name);
-    if (!recordings->children || recordings->strangers)
+    if (!end->recordings->beside || end->recordings->children || end->recordings->strangers)
         return;
     snprintf(stem, sizeof stem, "%.*s", (int)dw_log_stem_size(end->name), end->name);
     dw_out_char(out, ' ');
@@ -209,81 +215,103 @@ static void put_files(struct dw_out *out, const struct dw_run_end *end,
     dw_out_text(out, ".*.dwell");
 }
 
-static void add_report(struct commands *commands, const struct dw_run_end *end,
-                       const struct dw_recordings *recordings, const char *options,
+static void add_report(struct commands *commands, const struct dw_run_end *end, const char *options,
                        const char *comment)
 {
     struct dw_out *text = add_command(commands, comment);
     dw_out_text(text, "dwell report ");
-    put_files(text, end, recordings);
+    put_files(text, end);
     dw_out_text(text, options);
 }
 
-static void add_page(struct commands *commands, const struct dw_run_end *end,
-                     const struct dw_recordings *recordings)
+static void add_page(struct commands *commands, const struct dw_run_end *end)
 {
     struct dw_out *text = add_command(commands, "a page for the browser");
     char page[PATH_MAX];
     snprintf(page, sizeof page, "%.*s.html", (int)dw_log_stem_size(end->name), end->name);
     dw_out_text(text, "dwell export ");
-    put_files(text, end, recordings);
+    put_files(text, end);
     dw_out_text(text, " -o ");
     put_word(text, page);
 }
 
-static void add_plot(struct commands *commands, const struct dw_run_end *end,
-                     const struct dw_recordings *recordings)
+static void add_plot(struct commands *commands, const struct dw_run_end *end)
 {
     struct dw_out *text = add_command(commands, "memory over time; -o FILE.svg draws it");
     dw_out_text(text, "dwell plot ");
-    put_files(text, end, recordings);
+    put_files(text, end);
 }
 
 static void add_commands(struct commands *commands, const struct dw_run_end *end,
-                         enum dw_run_kind kind, bool is_short,
-                         const struct dw_recordings *recordings)
+                         enum dw_run_kind kind, bool is_short)
 {
     if (has_mostly_waited(end))
         add_again(commands, end, "--mode wall", "where it waits, too");
     else if (is_short && end->may_be_calls)
         add_again(commands, end, "--calls", "every call, however short");
     if (kind == DW_RUN_SAMPLES && is_short)
-        add_report(commands, end, recordings, "", "the samples that were taken");
+        add_report(commands, end, "", "the samples that were taken");
     else if (kind == DW_RUN_SAMPLES)
-        add_report(commands, end, recordings, " --by line", "lines instead of functions");
+        add_report(commands, end, " --by line", "lines instead of functions");
     else if (kind == DW_RUN_LINES)
-        add_report(commands, end, recordings, " --sort time", "whole functions, the longest last");
+        add_report(commands, end, " --sort time", "whole functions, the longest last");
     else if (kind == DW_RUN_CALLS)
-        add_report(commands, end, recordings, " --callers", "who called them");
+        add_report(commands, end, " --callers", "who called them");
     else if (kind == DW_RUN_MEMORY)
-        add_report(commands, end, recordings, " --by function --measure peak_bytes,live_bytes",
+        add_report(commands, end, " --by function --measure peak_bytes,live_bytes",
                    "functions instead of lines");
     else if (kind == DW_RUN_REGIONS)
-        add_report(commands, end, recordings, " --by thread", "each thread by itself");
+        add_report(commands, end, " --by thread", "each thread by itself");
+    if (end->recordings->children)
+        add_report(commands, end, " --by process", "each process by itself");
     if (end->memory)
-        add_plot(commands, end, recordings);
+        add_plot(commands, end);
     if (!is_short)
-        add_page(commands, end, recordings);
+        add_page(commands, end);
+}
+
+/* What of its children is where. */
+static void put_children(struct dw_out *out, const struct dw_recordings *recordings)
+{
+    const char *plural = recordings->children == 1 ? "" : "ren";
+    if (recordings->children)
+        dw_out_printf(out, ", with %" PRIu32 " child%s", recordings->children, plural);
+    else if (recordings->beside)
+        dw_out_printf(out, " and the files of %" PRIu32 " child%s", recordings->beside,
+                      recordings->beside == 1 ? "" : "ren");
+}
+
+void dw_run_put_left_out(struct dw_out *out, const struct dw_recordings *recordings)
+{
+    if (recordings->children && recordings->beside)
+        dw_out_printf(out, "dwell: %" PRIu32 " file%s of children cannot be read, and %s\n",
+                      recordings->beside, recordings->beside == 1 ? "" : "s",
+                      recordings->beside == 1 ? "stays beside it" : "stay beside it");
+    if (recordings->living)
+        dw_out_printf(out,
+                      "dwell: %" PRIu32 " child%s not ended yet: the file%s of %s beside it, for "
+                      "'dwell merge --children'\n",
+                      recordings->living, recordings->living == 1 ? " has" : "ren have",
+                      recordings->living == 1 ? "" : "s",
+                      recordings->living == 1 ? "it is" : "them are");
+    if (recordings->strangers)
+        dw_out_printf(out,
+                      "dwell: %" PRIu32 " file%s of children beside it: of earlier runs, and not "
+                      "in this report\n",
+                      recordings->strangers, recordings->strangers == 1 ? "" : "s");
 }
 
 void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_run_kind kind,
-                     const struct dw_run_samples *samples, const struct dw_recordings *recordings)
+                     const struct dw_run_samples *samples)
 {
     struct commands commands = {.count = 0};
     dw_out_text(out, "dwell: recorded in ");
     put_word(out, end->name);
-    if (recordings->children)
-        dw_out_printf(out, " and the files of %u child%s", recordings->children,
-                      recordings->children == 1 ? "" : "ren");
+    put_children(out, end->recordings);
     dw_out_text(out, "; next:\n");
     bool is_short = kind == DW_RUN_SAMPLES && dw_run_is_short(end, samples);
-    add_commands(&commands, end, kind, is_short, recordings);
+    add_commands(&commands, end, kind, is_short);
     put_commands(out, &commands);
-    if (recordings->strangers)
-        dw_out_printf(out,
-                      "dwell: %u file%s of children beside it: of earlier runs, and not in this "
-                      "report\n",
-                      recordings->strangers, recordings->strangers == 1 ? "" : "s");
 }
 
 void dw_run_put_no_regions(struct dw_out *out)

@@ -4,7 +4,6 @@
 #define DW_CLI_RUN_RUN_TEXT_H
 
 #include "base/out.h"
-#include "cli/run/recordings.h"
 #include "cli/run/run_report.h"
 #include "model/sample.h"
 
@@ -36,7 +35,9 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
                        const struct dw_run_samples *samples, uint32_t recorded_children);
 /* Where the recording is and commands that go on from here. */
 void dw_run_put_next(struct dw_out *out, const struct dw_run_end *end, enum dw_run_kind kind,
-                     const struct dw_run_samples *samples, const struct dw_recordings *recordings);
+                     const struct dw_run_samples *samples);
+/* Files of children that are not in the recording. */
+void dw_run_put_left_out(struct dw_out *out, const struct dw_recordings *recordings);
 /* Why there is nothing of what was asked for, and what helps. */
 void dw_run_put_no_regions(struct dw_out *out);
 void dw_run_put_no_lines(struct dw_out *out, const struct dw_run_end *end);

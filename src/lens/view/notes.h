@@ -18,7 +18,8 @@ void dw_notes_put_json_losses(struct dw_out *out, const struct dw_profile *profi
  * the GIL, when that is known. Nothing when there are none. */
 void dw_notes_put_sampling(struct dw_out *out, const struct dw_profile *profile,
                            const char *prefix);
-/* A line that says what shares of samples are of; nothing when there are none, or no times. */
+/* A line that says what shares of samples are of; nothing when there are none, or no times. One
+ * more when there are several processes: how evenly they worked. */
 void dw_notes_put_whole(struct dw_out *out, const struct dw_profile *profile, const char *prefix);
 /* What that is: "the CPU time of 3 threads". */
 void dw_notes_put_whole_name(struct dw_out *out, const struct dw_profile *profile);

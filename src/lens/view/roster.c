@@ -79,14 +79,16 @@ int dw_roster_first_threads(const struct dw_profile *profile, uint32_t **result)
     return 0;
 }
 
-/* What a person calls the program, or the file name in argv's first word. */
+/* The name that the process was given, what a person calls the program, or the file name in argv's
+ * first word. */
 static struct dw_string program_name(const struct dw_profile *profile, uint32_t process)
 {
+    struct dw_string name = dw_profile_property(profile, process, "name");
     struct dw_string program = dw_profile_property(profile, process, "program");
     struct dw_string argv = dw_profile_property(profile, process, "argv");
     size_t start = strspn(argv.bytes, "[\"'"), end = start;
-    if (program.size)
-        return program;
+    if (name.size || program.size)
+        return name.size ? name : program;
     while (end < argv.size && argv.bytes[end] && !strchr(" \n\t\"',", argv.bytes[end]))
         if (argv.bytes[end++] == '/')
             start = end;

@@ -5,6 +5,7 @@
 #include "lens/view/notes.h"
 
 #include "lens/view/column.h"
+#include "lens/view/roster.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -253,6 +254,67 @@ void dw_notes_put_whole_name(struct dw_out *out, const struct dw_profile *profil
         dw_out_printf(out, "%" PRIu32 " threads", threads);
 }
 
+static uint64_t running_ns(const struct dw_profile *profile, uint32_t thread)
+{
+    struct dw_sample sample;
+    uint64_t sum_ns = 0;
+    for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
+        uint32_t state = sample.state & DW_SAMPLE_STATE_MASK;
+        sum_ns += state == DW_SAMPLE_WAITING || state == DW_SAMPLE_GIL ? 0 : sample.weight;
+    }
+    return sum_ns;
+}
+
+/* The process that began first has started the others, and a fork server works for none. */
+static bool is_worker(const struct dw_profile *profile, uint32_t process, uint64_t epoch_ns)
+{
+    struct dw_string name = dw_profile_property(profile, process, "name");
+    return profile->processes[process].is_sampled &&
+           profile->processes[process].first_clock.wall_ns > epoch_ns &&
+           strcmp(name.bytes, "forkserver") != 0;
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Keeps those of workers, in order. How many they are. */
+static uint32_t sort_workers(const struct dw_profile *profile, uint64_t *times_ns)
+{
+    uint64_t epoch_ns = dw_roster_epoch_ns(profile);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (is_worker(profile, i, epoch_ns))
+            times_ns[count++] = times_ns[i];
+    qsort(times_ns, count, sizeof *times_ns, compare_times);
+    return count;
+}
+
+/* How even the work of several processes is. */
+static void put_balance(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
+{
+    uint64_t *times_ns =
+        profile->process_count > 2 ? calloc(profile->process_count, sizeof *times_ns) : NULL;
+    if (!times_ns)
+        return;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        times_ns[profile->threads[i].process] += running_ns(profile, i);
+    uint32_t count = sort_workers(profile, times_ns);
+    if (count > 1) {
+        dw_out_printf(out, "%s%" PRIu32 " processes beside the first: CPU time from ", prefix,
+                      count);
+        dw_out_duration(out, times_ns[0]);
+        dw_out_text(out, " to ");
+        dw_out_duration(out, times_ns[count - 1]);
+        dw_out_text(out, ", median ");
+        dw_out_duration(out, times_ns[count / 2]);
+        dw_out_char(out, '\n');
+    }
+    free(times_ns);
+}
+
 void dw_notes_put_whole(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
 {
     uint64_t weight =
@@ -264,6 +326,7 @@ void dw_notes_put_whole(struct dw_out *out, const struct dw_profile *profile, co
     dw_out_text(out, ", ");
     dw_notes_put_whole_name(out, profile);
     dw_out_char(out, '\n');
+    put_balance(out, profile, prefix);
 }
 
 void dw_notes_put_json_text(struct dw_out *out, const struct dw_profile *profile)
