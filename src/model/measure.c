@@ -38,6 +38,8 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
                       "blocks that were freed before the next eight were allocated"},
     [DW_RESERVED_BYTES] = {"reserved_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
                            "memory that was mapped, and not unmapped"},
+    [DW_RESIDENT_BYTES] = {"resident_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
+                           "resident memory of the process, by what it is"},
 };
 
 enum dw_measure dw_measure_find(const char *name)

@@ -52,6 +52,7 @@ enum dw_measure {
     DW_PEAK_BYTES,
     DW_TEMPORARY,
     DW_RESERVED_BYTES,
+    DW_RESIDENT_BYTES, /* model/resident.h */
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -74,7 +75,8 @@ typedef uint64_t dw_measure_mask;
      DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_PEAK_BYTES) | DW_MASK(DW_TEMPORARY))
 #define DW_SAMPLE_MASK (DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU) | DW_MASK(DW_WALL))
 /* What stands at the end of a stack, and not for all under it. */
-#define DW_STACK_MASK (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES))
+#define DW_STACK_MASK                                                                              \
+    (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES) | DW_MASK(DW_RESIDENT_BYTES))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */
