@@ -58,6 +58,8 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
                       "blocks that were freed before the next eight were allocated"},
     [DW_RESERVED_BYTES] = {"reserved_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
                            "memory that was mapped, and not unmapped"},
+    [DW_RESIDENT_BYTES] = {"resident_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
+                           "resident memory of the process, by what it is"},
     [DW_GC_TIME] = {"gc_time", DW_UNIT_NS, DW_ADD_SUM, false, "time in collections of garbage"},
     [DW_GC_COLLECTIONS] = {"gc_collections", DW_UNIT_COUNT, DW_ADD_SUM, false,
                            "collections of garbage"},

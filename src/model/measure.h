@@ -65,6 +65,7 @@ enum dw_measure {
     DW_PEAK_BYTES,
     DW_TEMPORARY,
     DW_RESERVED_BYTES,
+    DW_RESIDENT_BYTES, /* model/resident.h */
     /* Collections of garbage, on the stacks that set them off. */
     DW_GC_TIME,
     DW_GC_COLLECTIONS,
@@ -102,7 +103,8 @@ typedef uint64_t dw_measure_mask;
     (DW_MASK(DW_ALLOCATIONS) | DW_MASK(DW_ALLOC_BYTES) | DW_MASK(DW_LIVE) |                        \
      DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_PEAK_BYTES) | DW_MASK(DW_TEMPORARY))
 /* What stands at the end of a stack, and not for all under it. */
-#define DW_STACK_MASK (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES))
+#define DW_STACK_MASK                                                                              \
+    (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES) | DW_MASK(DW_RESIDENT_BYTES))
 #define DW_GC_MASK (DW_MASK(DW_GC_TIME) | DW_MASK(DW_GC_COLLECTIONS) | DW_MASK(DW_GC_COLLECTED))
 
 struct dw_measure_info {

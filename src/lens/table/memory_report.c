@@ -5,6 +5,7 @@
 
 #include "lens/table/view_report.h"
 #include "lens/view/column.h"
+#include "model/resident.h"
 
 #include <inttypes.h>
 
@@ -43,6 +44,62 @@ static void put_sum(struct dw_out *out, const struct dw_profile *profile, const 
     dw_out_char(out, '\n');
 }
 
+/* Of a row on the place of a part. */
+static int part_of(const struct dw_profile *profile, dw_path_id path)
+{
+    const char *name = dw_profile_string(profile, dw_profile_path_frame(profile, path)->name).bytes;
+    int part = 0;
+    while (part < DW_RESIDENTS && strcmp(dw_resident_names[part], name) != 0)
+        part++;
+    return part;
+}
+
+static uint64_t find_parts(const struct dw_profile *profile, uint64_t parts[DW_RESIDENTS])
+{
+    uint64_t all = 0;
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        const struct dw_value_table *values = &profile->threads[t].values;
+        for (uint32_t i = 0; i < values->count; i++) {
+            uint64_t bytes = dw_value_get(values, &values->rows[i], DW_RESIDENT_BYTES);
+            int part = bytes ? part_of(profile, values->rows[i].path) : DW_RESIDENTS;
+            if (part == DW_RESIDENTS)
+                continue;
+            parts[part] += bytes;
+            all += part == DW_RESIDENT_UNTOUCHED ? 0 - bytes : bytes;
+        }
+    }
+    return all;
+}
+
+static void put_amount(struct dw_out *out, uint64_t bytes, const char *sign)
+{
+    struct dw_out cell;
+    dw_out_init_memory(&cell);
+    dw_out_text(&cell, sign);
+    dw_out_bytes(&cell, bytes);
+    dw_out_printf(out, "%12.*s", (int)cell.buffer.size, (const char *)cell.buffer.data);
+    dw_out_close_into(&cell, out);
+}
+
+/* Names have brackets as all that is no code has; here they stand for themselves. */
+static void put_resident(struct dw_out *out, const struct dw_profile *profile)
+{
+    uint64_t parts[DW_RESIDENTS] = {0}, all = find_parts(profile, parts);
+    if (!all)
+        return;
+    dw_out_text(out, "Resident in the end, by what it is\n");
+    put_amount(out, all, "");
+    dw_out_text(out, "  in all\n");
+    for (int i = 0; i < DW_RESIDENTS; i++) {
+        const char *name = dw_resident_names[i];
+        if (!parts[i])
+            continue;
+        put_amount(out, parts[i], i == DW_RESIDENT_UNTOUCHED ? "-" : "");
+        dw_out_printf(out, "  %.*s\n", (int)strlen(name) - 2, name + 1);
+    }
+    dw_out_char(out, '\n');
+}
+
 static void put_sums(struct dw_out *out, const struct dw_profile *profile)
 {
     put_sum(out, profile, "allocated", DW_ALLOC_BYTES, DW_ALLOCATIONS);
@@ -74,6 +131,7 @@ static int put_table(const struct dw_profile *profile, const struct dw_lens_opti
 static int write_memory(const struct dw_profile *profile, const struct dw_lens_options *options,
                         struct dw_out *out)
 {
+    put_resident(out, profile);
     put_sums(out, profile);
     int error = put_table(profile, options, "\nAt the peak, by the line that allocated it",
                           DW_PEAK_BYTES, DW_ALLOCATIONS, out);

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "native/elf/got_patch.h"
 
+#include "base/grow.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -55,7 +57,7 @@ struct object {
 };
 
 struct applying {
-    const struct dw_got_patch *patch;
+    struct dw_got_patch *patch;
     bool is_on;
 };
 
@@ -174,11 +176,28 @@ static void patch_relocation(const struct object *object, const ElfW(Rela) * rel
     }
 }
 
+/* Whether the object was patched before; else it will have been. */
+static bool was_seen(struct dw_got_patch *patch, const struct dl_phdr_info *info)
+{
+    uintptr_t place = (uintptr_t)info->dlpi_phdr;
+    if (patch->unloads != info->dlpi_subs)
+        patch->seen_count = 0;
+    patch->unloads = info->dlpi_subs;
+    for (uint32_t i = 0; i < patch->seen_count; i++)
+        if (patch->seen[i] == place)
+            return true;
+    if (!DW_GROW(patch->seen, patch->seen_count, patch->seen_capacity))
+        patch->seen[patch->seen_count++] = place;
+    return false;
+}
+
 static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     const struct applying *applying = context;
     struct object object;
     (void)size;
+    if (applying->is_on && was_seen(applying->patch, info))
+        return 0;
     read_object(info, &object);
     object.is_loader = is_loader(&object, info->dlpi_name, applying->patch);
     if (is_spared(&object, applying->patch))
@@ -189,8 +208,10 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-void dw_got_apply(const struct dw_got_patch *patch, bool is_on)
+void dw_got_apply(struct dw_got_patch *patch, bool is_on)
 {
     struct applying applying = {patch, is_on};
     dl_iterate_phdr(patch_object, &applying);
+    if (!is_on)
+        patch->seen_count = 0;
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct dw_got_hook {
     const char *name;
@@ -19,13 +20,18 @@ struct dw_got_patch {
     size_t count;
     const void *loader;     /* an address in one of these */
     const char *loaders[2]; /* and parts of the names of others */
-    const void *spared[4];  /* objects with these addresses in them stay as they are */
+    /* Objects that were patched, by where they lie, while as many were unloaded. */
+    uintptr_t *seen;
+    uint32_t seen_count, seen_capacity;
+    unsigned long long unloads;
+    const void *spared[4]; /* objects with these addresses in them stay as they are */
 };
 
 /* Finds the originals. False when they cannot be told from what the program itself has in their
  * place; then nothing may be patched. */
 bool dw_got_find(struct dw_got_patch *patch);
-/* All objects that are loaded now. Takes the dynamic linker's lock. */
-void dw_got_apply(const struct dw_got_patch *patch, bool is_on);
+/* All objects that are loaded now, and were not when it was last turned on. Takes the dynamic
+ * linker's lock. */
+void dw_got_apply(struct dw_got_patch *patch, bool is_on);
 
 #endif

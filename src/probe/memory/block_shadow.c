@@ -4,9 +4,10 @@
 #define _GNU_SOURCE
 #include "probe/memory/block_shadow.h"
 
+#include "probe/memory/resident_bytes.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
 #define GRAIN_BITS 4
 #define LEAF_BITS 16 /* grains: a megabyte of memory */
@@ -22,29 +23,19 @@ typedef _Atomic uint32_t word;
 typedef word *_Atomic leaf;
 
 static leaf *_Atomic roots[1u << OUTER_BITS];
-static _Atomic uint64_t mapped_bytes;
 
 static void *map(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    atomic_fetch_add(&mapped_bytes, size);
-    return memory;
-}
-
-static void unmap(void *memory, size_t size)
-{
-    munmap(memory, size);
-    atomic_fetch_sub(&mapped_bytes, size);
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 static leaf *make_inner(leaf *_Atomic *at)
 {
     leaf *made = map(INNER_BYTES), *before = NULL;
     if (made && !atomic_compare_exchange_strong(at, &before, made)) {
-        unmap(made, INNER_BYTES);
+        munmap((void *)made, INNER_BYTES);
         made = before;
     }
     return made;
@@ -54,7 +45,7 @@ static word *make_leaf(leaf *at)
 {
     word *made = map(LEAF_BYTES), *before = NULL;
     if (made && !atomic_compare_exchange_strong(at, &before, made)) {
-        unmap(made, LEAF_BYTES);
+        munmap((void *)made, LEAF_BYTES);
         made = before;
     }
     return made;
@@ -139,7 +130,14 @@ void dw_shadow_clear(void)
     }
 }
 
-uint64_t dw_shadow_bytes(void)
+uint64_t dw_shadow_resident(void)
 {
-    return atomic_load(&mapped_bytes);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < 1u << OUTER_BITS; i++) {
+        leaf *inner = atomic_load(&roots[i]);
+        for (size_t j = 0; inner && j < 1u << INNER_BITS; j++)
+            if (inner[j])
+                bytes += dw_resident_bytes((void *)inner[j], LEAF_BYTES);
+    }
+    return bytes;
 }

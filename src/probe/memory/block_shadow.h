@@ -17,7 +17,7 @@ bool dw_shadow_put(uintptr_t block, uint32_t site, uint64_t size);
 bool dw_shadow_take(uintptr_t block, uint32_t *site, uint64_t *size);
 /* Forgets all blocks. The memory stays, since a thread may be about to use it. */
 void dw_shadow_clear(void);
-/* Bytes of memory that it has. */
-uint64_t dw_shadow_bytes(void);
+/* Bytes of memory that it has in use. */
+uint64_t dw_shadow_resident(void);
 
 #endif

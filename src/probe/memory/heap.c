@@ -11,11 +11,19 @@
 
 #include <string.h>
 
+#define PATIENCE_NS 200000000u
 #define CODES_COMMON (1u << 14)
-#define CODES_RARE (1u << 20)
+#define CODES_RARE (1u << 17)
 
 struct dw_heap dw_heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 struct dw_number_set dw_heap_codes = {.common = CODES_COMMON, .rare = CODES_RARE};
+
+bool dw_heap_lock(void)
+{
+    uint64_t until_ns = dw_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+    struct timespec until = {(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+    return !pthread_mutex_clocklock(&dw_heap.lock, CLOCK_MONOTONIC, &until);
+}
 
 static void free_codes(void)
 {
@@ -154,6 +162,7 @@ void dw_heap_add(uint32_t index, uint64_t count, uint64_t bytes)
     site->now[DW_HEAP_LIVE] += count;
     site->now[DW_HEAP_LIVE_BYTES] += bytes;
     dw_heap.threads[site->key.thread].live += count;
+    dw_heap.live_of[site->key.kind] += bytes;
     if (is_reserved(site))
         return;
     dw_heap.live_bytes += bytes;
@@ -170,7 +179,6 @@ void dw_heap_remove(uint32_t index, uint64_t count, uint64_t bytes, bool is_temp
         return;
     if (dw_heap.is_at_peak && !is_reserved(site)) {
         dw_heap.is_at_peak = false;
-        dw_heap.peak_ns = dw_clock_ns(CLOCK_MONOTONIC_COARSE);
         dw_heap.epoch++;
     }
     note_peak(site);
@@ -178,6 +186,7 @@ void dw_heap_remove(uint32_t index, uint64_t count, uint64_t bytes, bool is_temp
     site->now[DW_HEAP_LIVE_BYTES] -= bytes;
     site->now[DW_HEAP_TEMPORARY] += is_temporary ? count : 0;
     dw_heap.threads[site->key.thread].live -= count;
+    dw_heap.live_of[site->key.kind] -= bytes;
     if (!is_reserved(site))
         dw_heap.live_bytes -= bytes;
 }

@@ -17,7 +17,8 @@
 #define DW_HEAP_COUNT 256u /* an allocation; a sample stands for more, also for parts of one */
 
 enum dw_heap_kind {
-    DW_HEAP_PYTHON, /* Python's allocators, whatever they are made of */
+    DW_HEAP_PYTHON, /* Python's allocator of small objects, which cuts up arenas */
+    DW_HEAP_LARGE,  /* its others, which have their memory from malloc */
     DW_HEAP_MALLOC,
     DW_HEAP_MMAP,  /* reserved, and no part of what is live */
     DW_HEAP_ARENA, /* the same, for Python's own allocator */
@@ -77,16 +78,20 @@ struct dw_heap {
     struct dw_heap_thread_entry *threads;
     uint32_t thread_count, thread_capacity;
     struct dw_heap_code *codes; /* that were met, and not yet told */
-    uint64_t live_bytes, peak_bytes, peak_ns;
-    uint32_t epoch;   /* of the last peak */
-    bool is_at_peak;  /* nothing was given back since */
-    uint64_t dropped; /* allocations for which there was no memory */
+    uint64_t live_bytes, peak_bytes;
+    uint64_t live_of[DW_HEAP_KINDS]; /* bytes */
+    uint32_t epoch;                  /* of the last peak */
+    bool is_at_peak;                 /* nothing was given back since */
+    uint64_t dropped;                /* allocations for which there was no memory */
 };
 
 extern struct dw_heap dw_heap;
 /* Code objects that were met: all that is known was described. */
 extern struct dw_number_set dw_heap_codes;
 
+/* For those who are not in an allocator: false when the lock could not be had in a while, as when
+ * its holder was interrupted by a signal that ends the process. */
+bool dw_heap_lock(void);
 /* From here on the lock is held. Nothing is in it; 0 or DW_ERR_MEMORY. */
 int dw_heap_init(void);
 void dw_heap_release(void);

@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 #include "probe/memory/heap.h"
+#include "probe/memory/resident_bytes.h"
 
 static struct mapping {
     uintptr_t start, end;
@@ -53,6 +54,18 @@ void dw_mapping_put(uintptr_t start, uint64_t size, uint32_t site)
     dw_mapping_remove(start, whole);
     dw_heap_add(site, DW_HEAP_COUNT, whole);
     add((struct mapping){start, start + whole, site});
+}
+
+uint64_t dw_mappings_resident(bool are_arenas)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < mapping_count; i++) {
+        const struct mapping *mapping = &mappings[i];
+        bool is_arena = dw_heap.sites[mapping->site].key.kind == DW_HEAP_ARENA;
+        if (is_arena == are_arenas)
+            bytes += dw_resident_bytes((void *)mapping->start, mapping->end - mapping->start);
+    }
+    return bytes;
 }
 
 void dw_mappings_release(void)

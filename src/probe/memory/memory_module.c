@@ -3,6 +3,7 @@
 #include "probe/memory/memory_probe.h"
 
 #include "probe/memory/heap_events.h"
+#include "probe/memory/python_hooks.h"
 #include "probe/render.h"
 
 /* start(log_file, exact) */
@@ -29,6 +30,7 @@ PyObject *dw_memory_py_stop(PyObject *module, PyObject *unused)
     struct dw_buffer bytes = {0};
     (void)module, (void)unused;
     int error = dw_memory_stop(&bytes);
+    dw_python_hooks_remove();
     PyObject *result =
         error ? dw_raise_error(error, NULL)
               : PyBytes_FromStringAndSize((const char *)bytes.data, (Py_ssize_t)bytes.size);

@@ -20,7 +20,8 @@
 
 #define THREAD_NAME "dwell-heap"
 #define FIRST_FLUSH_NS 50000000u
-#define LOOK_NS 20000000u /* for objects of code that were loaded */
+#define LOOK_NS 20000000u      /* for objects of code that were loaded */
+#define PROCESS_NS 5000000000u /* from one look at the memory of the process to the next */
 
 static struct {
     pthread_mutex_t turn;
@@ -31,6 +32,7 @@ static struct {
     _Atomic bool stops;
     pthread_t thread;
     sem_t wakes;
+    uint64_t looked_ns; /* at the memory of the process */
     struct dw_memory_recording recording;
 } memory = {.turn = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_MUTEX_INITIALIZER};
 
@@ -42,8 +44,13 @@ bool dw_memory_is_on(void)
 static int flush(bool is_last)
 {
     struct dw_ledger *log = memory.recording.log;
+    uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
     dw_heap_here.busy++;
     pthread_mutex_lock(&memory.work);
+    if (is_last || now_ns - memory.looked_ns >= PROCESS_NS) {
+        memory.looked_ns = now_ns;
+        dw_memory_look_at_process(&memory.recording);
+    }
     int error = dw_ledger_flush(log, dw_memory_collect, &memory.recording, is_last);
     pthread_mutex_unlock(&memory.work);
     dw_heap_here.busy--;
@@ -222,6 +229,7 @@ static void flush_last(void)
         return;
     dw_heap_here.busy++;
     pthread_mutex_lock(&memory.work);
+    dw_memory_look_at_process(&memory.recording);
     dw_ledger_flush_end(memory.recording.log, dw_memory_collect, &memory.recording);
     pthread_mutex_unlock(&memory.work);
     dw_heap_here.busy--;

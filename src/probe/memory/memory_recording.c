@@ -8,6 +8,7 @@
 #include "probe/memory/heap_events.h"
 #include "probe/memory/heap_stack.h"
 #include "probe/memory/memory_probe.h"
+#include "probe/memory/resident_parts.h"
 #include "record/recorder.h"
 
 #include <string.h>
@@ -102,8 +103,10 @@ static int copy_threads(struct dw_memory_recording *recording)
 /* What is new; nobody allocates meanwhile. */
 static int copy_news(struct dw_memory_recording *recording, struct dw_heap_code **codes)
 {
-    recording->change_count = 0;
-    pthread_mutex_lock(&dw_heap.lock);
+    recording->change_count = recording->step_count = 0;
+    *codes = NULL;
+    if (!dw_heap_lock())
+        return 0;
     *codes = dw_heap.codes;
     dw_heap.codes = NULL;
     int error = copy_steps(recording);
@@ -184,10 +187,8 @@ static int labels_of(const struct dw_memory_recording *recording,
                      const struct dw_heap_site_key *key, dw_labels_id *labels)
 {
     static const char *const allocators[DW_HEAP_KINDS] = {
-        [DW_HEAP_PYTHON] = "python",
-        [DW_HEAP_MALLOC] = "malloc",
-        [DW_HEAP_MMAP] = "mmap",
-        [DW_HEAP_ARENA] = "arenas",
+        [DW_HEAP_PYTHON] = "python", [DW_HEAP_LARGE] = "python", [DW_HEAP_MALLOC] = "malloc",
+        [DW_HEAP_MMAP] = "mmap",     [DW_HEAP_ARENA] = "arenas",
     };
     const char *allocator = allocators[key->kind];
     const char *mark = key->mark ? dw_heap_mark_name(key->mark) : "";
@@ -215,6 +216,37 @@ static int add_row(struct dw_memory_recording *recording, const struct dw_memory
     error = dw_ledger_add_row(thread, recording->paths[change->key.step], labels, mask, by);
     pthread_mutex_unlock(&log->tables);
     return error;
+}
+
+/* Where the memory of the process is belongs to nobody in it: the first thread has it. */
+static int add_resident(struct dw_memory_recording *recording, enum dw_resident part, uint64_t by)
+{
+    struct dw_ledger *log = recording->log;
+    const char *name = dw_resident_names[part];
+    dw_place_id place;
+    dw_path_id path;
+    int error = dw_ledger_named_place(log, DW_FRAME_MARK, (struct dw_string){name, strlen(name)},
+                                      (struct dw_string){"", 0}, 0, &place);
+    if (!error)
+        error = dw_ledger_path(log, DW_PATH_ROOT, place, &path);
+    if (error)
+        return error;
+    pthread_mutex_lock(&log->tables);
+    error = dw_ledger_add_row(&log->threads[recording->threads[0].log_thread - 1], path,
+                              DW_LABELS_NONE, DW_MASK(DW_RESIDENT_BYTES), &by);
+    pthread_mutex_unlock(&log->tables);
+    return error;
+}
+
+void dw_memory_look_at_process(struct dw_memory_recording *recording)
+{
+    uint64_t parts[DW_RESIDENTS];
+    if (!recording->thread_count || recording->threads[0].is_left || !dw_resident_find(parts))
+        return;
+    for (enum dw_resident i = 0; i < DW_RESIDENTS; i++)
+        if (parts[i] != recording->resident[i] &&
+            !add_resident(recording, i, parts[i] - recording->resident[i]))
+            recording->resident[i] = parts[i];
 }
 
 static void refresh_natives(struct dw_memory_recording *recording)

@@ -3,6 +3,7 @@
 #ifndef DW_PROBE_MEMORY_MEMORY_RECORDING_H
 #define DW_PROBE_MEMORY_MEMORY_RECORDING_H
 
+#include "model/resident.h"
 #include "probe/sample/sample_places.h"
 
 struct dw_heap_step;
@@ -10,6 +11,7 @@ struct dw_heap_thread_entry;
 struct dw_memory_change;
 
 struct dw_memory_recording {
+    uint64_t resident[DW_RESIDENTS]; /* as the log has it */
     struct dw_ledger *log;
     bool is_exact;
     struct dw_sample_places places;
@@ -32,6 +34,8 @@ struct dw_memory_recording {
 /* The log is there already. Release it in any case. */
 int dw_memory_recording_init(struct dw_memory_recording *recording);
 void dw_memory_recording_release(struct dw_memory_recording *recording);
+/* Looks at the memory of the process, for the next time that something is written. */
+void dw_memory_look_at_process(struct dw_memory_recording *recording);
 /* Writes what is new. */
 dw_collect dw_memory_collect;
 

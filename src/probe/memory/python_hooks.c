@@ -5,10 +5,22 @@
 
 #include "probe/memory/heap_events.h"
 
+#include <string.h>
+
 #define DOMAINS 3
 
 static PyMemAllocatorEx originals[DOMAINS];
 static bool is_installed[DOMAINS];
+static bool has_arenas; /* small objects are cut out of these */
+
+#define SMALL_BYTES 512u /* as CPython has it */
+
+/* The raw domain is malloc itself. */
+static enum dw_heap_kind kind_of(const PyMemAllocatorEx *original, size_t size)
+{
+    return original != &originals[0] && size <= SMALL_BYTES && has_arenas ? DW_HEAP_PYTHON
+                                                                          : DW_HEAP_LARGE;
+}
 
 static void begin(void)
 {
@@ -33,7 +45,7 @@ allocate(const PyMemAllocatorEx *original, size_t count, size_t size, bool is_cl
     if (is_quiet)
         return block;
     end();
-    dw_heap_allocated(block, count * size, DW_HEAP_PYTHON, NULL);
+    dw_heap_allocated(block, count * size, kind_of(original, count * size), NULL);
     return block;
 }
 
@@ -51,7 +63,7 @@ static inline __attribute__((always_inline)) void *reallocate(const PyMemAllocat
         dw_heap_put_back(before, &taken);
     else if (is_known)
         dw_heap_drop(before, &taken);
-    dw_heap_allocated(block, size, DW_HEAP_PYTHON, NULL);
+    dw_heap_allocated(block, size, kind_of(original, size), NULL);
     return block;
 }
 
@@ -111,6 +123,8 @@ static const struct {
 
 void dw_python_hooks_install(void)
 {
+    const char *chosen = getenv("PYTHONMALLOC");
+    has_arenas = !chosen || strncmp(chosen, "malloc", 6) != 0;
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now, hooks = domains[i].hooks;
         if (is_installed[i]) /* others that are over them keep them */
