@@ -105,7 +105,7 @@ def _name_forked() -> None:
 
 def _learn_name() -> None:
     """The name comes by a pipe, and is given to what stands for the process until then."""
-    process: "Any" = sys.modules["multiprocessing.process"]
+    process: Any = sys.modules["multiprocessing.process"]
     unnamed = process.current_process()
     plain = type(unnamed)
 

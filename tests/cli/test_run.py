@@ -21,7 +21,8 @@ while frame.f_back:
     frame, depth = frame.f_back, depth + 1
 print(json.dumps([sys.argv, sys.path[0], sys.flags.isolated, __name__, globals().get("__file__"),
                   type(__loader__).__name__, str(__spec__)[:20], depth, sys.orig_argv[1:],
-                  sorted(k for k in os.environ if "DWELL_" in k and k != "DWELL_RUN"), sys.getprofile(), sys.gettrace()]))
+                  sorted(k for k in os.environ if "DWELL_" in k and k != "DWELL_RUN"),
+                  sys.getprofile(), sys.gettrace()]))
 """
 
 

@@ -415,7 +415,9 @@ def test_nothing_is_said_of_subinterpreters(tmp_path, run_dwell):
 
 def test_signals_that_come_while_files_are_merged(tmp_path, run_dwell, dwell_program):
     """Whoever stops a server may send the signal again."""
-    (tmp_path / "program.py").write_text(MANY + "print('done', flush=True)\nos.kill(os.getpid(), 15)")
+    (tmp_path / "program.py").write_text(
+        MANY + "print('done', flush=True)\nos.kill(os.getpid(), 15)"
+    )
     process = subprocess.Popen(
         [dwell_program, "run", "-q", "-o", "x.dwell", "program.py"],
         cwd=tmp_path,
