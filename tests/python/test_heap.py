@@ -244,7 +244,10 @@ numbers = list(range(1, snapshot.totals()[0]))
 for number, obj in zip(numbers, snapshot.alive(numbers)):
     if obj is None or obj is kept or isinstance(obj, _core.HeapSnapshot): continue
     seen += 1
-    if snapshot.node(number)[3] != sys.getsizeof(obj) and obj not in (globals(), sys.modules):
+    told = sys.getsizeof(obj)
+    if sys.version_info[:2] == (3, 12) and isinstance(obj, type) and not obj.__flags__ & 1 << 9:
+        told -= 16  # it adds the collector's head to types that have none
+    if snapshot.node(number)[3] != told and obj not in (globals(), sys.modules):
         wrong.append((type(obj), snapshot.node(number)[3], sys.getsizeof(obj)))
 for obj in kept:
     number = snapshot.find(id(obj))
