@@ -2,6 +2,7 @@
 """Snapshots of the heap: what they count, what holds what, and that all stays as it was."""
 
 import array
+import collections
 import datetime
 import gc
 import os
@@ -54,6 +55,20 @@ def test_a_global_is_named_by_its_module():
     way = heap.why(held_globally["list"][0])
     assert way.root == f"module {__name__}"
     assert way.expression == f"{__name__}.held_globally['list'][0]"
+
+
+def test_the_largest_holder_is_told_where_it_is():
+    held_globally["large"] = [bytes(100_000) for _ in range(500)]
+    largest, second = heap.snapshot().dominators(2)
+    assert largest.type == "list" and largest.name == f"{__name__}.held_globally['large']"
+    size = sum(map(sys.getsizeof, held_globally["large"]), sys.getsizeof(held_globally["large"]))
+    assert largest.retained == size > second.retained
+    del held_globally["large"]
+
+
+def test_what_a_module_written_in_c_holds_is_called_by_the_name_of_a_global():
+    way = heap.why(collections.deque)  # the state of _collections holds it without a name
+    assert way.root.startswith("module ") and names(way) == [".deque"]
 
 
 def test_a_variable_of_a_closure_is_named():
