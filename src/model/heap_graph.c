@@ -106,3 +106,41 @@ int dw_heap_graph_reach(const struct dw_heap_graph *graph, const dw_heap_node *s
     free(queue);
     return 0;
 }
+
+/* By node: the most that one of those which it dominates retains. */
+static uint64_t *largest_below(const struct dw_heap_graph *graph)
+{
+    uint64_t *below = calloc(graph->count, sizeof *below);
+    for (dw_heap_node i = 1; below && i < graph->count; i++) {
+        uint64_t *of = &below[graph->dominators[i]];
+        *of = graph->retained[i] > *of ? graph->retained[i] : *of;
+    }
+    return below;
+}
+
+/* Keeps the list in order; the last one falls out when it is full. */
+static uint32_t insert(const struct dw_heap_graph *graph, dw_heap_node *best, uint32_t count,
+                       uint32_t limit, dw_heap_node node)
+{
+    if (count == limit && graph->retained[node] <= graph->retained[best[count - 1]])
+        return count;
+    uint32_t at = count < limit ? count++ : limit - 1;
+    for (; at && graph->retained[best[at - 1]] < graph->retained[node]; at--)
+        best[at] = best[at - 1];
+    best[at] = node;
+    return count;
+}
+
+int dw_heap_graph_find_largest(const struct dw_heap_graph *graph, dw_heap_node first,
+                               uint32_t limit, dw_heap_node *best, uint32_t *count)
+{
+    uint64_t *below = largest_below(graph);
+    if (!below)
+        return DW_ERR_MEMORY;
+    *count = 0;
+    for (dw_heap_node i = first; limit && i < graph->count; i++)
+        if (below[i] < graph->retained[i] / 10 * 9)
+            *count = insert(graph, best, *count, limit, i);
+    free(below);
+    return 0;
+}

@@ -20,7 +20,10 @@ _PARTS: dict[type, tuple[str, ...]] = {
     ),
     types.CellType: ("cell_contents",),
     types.BuiltinFunctionType: ("__self__",),
-    types.CodeType: ("co_consts", "co_names", "co_filename", "co_name", "co_qualname"),
+    types.CodeType: (
+        *("co_consts", "co_names", "co_filename", "co_name", "co_qualname"),
+        *("co_linetable", "co_exceptiontable"),
+    ),
 }
 
 

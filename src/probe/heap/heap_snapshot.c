@@ -7,6 +7,7 @@
 #include "probe/heap/heap_alive.h"
 #include "probe/heap/heap_duplicates.h"
 #include "probe/heap/heap_names.h"
+#include "probe/heap/heap_ways.h"
 #include "probe/render.h"
 
 #include <stdlib.h>
@@ -218,31 +219,6 @@ static PyObject *node_list(const dw_heap_node *nodes, uint32_t count)
     return list;
 }
 
-/* Which roots a way starts at: those that have names, then others, then dwell's own frames. */
-static int reach_in_turns(const struct dw_heap *heap, dw_heap_node *parents)
-{
-    const struct dw_heap_graph *graph = &heap->graph;
-    dw_heap_node *starts = malloc(((size_t)graph->count + heap->module_count) * sizeof *starts);
-    uint32_t count = heap->module_count;
-    if (!starts)
-        return DW_ERR_MEMORY;
-    if (count)
-        memcpy(starts, heap->modules, count * sizeof *starts);
-    for (dw_heap_node i = 1; i <= heap->frame_count; i++)
-        if (!heap->frames[i - 1].is_own)
-            starts[count++] = i;
-    dw_heap_graph_prepare(graph, parents);
-    int error = dw_heap_graph_reach(graph, starts, count, parents);
-    count = 0;
-    for (uint32_t i = 0; i < graph->root_count; i++)
-        if (graph->roots[i] > heap->frame_count)
-            starts[count++] = graph->roots[i];
-    if (!error)
-        error = dw_heap_graph_reach(graph, starts, count, parents);
-    free(starts);
-    return error ? error : dw_heap_graph_reach(graph, graph->roots, graph->root_count, parents);
-}
-
 static int find_ways(struct dw_heap_snapshot *self)
 {
     dw_heap_node *parents = NULL;
@@ -250,7 +226,7 @@ static int find_ways(struct dw_heap_snapshot *self)
     if (self->parents)
         return 0;
     Py_BEGIN_ALLOW_THREADS parents = malloc(self->heap.graph.count * sizeof *parents);
-    error = parents ? reach_in_turns(&self->heap, parents) : DW_ERR_MEMORY;
+    error = parents ? dw_heap_find_ways(&self->heap, parents) : DW_ERR_MEMORY;
     Py_END_ALLOW_THREADS if (!error && !self->parents)
     {
         self->parents = parents;
@@ -287,7 +263,7 @@ static PyObject *snapshot_path(PyObject *self, PyObject *number)
     return parents[node] == DW_HEAP_NONE ? PyList_New(0) : way_to(parents, node);
 }
 
-/* largest(limit): the nodes that retain most, of those that node 0 holds directly or all. */
+/* largest(limit): the nodes that retain most. */
 static PyObject *snapshot_largest(PyObject *self, PyObject *arguments)
 {
     const struct dw_heap_graph *graph = &heap_of(self)->graph;
@@ -295,17 +271,10 @@ static PyObject *snapshot_largest(PyObject *self, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "I", &limit) || dominate(self))
         return NULL;
     dw_heap_node *best = malloc(((size_t)limit + 1) * sizeof *best);
-    if (!best)
-        return PyErr_NoMemory();
-    for (dw_heap_node i = heap_of(self)->frame_count + 1; limit && i < graph->count; i++) {
-        if (count == limit && graph->retained[i] <= graph->retained[best[count - 1]])
-            continue;
-        uint32_t at = count < limit ? count++ : limit - 1;
-        for (; at && graph->retained[best[at - 1]] < graph->retained[i]; at--)
-            best[at] = best[at - 1];
-        best[at] = i;
-    }
-    PyObject *list = node_list(best, count);
+    int error = best ? dw_heap_graph_find_largest(graph, heap_of(self)->frame_count + 1, limit,
+                                                  best, &count)
+                     : DW_ERR_MEMORY;
+    PyObject *list = error ? dw_raise_error(error, NULL) : node_list(best, count);
     free(best);
     return list;
 }

@@ -268,8 +268,9 @@ static int find_modules(struct walk *walk)
         return DW_ERR_MEMORY;
     while (PyDict_Next(modules, &at, &name, &module))
         if (PyModule_Check(module))
-            heap->modules[heap->module_count++] =
-                dw_address_map_find(&walk->numbers, (uintptr_t)module);
+            heap->modules[heap->module_count++] = (struct dw_heap_module){
+                dw_address_map_find(&walk->numbers, (uintptr_t)module),
+                dw_address_map_find(&walk->numbers, (uintptr_t)PyModule_GetDict(module))};
     return 0;
 }
 

@@ -26,6 +26,10 @@ struct dw_heap_frame {
     bool is_own;          /* it is dwell's, which took the picture */
 };
 
+struct dw_heap_module {
+    dw_heap_node node, names; /* the module, and the dictionary of its globals */
+};
+
 /* A string, or bytes, by what is in it. */
 struct dw_heap_text_hash {
     uint64_t hash;
@@ -41,7 +45,7 @@ struct dw_heap {
     uint32_t frame_count, frame_capacity;
     dw_string_id *variables; /* of the references of frames, which are the first ones; 0: none */
     uint32_t variable_count, variable_capacity;
-    dw_heap_node *modules; /* those of sys.modules */
+    struct dw_heap_module *modules; /* those of sys.modules */
     uint32_t module_count;
     bool has_hashes;
     struct dw_heap_text_hash *hashes;
