@@ -29,16 +29,6 @@ static void put_string(struct dw_out *out, struct dw_string string)
     dw_out_json_string(out, string.bytes, string.size);
 }
 
-/* An index, or null for DW_ROW_NONE. */
-static void put_index(struct dw_out *out, const char *key, uint32_t index)
-{
-    put_key(out, key, false);
-    if (index == DW_ROW_NONE)
-        dw_out_text(out, "null");
-    else
-        dw_out_u64(out, index);
-}
-
 /* Between the entries of an array, one on each line. */
 static void put_separator(struct dw_out *out, bool first)
 {
@@ -134,7 +124,6 @@ static void put_path(struct dw_out *out, const struct dw_rows *rows, const struc
 {
     struct dw_spelling spelling;
     dw_speller_spell(&rows->speller, row->path, PATH_FRAMES_MAX, &spelling);
-    put_key(out, "path", false);
     dw_out_char(out, '[');
     for (uint32_t i = 0; i < spelling.count; i++) {
         dw_out_text(out, i ? ", " : "");
@@ -148,82 +137,89 @@ static void put_path(struct dw_out *out, const struct dw_rows *rows, const struc
     dw_out_char(out, ']');
 }
 
-static void put_identity(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row,
+static void put_identity(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row,
                          const struct places *places)
 {
     const struct dw_frame *frame = dw_profile_frame(rows->profile, row->path);
-    put_number(out, "id", row->id, true);
-    put_index(out, "parent", row->parent);
-    put_number(out, "depth", row->depth, false);
+    dw_data_number(data, "id", row->id);
+    if (row->parent == DW_ROW_NONE)
+        dw_out_text(dw_data_cell(data, "parent"), "null");
+    else
+        dw_data_number(data, "parent", row->parent);
+    dw_data_number(data, "depth", row->depth);
     if (row->process != DW_ROW_NONE)
-        put_number(out, "process", places->place_of_process[row->process], false);
+        dw_data_number(data, "process", places->place_of_process[row->process]);
     if (row->thread != DW_ROW_NONE)
-        put_number(out, "thread", places->place_of_thread[row->thread], false);
-    put_key(out, "name", false);
-    put_string(out, row->name);
+        dw_data_number(data, "thread", places->place_of_thread[row->thread]);
+    dw_data_text(data, "name", row->name);
     if (rows->by != DW_BY_NAME)
-        put_path(out, rows, row);
+        put_path(dw_data_cell(data, "path"), rows, row);
     if (frame->file) {
-        put_key(out, "file", false);
-        put_string(out, dw_profile_string(rows->profile, frame->file));
-        put_number(out, "line", frame->line, false);
+        dw_data_text(data, "file", dw_profile_string(rows->profile, frame->file));
+        dw_data_number(data, "line", frame->line);
     }
 }
 
 /* Samples begin and end nowhere; those that are counts stand for no time. */
-static void put_sampled_values(struct dw_out *out, const struct dw_rows *rows,
-                               const struct dw_row *row)
-{
-    put_number(out, "samples", row->metric.count, false);
-    if (rows->are_counts) {
-        put_number(out, "self_samples", row->self, false);
-        return;
-    }
-    put_number(out, "total_ns", row->total, false);
-    put_number(out, "self_ns", row->self, false);
-}
+enum { OF_ENTRIES = 1, OF_SAMPLES = 2, OF_COUNTS = 4 };
 
-static void put_values(struct dw_out *out, const struct dw_row *row)
+static void put_values(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row)
 {
     static const struct {
-        const char *key, *column;
+        const char *name, *column;
+        unsigned of;
     } values[] = {
-        {"count", "count"},
-        {"open", "open"},
-        {"total_ns", "total"},
-        {"total_inner_ns", "total_inner"},
-        {"self_ns", "self"},
-        {"active_ns", "active"},
-        {"suspended_ns", "suspended"},
-        {"cpu_ns", "cpu"},
-        {"min_ns", "min"},
-        {"average_ns", "average"},
-        {"max_ns", "max"},
-        {"p50_ns", "p50"},
-        {"p95_ns", "p95"},
-        {"p99_ns", "p99"},
-        {"stdev_ns", "stdev"},
+        {"count", "count", OF_ENTRIES},
+        {"samples", "samples", OF_SAMPLES | OF_COUNTS},
+        {"self_samples", "self", OF_COUNTS},
+        {"open", "open", OF_ENTRIES},
+        {"total_ns", "total", OF_ENTRIES | OF_SAMPLES},
+        {"total_inner_ns", "total_inner", OF_ENTRIES},
+        {"self_ns", "self", OF_ENTRIES | OF_SAMPLES},
+        {"active_ns", "active", OF_ENTRIES},
+        {"suspended_ns", "suspended", OF_ENTRIES},
+        {"cpu_ns", "cpu", OF_ENTRIES},
+        {"min_ns", "min", OF_ENTRIES},
+        {"average_ns", "average", OF_ENTRIES},
+        {"max_ns", "max", OF_ENTRIES},
+        {"p50_ns", "p50", OF_ENTRIES},
+        {"p95_ns", "p95", OF_ENTRIES},
+        {"p99_ns", "p99", OF_ENTRIES},
+        {"stdev_ns", "stdev", OF_ENTRIES},
     };
+    unsigned of = rows->are_counts ? OF_COUNTS : rows->are_samples ? OF_SAMPLES : OF_ENTRIES;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        put_number(out, values[i].key, dw_column_number(dw_column_find(values[i].column), row),
-                   false);
-    put_number(out, "open_ns", row->metric.open_total, false);
+        if (values[i].of & of)
+            dw_data_number(data, values[i].name,
+                           dw_column_number(dw_column_find(values[i].column), row));
+    if (of == OF_ENTRIES)
+        dw_data_number(data, "open_ns", row->metric.open_total);
+}
+
+static void put_head(struct dw_out *out, enum dw_by by)
+{
+    static const char *const keys[][2] = {[DW_BY_REGION] = {"path"},
+                                          [DW_BY_THREAD] = {"thread", "path"},
+                                          [DW_BY_PROCESS] = {"process", "path"},
+                                          [DW_BY_PATH] = {"path"},
+                                          [DW_BY_NAME] = {"name"}};
+    struct dw_data data;
+    dw_data_begin(&data, out, false);
+    dw_data_keys(&data, keys[by], keys[by][1] ? 2 : 1);
 }
 
 static void put_rows(struct dw_out *out, const struct dw_rows *rows, const struct places *places)
 {
-    dw_out_text(out, ",\n  \"rows\": [");
+    struct dw_data data;
+    dw_out_text(out, ",\n  \"rows\": ");
+    dw_data_begin_rows(&data, out);
     for (uint32_t i = 0; i < rows->count && !out->error; i++) {
-        put_separator(out, !i);
-        dw_out_char(out, '{');
-        put_identity(out, rows, &rows->rows[i], places);
-        if (rows->are_samples)
-            put_sampled_values(out, rows, &rows->rows[i]);
-        else
-            put_values(out, &rows->rows[i]);
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        put_identity(&data, rows, &rows->rows[i], places);
+        put_values(&data, rows, &rows->rows[i]);
     }
-    dw_out_printf(out, "],\n  \"rows_left_out\": %u", rows->left_out);
+    dw_data_end_rows(&data);
+    dw_out_printf(out, ",\n  \"rows_left_out\": %u", rows->left_out);
 }
 
 struct counter {
@@ -291,13 +287,16 @@ static int put_counters(struct dw_out *out, const struct dw_profile *profile)
 static int put_lines(struct dw_out *out, const struct dw_profile *profile)
 {
     struct dw_line_list list;
+    struct dw_data data;
     if (!dw_lines_are_in(profile))
         return 0;
     int error = dw_line_list_make(profile, NULL, &list);
     if (error)
         return error;
-    dw_out_text(out, ",\n  \"line_functions\": ");
-    dw_line_data_put_functions(out, &list);
+    dw_out_text(out, ",\n  \"lines\": ");
+    dw_data_begin_rows(&data, out);
+    dw_line_data_put_rows(&data, &list, true);
+    dw_data_end_rows(&data);
     dw_line_list_release(&list);
     return 0;
 }
@@ -311,7 +310,7 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
     if (!error)
         error = dw_rows_make(profile, options, &rows);
     if (!error) {
-        dw_out_text(out, "{\n  \"dwell\": \"" DW_VERSION "\"");
+        put_head(out, options->by);
         put_processes(out, profile, &places);
         put_threads(out, profile, &places);
         put_rows(out, &rows, &places);

@@ -52,6 +52,12 @@ uint32_t dw_family_thread_count(const struct dw_profile *profile, enum dw_family
     return count;
 }
 
+enum dw_measure dw_samples_weight(const struct dw_profile *profile)
+{
+    dw_measure_mask mask = dw_profile_measures(profile);
+    return mask & DW_MASK(DW_WALL) ? DW_WALL : mask & DW_MASK(DW_CPU) ? DW_CPU : DW_SAMPLES;
+}
+
 bool dw_samples_are_counts(const struct dw_profile *profile)
 {
     dw_measure_mask mask = dw_profile_measures(profile);

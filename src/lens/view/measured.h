@@ -16,6 +16,8 @@ static inline bool dw_shows_samples(const struct dw_profile *profile, enum dw_fa
 {
     return dw_family_choose(profile, wanted) == DW_FAMILY_SAMPLES;
 }
+/* What samples are weighed by: elapsed or CPU time, or their number when they stand for none. */
+enum dw_measure dw_samples_weight(const struct dw_profile *profile);
 /* Whether samples stand for no known time, so that they are told by their number. */
 bool dw_samples_are_counts(const struct dw_profile *profile);
 /* Whether what is told of the family is such numbers, and no times. */
