@@ -111,9 +111,10 @@ int dw_cli_compile(const char *text, regex_t *pattern);
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status);
 /* How native code is shown, in recordings that have samples of it. */
 struct dw_native_words {
-    const char *names; /* short, full or raw; NULL: short */
-    bool lines;        /* source lines and inlined functions are wanted */
-    bool internals;    /* the interpreter's own functions are, too */
+    const char *names;   /* short, full or raw; NULL: short */
+    bool lines;          /* source lines and inlined functions are wanted */
+    bool only_functions; /* times of lines are not */
+    bool internals;      /* the interpreter's own functions are, too */
 };
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_native_words_check(const struct dw_native_words *words);

@@ -333,6 +333,7 @@ static int check(struct request *request)
         return dw_cli_usage("--%s goes with --by function", of_functions);
     request->native.lines =
         of_lines || (by && !strcmp(by, "line")) || !strcmp(request->format, "json");
+    request->native.only_functions = !request->native.lines;
     request->lens = find_format(request->format);
     if (!request->lens || parse_shape(request))
         return DW_EXIT_USAGE;

@@ -47,16 +47,20 @@ struct dw_spent {
 struct dw_measuring {
     const struct dw_profile *profile;
     enum dw_family family;
-    struct dw_measured *items; /* of the thread asked for last; a path may have several */
-    uint32_t count, capacity;
-    struct dw_spent *at; /* by path, of samples */
+    const struct dw_value_table *values; /* of the thread at hand */
+    struct dw_measured item;             /* the one at hand */
+    uint32_t next;                       /* of its rows, or of the paths of samples */
+    struct dw_spent *at;                 /* by path, of samples */
     dw_path_id *touched;
     uint32_t touched_count;
 };
 
 int dw_measuring_init(struct dw_measuring *measuring, const struct dw_profile *profile,
                       enum dw_family family);
-int dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread);
+/* What a thread spent, one path after the other; a path may come more than once. All of them are
+ * to be taken before the next thread. */
+void dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread);
+bool dw_measuring_next(struct dw_measuring *measuring);
 void dw_measuring_release(struct dw_measuring *measuring);
 
 #endif
