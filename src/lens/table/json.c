@@ -11,40 +11,27 @@
 
 #define PATH_FRAMES_MAX 256
 
-static void put_key(struct dw_out *out, const char *key, bool first)
-{
-    dw_out_text(out, first ? "\"" : ", \"");
-    dw_out_text(out, key);
-    dw_out_text(out, "\": ");
-}
-
-static void put_number(struct dw_out *out, const char *key, uint64_t value, bool first)
-{
-    put_key(out, key, first);
-    dw_out_u64(out, value);
-}
-
 static void put_string(struct dw_out *out, struct dw_string string)
 {
     dw_out_json_string(out, string.bytes, string.size);
 }
 
-/* Between the entries of an array, one on each line. */
-static void put_separator(struct dw_out *out, bool first)
+/* Begins the member of that name, an array of rows. */
+static void begin(struct dw_data *data, struct dw_out *out, const char *name)
 {
-    dw_out_text(out, first ? "\n    " : ",\n    ");
+    dw_out_printf(out, ",\n  \"%s\": ", name);
+    dw_data_begin_rows(data, out);
 }
 
-static void put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t index)
+static void put_process(struct dw_data *data, const struct dw_profile *profile, uint32_t index)
 {
     const struct dw_process *process = &profile->processes[index];
-    put_number(out, "pid", process->pid, true);
-    put_number(out, "start_ns", process->first_clock.wall_ns, false);
-    put_number(out, "duration_ns", dw_process_duration_ns(process), false);
-    put_key(out, "ended", false);
-    dw_out_text(out, process->ended ? "true" : "false");
-    put_number(out, "dropped", process->dropped, false);
-    put_key(out, "properties", false);
+    dw_data_number(data, "pid", process->pid);
+    dw_data_number(data, "start_ns", process->first_clock.wall_ns);
+    dw_data_number(data, "duration_ns", dw_process_duration_ns(process));
+    dw_out_text(dw_data_cell(data, "ended"), process->ended ? "true" : "false");
+    dw_data_number(data, "dropped", process->dropped);
+    struct dw_out *out = dw_data_cell(data, "properties");
     dw_out_char(out, '{');
     for (uint32_t i = 0; i < process->property_count; i++) {
         dw_out_text(out, i ? ", " : "");
@@ -93,31 +80,28 @@ static void places_release(struct places *places)
 static void put_processes(struct dw_out *out, const struct dw_profile *profile,
                           const struct places *places)
 {
-    dw_out_text(out, ",\n  \"processes\": [");
+    struct dw_data data;
+    begin(&data, out, "processes");
     for (uint32_t i = 0; i < profile->process_count; i++) {
-        put_separator(out, !i);
-        dw_out_char(out, '{');
-        put_process(out, profile, places->processes[i]);
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        put_process(&data, profile, places->processes[i]);
     }
-    dw_out_text(out, "]");
+    dw_data_end_rows(&data);
 }
 
 static void put_threads(struct dw_out *out, const struct dw_profile *profile,
                         const struct places *places)
 {
-    dw_out_text(out, ",\n  \"threads\": [");
+    struct dw_data data;
+    begin(&data, out, "threads");
     for (uint32_t i = 0; i < profile->thread_count; i++) {
         const struct dw_thread *thread = &profile->threads[places->threads[i]];
-        put_separator(out, !i);
-        dw_out_char(out, '{');
-        put_number(out, "process", places->place_of_process[thread->process], true);
-        put_number(out, "tid", thread->tid, false);
-        put_key(out, "name", false);
-        put_string(out, dw_profile_string(profile, thread->name));
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        dw_data_number(&data, "process", places->place_of_process[thread->process]);
+        dw_data_number(&data, "tid", thread->tid);
+        dw_data_text(&data, "name", dw_profile_string(profile, thread->name));
     }
-    dw_out_text(out, "]");
+    dw_data_end_rows(&data);
 }
 
 static void put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
@@ -211,8 +195,7 @@ static void put_head(struct dw_out *out, enum dw_by by)
 static void put_rows(struct dw_out *out, const struct dw_rows *rows, const struct places *places)
 {
     struct dw_data data;
-    dw_out_text(out, ",\n  \"rows\": ");
-    dw_data_begin_rows(&data, out);
+    begin(&data, out, "rows");
     for (uint32_t i = 0; i < rows->count && !out->error; i++) {
         dw_data_row(&data);
         put_identity(&data, rows, &rows->rows[i], places);
@@ -253,32 +236,26 @@ static struct counter *sum_counters(const struct dw_profile *profile)
 static int compare_counters(const void *left, const void *right)
 {
     const struct counter *a = left, *b = right;
-    size_t common = a->name.size < b->name.size ? a->name.size : b->name.size;
-    int order = memcmp(a->name.bytes, b->name.bytes, common);
-    return order ? order : (a->name.size > b->name.size) - (a->name.size < b->name.size);
+    return dw_string_compare(a->name, b->name);
 }
 
 static int put_counters(struct dw_out *out, const struct dw_profile *profile)
 {
     struct counter *counters = sum_counters(profile);
+    struct dw_data data;
     if (!counters)
         return DW_ERR_MEMORY;
     qsort(counters, profile->frames.count, sizeof *counters, compare_counters);
-    dw_out_text(out, ",\n  \"counters\": [");
-    bool first = true;
+    begin(&data, out, "counters");
     for (uint32_t i = 0; i < profile->frames.count; i++) {
         if (!counters[i].shown)
             continue;
-        put_separator(out, first);
-        first = false;
-        dw_out_text(out, "{\"name\": ");
-        put_string(out, counters[i].name);
-        dw_out_text(out, ", \"total\": ");
-        dw_out_i64(out, (int64_t)counters[i].total);
-        put_number(out, "count", counters[i].count, false);
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        dw_data_text(&data, "name", counters[i].name);
+        dw_out_i64(dw_data_cell(&data, "total"), (int64_t)counters[i].total);
+        dw_data_number(&data, "count", counters[i].count);
     }
-    dw_out_text(out, "]");
+    dw_data_end_rows(&data);
     free(counters);
     return 0;
 }
@@ -293,8 +270,7 @@ static int put_lines(struct dw_out *out, const struct dw_profile *profile)
     int error = dw_line_list_make(profile, NULL, &list);
     if (error)
         return error;
-    dw_out_text(out, ",\n  \"lines\": ");
-    dw_data_begin_rows(&data, out);
+    begin(&data, out, "lines");
     dw_line_data_put_rows(&data, &list, true);
     dw_data_end_rows(&data);
     dw_line_list_release(&list);
