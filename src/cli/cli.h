@@ -9,7 +9,7 @@
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
 #include "lens/view/measured.h"
-#include "lens/view/sample_list.h"
+#include "lens/view/stack_tree.h"
 #include "model/prepare.h"
 #include "native/debug/annotate.h"
 
@@ -68,88 +68,47 @@ int dw_cli_parse_moment(const char *option, const char *text, uint64_t *ns);
 /* The value of --threshold, "1%"; 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_cli_parse_threshold(const char *text, double *share);
 
-/* The options of the tabular lenses, as text and as what it means. */
+/* The words of reports as they were typed; they mean the same in every report. */
 struct dw_report_words {
-    const char *by, *sort, *limit, *columns;
-    const char *measure; /* one whose family is shown: model/measure.h */
-};
-struct dw_report_options {
-    struct dw_lens_options lens;
-    char *column_text;    /* owned */
-    const char **columns; /* owned */
-};
-/* 0, or DW_EXIT_USAGE after saying what is wrong. */
-int dw_report_options_init(struct dw_report_options *options, const struct dw_report_words *words);
-void dw_report_options_release(struct dw_report_options *options);
-
-/* The options of reports of functions, as text and as what it means. */
-struct dw_function_words {
-    struct dw_option_uses restrictions; /* --limit and --match */
-    bool callers, callees, strip_dirs, full_paths;
-};
-struct dw_function_request {
-    struct dw_function_options options;
-    struct dw_restriction *restrictions; /* owned, with their patterns */
-    uint32_t count;
-};
-/* 0, or DW_EXIT_USAGE after saying what is wrong. */
-int dw_function_request_init(struct dw_function_request *request,
-                             const struct dw_function_words *words, const char *sort);
-void dw_function_request_release(struct dw_function_request *request);
-/* An option that such a report knows and one of rows does not, or NULL when none was given. */
-const char *dw_function_words_given(const struct dw_function_words *words);
-/* The same for an option that a report of lines does not know either. */
-const char *dw_function_words_own(const struct dw_function_words *words);
-/* The value of --match; 0, or DW_EXIT_USAGE after saying what is wrong. */
-int dw_cli_compile(const char *text, regex_t *pattern);
-
-/* The options of reports of lines, beside --match and --callees. */
-struct dw_line_words {
-    const char *unit;
-    bool strip_zeros, summarize;
-};
-struct dw_line_request {
-    struct dw_line_options options; /* points to the pattern */
-    regex_t pattern;
-};
-/* 0, or DW_EXIT_USAGE after saying what is wrong. */
-int dw_line_request_init(struct dw_line_request *request, const struct dw_line_words *words,
-                         const struct dw_function_words *functions, const char *sort);
-void dw_line_request_release(struct dw_line_request *request);
-/* An option that only such a report knows, or NULL when none was given. */
-const char *dw_line_words_given(const struct dw_line_words *words);
-
-/* The options of reports of samples: some of those of functions. */
-struct dw_sample_request {
-    struct dw_sample_options options; /* points to the pattern */
-    regex_t pattern;
-};
-/* 0, or DW_EXIT_USAGE after saying what is wrong. */
-int dw_sample_request_init(struct dw_sample_request *request, const struct dw_report_words *words,
-                           const struct dw_function_words *functions);
-void dw_sample_request_release(struct dw_sample_request *request);
-/* Whether `--by` has such rows of samples; NULL counts. */
-bool dw_sample_by_is_known(const char *by);
-
-/* The options of the one view. */
-struct dw_view_words {
-    const char *measures;
+    const char *by, *measure, *sort, *columns, *unit;
+    struct dw_option_uses restrictions; /* --limit and --match, in their order */
     struct dw_option_uses match_labels;
+    bool callers, callees, strip_dirs, full_paths, strip_zeros, summarize;
 };
-struct dw_view_request {
-    struct dw_view_options options; /* points to what follows */
-    regex_t pattern;
-    char *keys;
-    char *label_keys[DW_VIEW_KEYS_MAX];
-    bool is_of_places; /* one of the keys is */
+/* What they mean. Release it in any case; what follows returns 0, or DW_EXIT_USAGE after saying
+ * what is wrong. */
+struct dw_report_request {
+    struct dw_lens_options lens; /* points to what was asked for of the following */
+    struct dw_view_options view;
+    struct dw_function_options functions;
+    struct dw_line_options lines;
+    struct dw_restrictions restrictions;
+    struct dw_restriction *restriction_list; /* owned, with the patterns */
+    char *label_keys[DW_VIEW_KEYS_MAX];      /* owned */
+    char *text;                              /* owned: keys or columns point into it */
+    const char **columns;                    /* owned */
 };
-/* Whether the words ask for the view, and not for one of the reports with a form of their own. */
-bool dw_view_words_given(const struct dw_view_words *words, const char *by);
-/* 0, or DW_EXIT_USAGE after saying what is wrong; release it in any case. */
-int dw_view_request_init(struct dw_view_request *request, const struct dw_profile *profile,
-                         const struct dw_view_words *words, const struct dw_report_words *report,
-                         const struct dw_function_words *functions);
-void dw_view_request_release(struct dw_view_request *request);
+int dw_report_request_init(struct dw_report_request *request, const struct dw_report_words *words);
+void dw_report_request_release(struct dw_report_request *request);
+/* Then one of these: a view, of a family or of all that was measured; functions in the manner of
+ * pstats; lines; rows and trees. */
+int dw_report_want_view(struct dw_report_request *request, const struct dw_report_words *words,
+                        const struct dw_profile *profile, enum dw_family family);
+int dw_report_want_functions(struct dw_report_request *request,
+                             const struct dw_report_words *words);
+int dw_report_want_lines(struct dw_report_request *request, const struct dw_report_words *words);
+int dw_report_want_rows(struct dw_report_request *request, const struct dw_report_words *words);
+
+/* Whether the words ask for keys, measures or labels of a view. */
+bool dw_report_words_of_view(const struct dw_report_words *words);
+/* An option that only reports of lines know, or only those of functions, or of both; NULL when
+ * none was given. */
+const char *dw_report_words_of_lines(const struct dw_report_words *words);
+const char *dw_report_words_of_functions(const struct dw_report_words *words, bool or_lines);
+/* Whether `--by` is of places in code; NULL counts. */
+bool dw_cli_is_of_places(const char *by);
+/* The value of --match. */
+int dw_cli_compile(const char *text, regex_t *pattern);
 
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
@@ -162,9 +121,10 @@ bool dw_cli_can_go_on(int error);
 bool dw_cli_is_sum(const struct dw_profile *profile);
 /* How native code is shown, in recordings that have samples of it. */
 struct dw_native_words {
-    const char *names; /* short, full or raw; NULL: short */
-    bool lines;        /* source lines and inlined functions are wanted */
-    bool internals;    /* the interpreter's own functions are, too */
+    const char *names;   /* short, full or raw; NULL: short */
+    bool lines;          /* source lines and inlined functions are wanted */
+    bool only_functions; /* times of lines are not */
+    bool internals;      /* the interpreter's own functions are, too */
 };
 /* 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_native_words_check(const struct dw_native_words *words);

@@ -84,7 +84,7 @@ struct request {
     const struct dw_lens *lens;
     const struct dw_report_words *words;
     struct dw_native_words native;
-    struct dw_report_options options;
+    struct dw_report_request options;
     char *label_text;    /* cut into: */
     const char **labels; /* keys */
 };
@@ -206,7 +206,7 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "by", .value = &words.by},
         {.name = "measure", .value = &words.measure},
         {.name = "sort", .value = &words.sort},
-        {.name = "limit", .value = &words.limit},
+        {.name = "limit", .uses = &words.restrictions},
         {.name = "columns", .value = &words.columns},
         {.name = "lines", .flag = &with_lines},
         {.name = "labels", .value = &labels},
@@ -232,13 +232,16 @@ int dw_cmd_export(int argc, char **argv)
     request.words = &words;
     int status = dw_native_words_check(&request.native);
     if (!status)
-        status = dw_report_options_init(&request.options, &words);
+        status = dw_report_request_init(&request.options, &words);
+    if (!status)
+        status = dw_report_want_rows(&request.options, &words);
     request.options.lens.with_lines = with_lines;
     if (!status && labels)
         status = parse_labels(&request, labels);
     if (!status)
         status = export(argv + 1, files, &request, path);
-    dw_report_options_release(&request.options);
+    dw_report_request_release(&request.options);
+    free(words.restrictions.uses);
     free(request.label_text);
     free(request.labels);
     return status;

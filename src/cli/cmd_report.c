@@ -36,8 +36,12 @@ static const char help[] =
     "                   calls, call_total, hits and line_time of lines, peak_bytes, live_bytes,\n"
     "                   alloc_bytes, ...\n"
     "  --match-label K=V  only what was recorded under that label, or in that region\n"
-    "  --sort COLUMN    largest first; names in order\n"
-    "  --limit N        the first N rows only\n"
+    "  --sort WORD      self, total, name or a measure, largest first; of regions, paths, threads\n"
+    "                   and processes: a column\n"
+    "  --match REGEX    only rows that match\n"
+    "  --limit N        the first N rows; 0.1 is the first tenth; with --match, in the order "
+    "given\n"
+    "  --full-paths     keep the directories of files (--strip-dirs is the default)\n"
     "  --format FORMAT  table (the default), tree, csv or json\n"
     "  --threshold P%   of trees: leave out what took less (1%; 0: nothing)\n"
     "  --width N        cut names to fit N columns (default: as the terminal has; else whole)\n"
@@ -46,9 +50,6 @@ static const char help[] =
     "                   p95, p99, stdev, active, suspended, cpu, open\n"
     "\n"
     "Samples ('dwell run', 'dwell attach') are printed with shares of all of them:\n"
-    "  --sort KEY       self (the default), total, samples or name\n"
-    "  --match REGEX    only rows that match\n"
-    "  --full-paths     keep the directories of files\n"
     "  --callers        the functions that they were called from\n"
     "  --callees        the functions that they called\n"
     "  --names HOW      native functions: short (the default), full (with types) or raw\n"
@@ -56,21 +57,17 @@ static const char help[] =
     "                   the Python function they work for\n"
     "\n"
     "Functions, when calls were recorded, are printed as pstats prints them:\n"
-    "  --sort KEY       calls, cumulative (the default), filename, line, module, name, nfl,\n"
+    "  --sort KEY       also calls, cumulative (the default), filename, line, module, nfl,\n"
     "                   pcalls, stdname, time or tottime; 'time,name' sorts by both\n"
-    "  --limit N        the first N of them; 0.1 is the first tenth\n"
-    "  --match REGEX    only those that match; with --limit, applied in the order given\n"
     "  --callers        who called them\n"
     "  --callees        what they called\n"
-    "  --full-paths     keep the directories of files (--strip-dirs is the default)\n"
     "\n"
     "Lines, when they were recorded, are printed with the source, as line_profiler prints them;\n"
-    "so are lines of samples with one of the first three:\n"
+    "so are lines of samples with one of the first three. Rows are functions here:\n"
     "  --unit SECONDS   of the times; 1e-6 is the default\n"
     "  --strip-zeros    leave out functions that never ran\n"
     "  --summarize      add a line for each function at the end\n"
     "  --callees        what each line called, under it\n"
-    "  --match REGEX    only functions that match, as file:line(name)\n"
     "  --sort time      the function that took longest last\n"
     "\n"
     "Timings ('dwell time -o') are listed, and compared with the first.\n"
@@ -87,10 +84,7 @@ static const char help[] =
 
 struct request {
     struct dw_report_words words;
-    struct dw_function_words functions;
-    struct dw_line_words lines;
     struct dw_native_words native;
-    struct dw_view_words view;
     const char *format, *threshold, *width;
     const struct dw_lens *lens; /* of the format */
     double share;               /* what the threshold means */
@@ -112,110 +106,87 @@ static const struct dw_lens *find_format(const char *name)
     return NULL;
 }
 
-static int report_rows(const struct dw_profile *profile, const struct request *request,
-                       const struct dw_report_options *options, const char *file)
-{
-    const char *own = dw_function_words_own(&request->functions);
-    const char *given = own ? own : dw_function_words_given(&request->functions);
-    if (given)
-        return dw_cli_usage("--%s goes with a recording of calls%s, and %s holds none", given,
-                            own ? "" : " or lines", file);
-    int status = dw_cli_check_contents(profile, request->lens, &options->lens, file);
-    return status ? status : dw_cli_write(profile, request->lens, &options->lens, file, NULL);
-}
+/* What a report is made of. */
+enum kind { BY_VIEW, BY_MEMORY, BY_TIMING, BY_SAMPLE, BY_LINE, BY_FUNCTION, BY_ROW };
 
-static int report_functions(const struct dw_profile *profile, const struct request *request,
-                            const struct dw_lens *lens, const char *file)
+/* The lens of the kind in the format asked for; NULL when there is none. */
+static const struct dw_lens *lens_of(const struct request *request, enum kind kind)
 {
-    struct dw_function_request wanted;
-    int status = dw_function_request_init(&wanted, &request->functions, request->words.sort);
-    struct dw_lens_options options = {.family = request->family, .functions = &wanted.options};
-    if (!status)
-        status = dw_cli_write(profile, lens, &options, file, NULL);
-    dw_function_request_release(&wanted);
-    return status;
-}
-
-static const struct dw_lens *find_named(const struct dw_lens *const *lenses, size_t count,
-                                        const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(lenses[i]->name, name))
-            return lenses[i];
+    static const struct dw_lens *const lenses[][3] = {
+        [BY_VIEW] = {&dw_view_table, &dw_view_csv, &dw_view_json},
+        [BY_MEMORY] = {&dw_memory_table, &dw_view_csv, &dw_view_json},
+        [BY_TIMING] = {&dw_timing_table},
+        [BY_SAMPLE] = {&dw_view_table, &dw_view_csv, &dw_view_json},
+        [BY_LINE] = {&dw_lens_lines, &dw_line_csv, &dw_line_json},
+        [BY_FUNCTION] = {&dw_function_table, &dw_function_csv, &dw_function_json},
+    };
+    static const char *const formats[] = {"table", "csv", "json"};
+    if (kind == BY_ROW)
+        return request->lens;
+    for (size_t i = 0; i < 3; i++)
+        if (!strcmp(formats[i], request->format))
+            return lenses[kind][i];
     return NULL;
 }
 
-/* The report of functions in the format asked for; NULL when columns are chosen, which only rows
- * have. */
-static const struct dw_lens *function_lens(const struct request *request)
+/* Functions with neither callers nor callees are a view, but for people, who get pstats' layout. */
+static bool is_listed(const struct request *request)
 {
-    static const struct dw_lens *const lenses[] = {&dw_function_table, &dw_function_csv,
-                                                   &dw_function_json};
-    return request->words.columns ? NULL : find_named(lenses, 3, request->format);
+    return !strcmp(request->format, "table") || request->words.callers || request->words.callees;
 }
 
-static int report_lines(const struct dw_profile *profile, const struct request *request,
-                        const char *file)
+static int want_rows(struct dw_report_request *wanted, const struct request *request,
+                     const struct dw_profile *profile, const char *file)
 {
-    static const struct dw_lens *const data[] = {&dw_line_csv, &dw_line_json};
-    bool is_table = !strcmp(request->format, "table");
-    const struct dw_lens *lens = is_table ? &dw_lens_lines : find_named(data, 2, request->format);
-    struct dw_line_request wanted;
-    if (!lens || request->words.columns)
-        return dw_cli_usage("%s does not go with --by line", lens ? "--columns" : "--format tree");
-    int status =
-        dw_line_request_init(&wanted, &request->lines, &request->functions, request->words.sort);
-    struct dw_lens_options options = {.lines = &wanted.options};
-    if (!status)
-        status = dw_cli_write(profile, lens, &options, file, NULL);
-    dw_line_request_release(&wanted);
-    return status;
+    const struct dw_report_words *words = &request->words;
+    const char *own = dw_report_words_of_functions(words, false);
+    const char *given = own ? own : dw_report_words_of_functions(words, true);
+    int status = dw_report_want_rows(wanted, words);
+    if (status)
+        return status;
+    if (given)
+        return dw_cli_usage("--%s goes with a recording of calls%s, and %s holds none", given,
+                            own ? "" : " or lines", file);
+    wanted->lens.threshold = request->share;
+    return dw_cli_check_contents(profile, request->lens, &wanted->lens, file);
 }
 
-static int report_samples(const struct dw_profile *profile, const struct request *request,
-                          const char *file)
+static int want(struct dw_report_request *wanted, const struct request *request, enum kind kind,
+                const struct dw_profile *profile, const char *file)
 {
-    static const struct dw_lens *const lenses[] = {&dw_sample_table, &dw_sample_csv,
-                                                   &dw_sample_json};
-    struct dw_sample_request wanted;
-    int status = dw_sample_request_init(&wanted, &request->words, &request->functions);
-    struct dw_lens_options options = {.samples = &wanted.options, .width = request->columns};
-    if (!status)
-        status =
-            dw_cli_write(profile, find_named(lenses, 3, request->format), &options, file, NULL);
-    dw_sample_request_release(&wanted);
-    return status;
+    const struct dw_report_words *words = &request->words;
+    wanted->lens.width = request->columns;
+    wanted->lens.family = request->family;
+    switch (kind) {
+    case BY_VIEW: return dw_report_want_view(wanted, words, profile, DW_FAMILY_ANY);
+    case BY_MEMORY: return dw_report_want_view(wanted, words, profile, DW_FAMILY_MEMORY);
+    case BY_SAMPLE: return dw_report_want_view(wanted, words, profile, DW_FAMILY_SAMPLES);
+    case BY_LINE: return dw_report_want_lines(wanted, words);
+    case BY_FUNCTION:
+        return is_listed(request) ? dw_report_want_functions(wanted, words)
+                                  : dw_report_want_view(wanted, words, profile, DW_FAMILY_CALLS);
+    case BY_ROW: return want_rows(wanted, request, profile, file);
+    case BY_TIMING: break;
+    }
+    return 0;
 }
 
-static int report_view(const struct dw_profile *profile, const struct request *request,
-                       const char *file)
+static int report_kind(const struct dw_profile *profile, const struct request *request,
+                       enum kind kind, const char *file)
 {
-    static const struct dw_lens *const lenses[] = {&dw_view_table, &dw_view_csv, &dw_view_json};
-    const struct dw_lens *lens = find_named(lenses, 3, request->format);
-    struct dw_view_request wanted;
-    if (!lens || request->words.columns)
-        return dw_cli_usage("%s does not go with keys, measures and labels",
-                            lens ? "--columns" : "--format tree");
-    int status = dw_view_request_init(&wanted, profile, &request->view, &request->words,
-                                      &request->functions);
-    struct dw_lens_options options = {.view = &wanted.options, .width = request->columns};
+    bool is_view = (kind == BY_FUNCTION && !is_listed(request)) ||
+                   (kind == BY_MEMORY && (request->words.by || request->words.restrictions.count));
+    const struct dw_lens *lens = lens_of(request, is_view ? BY_VIEW : kind);
+    const char *of = kind == BY_LINE ? "--by line" : "keys, measures and labels";
+    struct dw_report_request wanted;
+    if (!lens || (request->words.columns && kind != BY_ROW))
+        return dw_cli_usage("%s does not go with %s", lens ? "--columns" : "--format tree", of);
+    int status = dw_report_request_init(&wanted, &request->words);
     if (!status)
-        status = dw_cli_write(profile, lens, &options, file, NULL);
-    dw_view_request_release(&wanted);
-    return status;
-}
-
-static int report_rows_as_asked(const struct dw_profile *profile, const struct request *request,
-                                const char *file)
-{
-    struct dw_report_options options;
-    int status = dw_report_options_init(&options, &request->words);
-    options.lens.family = request->family;
-    options.lens.width = request->columns;
-    options.lens.threshold = request->share;
+        status = want(&wanted, request, kind, profile, file);
     if (!status)
-        status = report_rows(profile, request, &options, file);
-    dw_report_options_release(&options);
+        status = dw_cli_write(profile, lens, &wanted.lens, file, NULL);
+    dw_report_request_release(&wanted);
     return status;
 }
 
@@ -226,13 +197,14 @@ static bool is_by_line(const struct dw_profile *profile, const struct request *r
     const struct dw_report_words *words = &request->words;
     if (words->by || request->shows_lines)
         return request->shows_lines || !strcmp(words->by, "line");
-    return dw_line_words_given(&request->lines) || dw_lines_are_all(profile);
+    return dw_report_words_of_lines(&request->words) || dw_lines_are_all(profile);
 }
 
 static bool is_by_function(const struct dw_profile *profile, const struct request *request)
 {
     const char *by = request->words.by;
-    return (!by || !strcmp(by, "function")) && function_lens(request) &&
+    return (!by || !strcmp(by, "function")) && !request->words.columns &&
+           lens_of(request, BY_FUNCTION) &&
            dw_family_choose(profile, request->family) != DW_FAMILY_REGIONS;
 }
 
@@ -241,10 +213,10 @@ static bool is_by_sample(const struct dw_profile *profile, const struct request 
 {
     return (dw_shows_samples(profile, request->family) ||
             (!dw_cli_families(profile) && dw_samples_are_all(profile))) &&
-           dw_sample_by_is_known(request->words.by) && strcmp(request->format, "tree") != 0 &&
-           !request->words.columns && !request->functions.callers && !request->functions.callees &&
+           dw_cli_is_of_places(request->words.by) && strcmp(request->format, "tree") != 0 &&
+           !request->words.columns && !request->words.callers && !request->words.callees &&
            !(is_by_line(profile, request) && dw_lines_are_watched(profile)) &&
-           !dw_line_words_given(&request->lines);
+           !dw_report_words_of_lines(&request->words);
 }
 
 /* Timings are not rows, so other tables do not show them. JSON has them beside the rows. */
@@ -254,40 +226,30 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
 }
 
 /* Memory has a report for people; all else about it is in the view. */
-static int report_memory(const struct dw_profile *profile, const struct request *request,
-                         const char *file)
+static bool is_by_memory(const struct dw_profile *profile, const struct request *request)
 {
-    struct dw_lens_options options = {.width = request->columns};
-    if (request->words.by || request->functions.restrictions.count ||
-        strcmp(request->format, "table") != 0)
-        return report_view(profile, request, file);
-    return dw_cli_write(profile, &dw_memory_table, &options, file, NULL);
+    return dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY;
 }
 
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
-    if (dw_view_words_given(&request->view, request->words.by))
-        return report_view(profile, request, file);
-    if (dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY)
-        return report_memory(profile, request, file);
-    if (is_by_timing(profile, request))
-        return dw_cli_write(profile, &dw_timing_table, &(struct dw_lens_options){0}, file, NULL);
-    if (is_by_sample(profile, request))
-        return report_samples(profile, request, file);
-    if (is_by_line(profile, request))
-        return report_lines(profile, request, file);
-    if (is_by_function(profile, request))
-        return report_functions(profile, request, function_lens(request), file);
-    return report_rows_as_asked(profile, request, file);
+    enum kind kind = dw_report_words_of_view(&request->words) ? BY_VIEW
+                     : is_by_memory(profile, request)         ? BY_MEMORY
+                     : is_by_timing(profile, request)         ? BY_TIMING
+                     : is_by_sample(profile, request)         ? BY_SAMPLE
+                     : is_by_line(profile, request)           ? BY_LINE
+                     : is_by_function(profile, request)       ? BY_FUNCTION
+                                                              : BY_ROW;
+    return report_kind(profile, request, kind, file);
 }
 
 /* Options of functions and lines, and those of native code, are for what comes first. */
 static bool asks_for_family(const struct request *request)
 {
-    return dw_view_words_given(&request->view, request->words.by) ||
-           dw_cli_asks_for_family(&request->words) ||
-           dw_function_words_given(&request->functions) || dw_line_words_given(&request->lines) ||
+    const struct dw_report_words *words = &request->words;
+    return dw_report_words_of_view(words) || dw_cli_asks_for_family(words) ||
+           dw_report_words_of_functions(words, true) || dw_report_words_of_lines(words) ||
            request->native.names || request->native.internals;
 }
 
@@ -345,17 +307,25 @@ static int show(const struct dw_profile *profile, struct request *request, const
     return report_as_asked(profile, request, file);
 }
 
+static const char *limit_of(const struct dw_report_words *words)
+{
+    for (uint32_t i = words->restrictions.count; i-- > 0;)
+        if (!strcmp(words->restrictions.uses[i].name, "limit"))
+            return words->restrictions.uses[i].value;
+    return NULL;
+}
+
 static int report(char **files, int count, struct request *request)
 {
     int status = 0;
     const struct dw_report_words *words = &request->words;
     if (words->by && !strcmp(words->by, "time"))
-        return dw_time_report(files, count, request->format, words->limit);
+        return dw_time_report(files, count, request->format, limit_of(words));
     struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
     if (!profile)
         return status;
     int shown = !words->by && dw_series_are_all(profile)
-                    ? dw_time_report_show(profile, request->format, words->limit, files[0])
+                    ? dw_time_report_show(profile, request->format, limit_of(words), files[0])
                     : show(profile, request, files[0]);
     dw_profile_free(profile);
     return shown ? shown : status;
@@ -381,15 +351,15 @@ static int parse_shape(struct request *request)
 static int check(struct request *request)
 {
     const char *by = request->words.by;
-    const char *of_functions = dw_function_words_given(&request->functions);
-    const char *of_lines = dw_line_words_given(&request->lines);
+    const char *of_functions = dw_report_words_of_functions(&request->words, true);
+    const char *of_lines = dw_report_words_of_lines(&request->words);
     if (by && of_lines && strcmp(by, "line") != 0)
         return dw_cli_usage("--%s goes with --by line", of_lines);
-    if (by && of_functions && !dw_sample_by_is_known(by) &&
-        !dw_view_words_given(&request->view, by))
+    if (by && of_functions && !dw_cli_is_of_places(by) && !dw_report_words_of_view(&request->words))
         return dw_cli_usage("--%s goes with --by function", of_functions);
     request->native.lines =
         of_lines || (by && !strcmp(by, "line")) || !strcmp(request->format, "json");
+    request->native.only_functions = !request->native.lines;
     request->lens = find_format(request->format);
     if (!request->lens || parse_shape(request))
         return DW_EXIT_USAGE;
@@ -399,27 +369,26 @@ static int check(struct request *request)
 static int parse_and_report(struct request *request, int argc, char **argv)
 {
     struct dw_report_words *words = &request->words;
-    struct dw_function_words *functions = &request->functions;
     const struct dw_option known[] = {
         {.name = "by", .value = &words->by},
-        {.name = "measure", .value = &request->view.measures},
-        {.name = "match-label", .uses = &request->view.match_labels},
+        {.name = "measure", .value = &words->measure},
+        {.name = "match-label", .uses = &words->match_labels},
         {.name = "sort", .value = &words->sort},
-        {.name = "limit", .value = &words->limit, .uses = &functions->restrictions},
+        {.name = "limit", .uses = &words->restrictions},
         {.name = "columns", .value = &words->columns},
         {.name = "format", .value = &request->format},
         {.name = "threshold", .value = &request->threshold},
         {.name = "width", .value = &request->width},
         {.name = "names", .value = &request->native.names},
         {.name = "internals", .flag = &request->native.internals},
-        {.name = "match", .uses = &functions->restrictions},
-        {.name = "callers", .flag = &functions->callers},
-        {.name = "callees", .flag = &functions->callees},
-        {.name = "strip-dirs", .flag = &functions->strip_dirs},
-        {.name = "full-paths", .flag = &functions->full_paths},
-        {.name = "unit", .value = &request->lines.unit},
-        {.name = "strip-zeros", .flag = &request->lines.strip_zeros},
-        {.name = "summarize", .flag = &request->lines.summarize},
+        {.name = "match", .uses = &words->restrictions},
+        {.name = "callers", .flag = &words->callers},
+        {.name = "callees", .flag = &words->callees},
+        {.name = "strip-dirs", .flag = &words->strip_dirs},
+        {.name = "full-paths", .flag = &words->full_paths},
+        {.name = "unit", .value = &words->unit},
+        {.name = "strip-zeros", .flag = &words->strip_zeros},
+        {.name = "summarize", .flag = &words->summarize},
         {.name = NULL},
     };
     int files = dw_cli_parse(known, argc, argv);
@@ -437,7 +406,7 @@ int dw_cmd_report(int argc, char **argv)
         return 0;
     struct request request = {.format = "table"};
     int status = parse_and_report(&request, argc, argv);
-    free(request.functions.restrictions.uses);
-    free(request.view.match_labels.uses);
+    free(request.words.restrictions.uses);
+    free(request.words.match_labels.uses);
     return status;
 }

@@ -28,7 +28,7 @@ static bool asks_for_entries(const struct dw_report_words *words)
 {
     if (words->by && !strcmp(words->by, "region"))
         return true;
-    if (words->by && dw_sample_by_is_known(words->by))
+    if (words->by && dw_cli_is_of_places(words->by))
         return false;
     return (words->sort && is_of_entries(words->sort)) ||
            (words->columns && has_entry_column(words->columns));
@@ -79,7 +79,7 @@ enum dw_family dw_cli_family_of(const struct dw_report_words *words,
 
 bool dw_cli_asks_for_family(const struct dw_report_words *words)
 {
-    bool is_of_samples = (words->by && dw_sample_by_is_known(words->by)) ||
+    bool is_of_samples = (words->by && dw_cli_is_of_places(words->by)) ||
                          (words->sort && !dw_column_find(words->sort));
     return words->measure || asks_for_entries(words) || is_of_samples;
 }

@@ -56,7 +56,10 @@ int dw_cli_make_showable(struct dw_profile *profile, const struct dw_native_word
     dw_memory_limit();
     if (complaints > MAX_COMPLAINTS)
         fprintf(stderr, "dwell: the same goes for %u more files\n", complaints - MAX_COMPLAINTS);
-    return error ? error : dw_profile_prepare(profile, words->internals);
+    if (error)
+        return error;
+    return words->only_functions ? dw_profile_prepare_functions(profile, words->internals)
+                                 : dw_profile_prepare(profile, words->internals);
 }
 
 struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,

@@ -4,9 +4,7 @@
 #include "cli/cli.h"
 
 #include "base/grow.h"
-#include "lens/view/column.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,97 +138,4 @@ int dw_cli_parse_threshold(const char *text, double *share)
         return dw_cli_usage("--threshold needs a share such as 1%%, not '%s'", text);
     *share = number / 100;
     return 0;
-}
-
-static const struct {
-    const char *word;
-    enum dw_by by;
-} groupings[] = {{"region", DW_BY_REGION},   {"path", DW_BY_PATH},     {"thread", DW_BY_THREAD},
-                 {"process", DW_BY_PROCESS}, {"function", DW_BY_NAME}, {"name", DW_BY_NAME}};
-
-static int parse_by(const char *word, enum dw_by *by)
-{
-    struct dw_guess guess = {.typed = word};
-    for (size_t i = 0; i < sizeof groupings / sizeof *groupings; i++) {
-        if (!strcmp(groupings[i].word, word)) {
-            *by = groupings[i].by;
-            return 0;
-        }
-        dw_guess_try(&guess, groupings[i].word);
-    }
-    if (!strcmp(word, "line") || !strcmp(word, "module"))
-        return dw_cli_usage("--by %s is for tables, CSV and JSON of %s", word,
-                            *word == 'l' ? "samples and lines" : "samples");
-    dw_guess_try(&guess, "line");
-    dw_guess_try(&guess, "module");
-    return dw_cli_unknown("no grouping", "", &guess,
-                          "there are: region, path, thread, process, function and, for reports, "
-                          "line and, of samples, module");
-}
-
-static int parse_limit(const char *word, size_t *limit)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(word, &end, 10);
-    if (*word < '0' || *word > '9' || *end || errno)
-        return dw_cli_usage("--limit needs a number, not '%s'", word);
-    *limit = (size_t)value;
-    return 0;
-}
-
-static int check_column(const char *id)
-{
-    if (dw_column_find(id))
-        return 0;
-    struct dw_out list;
-    struct dw_guess guess = {.typed = id};
-    const struct dw_column *column;
-    dw_out_init_memory(&list);
-    for (size_t i = 0; (column = dw_column_at(i)); i++) {
-        dw_guess_try(&guess, column->id);
-        dw_out_text(&list, i ? ", " : "");
-        dw_out_text(&list, column->id);
-    }
-    int status = dw_cli_unknown("no column", "", &guess, "there are: %.*s", (int)list.buffer.size,
-                                (char *)list.buffer.data);
-    dw_out_close(&list);
-    return status;
-}
-
-/* Cuts "a,b,c" into its words. */
-static int parse_columns(struct dw_report_options *options, const char *text)
-{
-    options->column_text = strdup(text);
-    options->columns = malloc((strlen(text) / 2 + 1) * sizeof *options->columns);
-    if (!options->column_text || !options->columns)
-        return dw_cli_usage("out of memory");
-    char *state;
-    char *word = strtok_r(options->column_text, ", ", &state);
-    for (; word; word = strtok_r(NULL, ", ", &state)) {
-        if (check_column(word))
-            return DW_EXIT_USAGE;
-        options->columns[options->lens.column_count++] = word;
-    }
-    options->lens.columns = options->columns;
-    return options->lens.column_count ? 0 : dw_cli_usage("--columns needs names of columns");
-}
-
-int dw_report_options_init(struct dw_report_options *options, const struct dw_report_words *words)
-{
-    *options = (struct dw_report_options){.lens.sort = words->sort};
-    int status = words->by ? parse_by(words->by, &options->lens.by) : 0;
-    if (!status && words->limit)
-        status = parse_limit(words->limit, &options->lens.limit);
-    if (!status && words->sort)
-        status = check_column(words->sort);
-    if (!status && words->columns)
-        status = parse_columns(options, words->columns);
-    return status;
-}
-
-void dw_report_options_release(struct dw_report_options *options)
-{
-    free(options->column_text);
-    free(options->columns);
 }

@@ -38,14 +38,16 @@ void dw_cli_report_samples(const char *path)
 {
     int status = 0;
     struct dw_out out;
-    struct dw_sample_options samples = {.limit = REPORT_ROWS};
-    struct dw_lens_options options = {.samples = &samples, .width = dw_cli_width(STDERR_FILENO)};
+    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = REPORT_ROWS};
+    struct dw_view_options view =
+        dw_view_of_samples("function", (struct dw_restrictions){&first, 1});
+    struct dw_lens_options options = {.view = &view, .width = dw_cli_width(STDERR_FILENO)};
     char *files[] = {(char *)(uintptr_t)path};
     struct dw_profile *profile = dw_cli_load(files, 1, 0, &(struct dw_native_words){0}, &status);
     if (!profile)
         return;
     dw_out_init_fd(&out, STDERR_FILENO);
-    dw_sample_table.write(profile, &options, &out);
+    dw_view_table.write(profile, &options, &out);
     dw_out_close(&out);
     dw_profile_free(profile);
 }

@@ -43,7 +43,6 @@ struct dw_lens_options {
     const struct dw_function_options *functions; /* of tables of functions (function_list.h) */
     const struct dw_line_options *lines;         /* of reports of lines (line_list.h), or NULL */
     const struct dw_view_options *view;          /* of the view (lens/view/view.h) */
-    const struct dw_sample_options *samples;     /* of reports of samples (sample_list.h) */
 };
 
 struct dw_lens {

@@ -37,7 +37,7 @@ static int make_functions(struct dw_profile *profile)
     return error;
 }
 
-int dw_profile_prepare(struct dw_profile *profile, bool internals)
+int dw_profile_prepare_functions(struct dw_profile *profile, bool internals)
 {
     bool is_sampled = dw_profile_measures(profile) & DW_STACK_MASK;
     int error = is_sampled ? dw_samples_name_extensions(profile) : 0;
@@ -49,7 +49,15 @@ int dw_profile_prepare(struct dw_profile *profile, bool internals)
         error = make_functions(profile);
     if (!error)
         error = dw_rows_fold_lines(profile);
-    if (!error && is_sampled)
+    if (!error && is_sampled && profile->lines.count)
         error = dw_samples_fold_lines(profile);
     return error;
+}
+
+int dw_profile_prepare(struct dw_profile *profile, bool internals)
+{
+    bool has_lines = profile->lines.count;
+    int error = dw_profile_prepare_functions(profile, internals);
+    bool lacks_lines = !has_lines && dw_profile_measures(profile) & DW_SAMPLE_MASK;
+    return error || !lacks_lines ? error : dw_samples_fold_lines(profile);
 }

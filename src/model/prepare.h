@@ -9,5 +9,7 @@
  * that samples stand on. Once, after everything was read; with `internals` the functions of the
  * interpreter itself stay. Events then name paths of functions. */
 int dw_profile_prepare(struct dw_profile *profile, bool internals);
+/* The same for who shows no lines: without the times of lines, unless lines were watched too. */
+int dw_profile_prepare_functions(struct dw_profile *profile, bool internals);
 
 #endif

@@ -7,7 +7,6 @@
 #include "lens/table/memory_report.h"
 #include "lens/table/view_report.h"
 #include "lens/view/line_list.h"
-#include "lens/view/sample_list.h"
 #include "log/reader.h"
 #include "model/prepare.h"
 
@@ -48,7 +47,7 @@ struct rendering {
     struct dw_profile *profile;
     const struct dw_lens *lens;
     struct dw_lens_options options;
-    struct dw_sample_options samples;
+    struct dw_view_options view;
     const char *columns[64];
     struct dw_out out;
 };
@@ -108,10 +107,12 @@ static int read_by(int by, struct rendering *rendering)
         return -1;
     }
     if (is_of_samples) {
-        rendering->samples.by = (enum dw_spot)(by - DW_BY_NAME - 1);
-        rendering->samples.limit = SAMPLE_ROWS;
-        rendering->options.samples = &rendering->samples;
-        rendering->lens = &dw_sample_table;
+        static const struct dw_restriction first = {.kind = DW_RESTRICT_COUNT,
+                                                    .count = SAMPLE_ROWS};
+        rendering->view = dw_view_of_samples(dw_key_at((size_t)(by - DW_BY_NAME - 1))->name,
+                                             (struct dw_restrictions){&first, 1});
+        rendering->options.view = &rendering->view;
+        rendering->lens = &dw_view_table;
     } else {
         rendering->options.by = (enum dw_by)by;
     }

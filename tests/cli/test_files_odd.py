@@ -111,7 +111,7 @@ def test_cells_of_a_table_are_no_formulas_and_hold_no_controls(run_dwell: Progra
     assert ",=" not in shown
     assert "'=HYPERLINK(1)\\u202e\\x1b[2J" in shown
     assert "\x1b" not in shown and "\u202e" not in shown
-    assert ",1,1,1,0.000000005," in shown  # numbers stay numbers
+    assert ",x.py,1,1,,,0,1,5,5.0000," in shown  # numbers stay numbers
 
 
 def test_reports_show_hidden_characters(run_dwell: Program, log: Path):

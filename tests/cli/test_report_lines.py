@@ -98,16 +98,26 @@ def test_data(log: LineLog, run_dwell: Callable) -> None:
     text = run_dwell("report", "x.dwell", "--by", "line", "--format", "csv").stdout
     assert run_dwell("export", "x.dwell", "--to", "csv").stdout == text
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert [int(row["line"]) for row in rows] == [3, 4, 5, 6, 7, 8, 12]
-    assert rows[4]["source"] == "        out.append(double(row))"
-    assert float(rows[4]["time"]) == 0.0015
-    report = json.loads(run_dwell("report", "x.dwell", "--format", "json").stdout)
-    [scale, double] = report["functions"]
-    assert [scale["name"], scale["calls"], scale["total_ns"]] == ["scale", 2, 2_500_000]
-    assert scale["lines"][4]["callees"][0]["time_ns"] == 1_200_000
-    assert double["calls"] is None
+    assert [int(row["line"]) for row in rows] == [0, 3, 4, 5, 6, 7, 8, 0, 12]
+    assert rows[5]["source"] == "        out.append(double(row))"
+    assert rows[5]["time"] == "1500000"
+    done = run_dwell("report", "x.dwell", "--callees", "--format", "json")
+    found = json.loads(done.stdout)["rows"]
+    [scale, double] = [row for row in found if not row["line"]]
+    assert [scale["function"], scale["hits"], scale["time"]] == ["scale", 2, 2_500_000]
+    assert [row["time"] for row in found if row["callee"]] == [1_200_000]
+    assert double["hits"] is None
     whole = json.loads(run_dwell("export", "x.dwell", "--to", "json").stdout)
-    assert whole["line_functions"] == report["functions"]
+    assert whole["lines"] == found
+
+
+def test_limits_keep_the_first_functions(log: LineLog, run_dwell: Callable) -> None:
+    first = run_dwell("report", "x.dwell", "--limit", "1").stdout
+    assert "Function: scale" in first and "Function: double" not in first
+    longest = run_dwell("report", "x.dwell", "--limit", "1", "--sort", "time").stdout
+    assert "Function: scale" in longest and "Function: double" not in longest
+    both = run_dwell("report", "x.dwell", "--match", "scale", "--match", r":11\(").stdout
+    assert "Function: scale" not in both and "Function: double" in both
 
 
 @pytest.mark.parametrize(
@@ -118,8 +128,7 @@ def test_data(log: LineLog, run_dwell: Callable) -> None:
         (["--unit", "1", "--by", "region"], "--unit goes with --by line"),
         (["--sort", "self"], "cannot sort functions with lines by 'self'; there are: file, time"),
         (["--match", "("], "--match '(': "),
-        (["--match", "a", "--match", "b"], "--match can be given only once with --by line"),
-        (["--limit", "3"], "--limit does not go with --by line"),
+        (["--limit", "x"], "--limit needs a number of rows or a part of them"),
         (["--callers"], "--callers goes with --by function"),
         (["--format", "tree"], "--format tree does not go with --by line"),
         (["--by", "line", "--columns", "name"], "--columns does not go with --by line"),

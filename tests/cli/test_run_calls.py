@@ -33,7 +33,7 @@ leaf("text")
 def functions(run_dwell, log, *arguments):
     done = run_dwell("report", log, "--by", "function", "--format", "json", *arguments)
     assert done.returncode == 0, done.stderr
-    return {row["name"]: row for row in json.loads(done.stdout)["functions"]}
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}
 
 
 COMPILED_OFTEN = """
@@ -52,7 +52,7 @@ def test_calls_of_code_that_was_compiled_again_are_added_up(tmp_path, run_dwell)
     (tmp_path / "program.py").write_text(COMPILED_OFTEN)
     log = tmp_path / "a.dwell"
     assert run_dwell("run", "--calls", "-q", "-o", log, tmp_path / "program.py").returncode == 0
-    calls = {name: row["ncalls"] for name, row in functions(run_dwell, log).items()}
+    calls = {name: row["calls"]["total"] for name, row in functions(run_dwell, log).items()}
     assert calls["template"] == calls["inner"] == 55
     assert calls["render"] == 10
 
@@ -63,8 +63,8 @@ def test_counts_of_all_threads(tmp_path, run_dwell):
     assert done.returncode == 0
     assert "ncalls  tottime  percall  cumtime" in done.stderr
     found = functions(run_dwell, "x.dwell")
-    assert found["leaf"]["ncalls"] == 451
-    assert found["work"]["ncalls"] == 5
+    assert found["leaf"]["calls"]["total"] == 451
+    assert found["work"]["calls"]["total"] == 5
 
 
 def test_it_begins_with_the_program(tmp_path, run_dwell):
@@ -80,8 +80,8 @@ def test_signatures(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(PROGRAM)
     run_dwell("run", "-q", "--signatures", "-o", "x.dwell", "program.py")
     found = functions(run_dwell, "x.dwell")
-    assert found["leaf(x:int)"]["ncalls"] == 450
-    assert found["leaf(x:str)"]["ncalls"] == 1
+    assert found["leaf(x:int)"]["calls"]["total"] == 450
+    assert found["leaf(x:str)"]["calls"]["total"] == 1
 
 
 @repeated
@@ -99,7 +99,7 @@ def test_a_killed_program_leaves_its_calls(tmp_path, run_dwell):
     )
     done = run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
     assert done.returncode == -9
-    calls = functions(run_dwell, "x.dwell")["leaf"]["ncalls"]
+    calls = functions(run_dwell, "x.dwell")["leaf"]["calls"]["total"]
     assert_between(int(done.stdout) - 1, calls, math.inf)
 
 
@@ -114,7 +114,7 @@ def test_a_forked_child_leaves_the_file_alone(tmp_path, run_dwell):
     )
     run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
     assert run_dwell("check", "x.dwell").returncode == 0
-    assert functions(run_dwell, "x.dwell")["leaf"]["ncalls"] == 3
+    assert functions(run_dwell, "x.dwell")["leaf"]["calls"]["total"] == 3
 
 
 def test_export_for_pstats(tmp_path, run_dwell):
@@ -138,9 +138,9 @@ def test_open_calls_of_a_killed_program_have_their_time(tmp_path, run_dwell):
     )
     run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
     found = functions(run_dwell, "x.dwell")
-    assert_between(0.9e9, found["serve"]["cumtime_ns"], math.inf)
-    assert found["<module>"]["cumtime_ns"] >= found["serve"]["cumtime_ns"]
-    assert found["inner"]["cumtime_ns"] <= found["serve"]["cumtime_ns"]
+    assert_between(0.9e9, found["serve"]["call_total"]["total"], math.inf)
+    assert found["<module>"]["call_total"]["total"] >= found["serve"]["call_total"]["total"]
+    assert found["inner"]["call_total"]["total"] <= found["serve"]["call_total"]["total"]
 
 
 def test_a_failed_exec_does_not_end_the_recording(tmp_path, run_dwell):
@@ -152,7 +152,7 @@ def test_a_failed_exec_does_not_end_the_recording(tmp_path, run_dwell):
         "for _ in range(1000): leaf()\n"
     )
     run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
-    assert functions(run_dwell, "x.dwell")["leaf"]["ncalls"] == 1000
+    assert functions(run_dwell, "x.dwell")["leaf"]["calls"]["total"] == 1000
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 has one profile function a thread")

@@ -67,7 +67,7 @@ def steps(run_dwell, log: Path, options: list[str]) -> list[str]:
     if part == "line":
         return [row["hits"] for row in rows if "return" in row["source"]]
     if part == "function":
-        return [row["ncalls"] for row in rows if row["function"] == "step"]
+        return [row["calls"] for row in rows if row["name"] == "step"]
     return [row["count"] for row in rows if row["name"] == "step"]
 
 

@@ -53,10 +53,12 @@ def lines_in(run_dwell, *files) -> dict[str, dict[int, int]]:
     """Hits by function and line."""
     done = run_dwell("report", *files, "--by", "line", "--format", "json")
     assert done.returncode == 0, done.stderr
-    return {
-        function["name"]: {line["line"]: line["hits"] for line in function["lines"]}
-        for function in json.loads(done.stdout)["functions"]
-    }
+    found: dict[str, dict[int, int]] = {}
+    for row in json.loads(done.stdout)["rows"]:
+        of_function = found.setdefault(row["function"], {})
+        if row["line"]:
+            of_function[row["line"]] = row["hits"]
+    return found
 
 
 def record(run_dwell, tmp_path: Path, *arguments: str) -> dict[str, dict[int, int]]:
@@ -247,7 +249,7 @@ def test_csv(run_dwell, tmp_path, program) -> None:
     run_dwell("run", "--lines", "-q", "-o", "run.dwell", "program.py")
     done = run_dwell("report", "run.dwell", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert [(row["function"], row["line"], row["hits"]) for row in rows if row["hits"]] == [
+    assert [(row["function"], row["line"], row["hits"]) for row in rows if row["line"] != "0"] == [
         ("marked", "6", "11"),
         ("marked", "7", "10"),
     ]
@@ -445,11 +447,11 @@ def test_lines_and_samples_are_one_table(run_dwell, tmp_path) -> None:
     assert "Samples" in table and "Waiting" in table
     assert [path.name for path in tmp_path.glob("both.dwell*")] == ["both.dwell"]
     report = run_dwell("report", "both.dwell", "--by", "line", "--format", "json").stdout
-    (function,) = json.loads(report)["functions"]
-    rows = {row["line"]: row for row in function["lines"]}
+    rows = {row["line"]: row for row in json.loads(report)["rows"]}
+    assert {row["function"] for row in rows.values()} == {"work"}
     assert rows[6]["hits"] == 1
-    assert rows[6]["time_ns"] > 0.25e9
-    assert_between(0.8 * rows[6]["time_ns"], rows[6]["waiting_ns"], math.inf)
-    assert rows[5]["native_ns"] + rows[5]["python_ns"] > 0.3e9
-    assert rows[5]["self_ns"] == rows[5]["time_ns"]
+    assert rows[6]["time"] > 0.25e9
+    assert_between(0.8 * rows[6]["time"], rows[6]["waiting"], math.inf)
+    assert rows[5]["native"] + rows[5]["python"] > 0.3e9
+    assert rows[5]["self"] == rows[5]["time"]
     assert "other" in run_dwell("report", "both.dwell", "--by", "function").stdout

@@ -130,14 +130,12 @@ def calls_of(data, file="x.dwell"):
 
 
 def lines_of(data, file="x.dwell"):
-    return {
-        function["name"]: {
-            line["line"]: line["hits"]
-            for line in function["lines"]
-            if line["hits"]  # a sample may stand on a line that no event tells of
-        }
-        for function in data("--by", "line", file=file)["functions"]
-    }
+    found = {}
+    for row in data("--by", "line", file=file)["rows"]:
+        of_function = found.setdefault(row["function"], {})
+        if row["line"] and row["hits"]:  # a sample may stand on a line that no event tells of
+            of_function[row["line"]] = row["hits"]
+    return found
 
 
 def regions_of(run_dwell, *files):

@@ -21,9 +21,8 @@ KNOWN = {
     "report x.dwell --by modle": "no grouping 'modle'; did you mean 'module'?",
     "report x.dwell --format jsno": "no format 'jsno'; did you mean 'json'?",
     "report x.dwell --columns name,totl": "no column 'totl'; did you mean 'total'?",
-    "report x.dwell --sort cumtme": "cannot sort samples by 'cumtme'; did you mean 'cumtime'?",
-    "report calls.dwell --sort cumtme": "cannot sort functions by 'cumtme'; "
-    "did you mean 'cumtime'?",
+    "report x.dwell --sort cumtme": "cannot sort by 'cumtme'; did you mean 'cumtime'?",
+    "report calls.dwell --sort cumtme": "cannot sort by 'cumtme'; did you mean 'cumtime'?",
     "export x.dwell --to speedscop": "no lens 'speedscop'; did you mean 'speedscope'?",
     "export x.dwell --to svg-grap": "no lens 'svg-grap'; did you mean 'svg-graph'?",
     "diff x.dwell x.dwell --by functions": "no grouping 'functions'; did you mean 'function'?",

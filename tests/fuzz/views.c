@@ -7,7 +7,6 @@
 #include "lens/timing/timings.h"
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
-#include "lens/view/sample_list.h"
 #include "model/prepare.h"
 
 #include <stdlib.h>
@@ -39,11 +38,12 @@ static int show(const struct dw_profile *profile, uint32_t which, uint32_t salt,
 static int show_samples(const struct dw_profile *profile, uint32_t which, uint32_t salt,
                         struct dw_out *out)
 {
-    static const struct dw_lens *const lenses[] = {&dw_sample_table, &dw_sample_csv,
-                                                   &dw_sample_json};
-    struct dw_sample_options samples = {.by = (enum dw_spot)which, .full_paths = salt % 2};
+    static const struct dw_lens *const lenses[] = {&dw_view_table, &dw_view_csv, &dw_view_json};
+    struct dw_view_options view =
+        dw_view_of_samples(dw_key_at(which)->name, (struct dw_restrictions){NULL, 0});
+    view.full_paths = salt % 2;
     return lenses[(which + salt) % COUNT(lenses)]->write(
-        profile, &(struct dw_lens_options){.samples = &samples}, out);
+        profile, &(struct dw_lens_options){.view = &view}, out);
 }
 
 static int show_functions(const struct dw_profile *profile, uint32_t which, uint32_t salt,
@@ -64,8 +64,9 @@ static int show_view(const struct dw_profile *profile, uint32_t which, uint32_t 
                      struct dw_out *out)
 {
     static const struct dw_lens *const lenses[] = {&dw_view_table, &dw_view_csv, &dw_view_json};
+    static const struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = 10};
     static const struct dw_view_options views[VIEWS] = {
-        {.keys = {"function"}, .key_count = 1, .limit = 10},
+        {.keys = {"function"}, .key_count = 1, .restrictions = {&first, 1}},
         {.keys = {"line", "thread"}, .key_count = 2, .by_total = true},
         {.keys = {"module", "region", "process"}, .key_count = 3},
         {.keys = {"region", "thread"}, .key_count = 2},
@@ -134,7 +135,7 @@ static const struct kind {
     uint32_t count; /* of views; 0: one for each lens */
 } kinds[] = {
     {show, 0},
-    {show_samples, DW_SPOT_MODULE + 1},
+    {show_samples, DW_KEY_MODULE + 1},
     {show_functions, 3},
     {show_view, VIEWS},
     {show_timings, 1},

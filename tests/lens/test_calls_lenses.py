@@ -274,31 +274,40 @@ def test_nothing_matches(record, report):
     ]
 
 
+def key_of(row):
+    """As pstats has it."""
+    line = int(row["lineno"])
+    return (row["file"] if row["file"] or line else "~", line, row["name"])
+
+
 def test_rows_as_data(any_profile, report):
     expected = {
         key: values
         for key, values in stats_of(any_profile).items()
         if not re.search("[\ud800-\udfff]", "".join((key[0], key[2])))
     }
-    rows = {
-        (row["filename"], int(row["lineno"]), row["function"]): row
-        for row in csv.DictReader(io.StringIO(report("--full-paths", "--format", "csv")))
-    }
-    document = json.loads(report("--full-paths", "--format", "json", "--callers", "--callees"))
-    functions = {(f["file"], f["line"], f["name"]): f for f in document["functions"]}
+    table = list(csv.DictReader(io.StringIO(report("--format", "csv"))))
+    document = json.loads(report("--format", "json"))
+    rows, functions = ({key_of(row): row for row in found} for found in (table, document["rows"]))
+    edges = json.loads(report("--full-paths", "--format", "json", "--callers"))["rows"]
     for key, (primitive, count, own, total, callers) in expected.items():
-        assert (int(rows[key]["pcalls"]), int(rows[key]["ncalls"])) == (primitive, count)
-        assert (float(rows[key]["tottime"]), float(rows[key]["cumtime"])) == (own, total)
-        function = functions[key]
-        assert (function["pcalls"], function["ncalls"]) == (primitive, count)
-        assert (function["tottime_ns"], function["cumtime_ns"]) == (own * 1e9, total * 1e9)
-        assert len(function["callers"]) == len(callers)
-        for caller in function["callers"]:
-            numbers = callers[(caller["file"], caller["line"], caller["name"])]
-            assert (caller["ncalls"], caller["pcalls"]) == numbers[:2]
-    assert document["functions_left_out"] == 0
-    edges = csv.DictReader(io.StringIO(report("--format", "csv", "--callees", "--full-paths")))
-    assert len(list(edges)) == sum(len(f["callees"]) for f in functions.values())
+        row, function = rows[key], functions[key]
+        assert (int(row["primitive_calls"]), int(row["calls"])) == (primitive, count)
+        assert (float(row["call_total_self"]), float(row["call_total"])) == (own * 1e9, total * 1e9)
+        assert (function["primitive_calls"], function["calls"]["total"]) == (primitive, count)
+        assert function["call_total"] == {"total": total * 1e9, "self": own * 1e9}
+        found = [
+            edge
+            for edge in edges
+            if (edge["callee_file"], edge["callee_lineno"], edge["callee"]) == key
+        ]
+        assert len(found) == len(callers)
+        for edge in found:
+            numbers = callers[(edge["caller_file"], edge["caller_lineno"], edge["caller"])]
+            assert (edge["calls"], edge["primitive_calls"]) == numbers[:2]
+    assert document["rows_left_out"] == 0
+    text = report("--format", "csv", "--callees", "--full-paths")
+    assert len(list(csv.DictReader(io.StringIO(text)))) == len(edges)
 
 
 def node_name(key):
@@ -417,10 +426,10 @@ def test_svg_graph_without_graphviz(tmp_path, record, run_dwell):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--sort", "n"], "cannot sort functions by 'n'; there are: calls, ncalls, "),
-        (["--sort", "time,"], "cannot sort functions by 'time,'; did you mean 'time'?"),
-        (["--limit", "1.5"], "--limit needs a number of functions or a part of them such as 0.1"),
-        (["--limit", "-1"], "--limit needs a number of functions or a part of them such as 0.1"),
+        (["--sort", "n"], "cannot sort by 'n'; there are: calls, ncalls, "),
+        (["--sort", "time,"], "cannot sort by 'time,'; did you mean 'time'?"),
+        (["--limit", "1.5"], "--limit needs a number of rows or a part of them such as 0.1"),
+        (["--limit", "-1"], "--limit needs a number of rows or a part of them such as 0.1"),
         (["--match", "("], "--match '(': "),
         (["--full-paths", "--strip-dirs"], "--full-paths and --strip-dirs exclude each other"),
     ],

@@ -92,12 +92,12 @@ def function_rows(run_dwell):
     """Function to calls, own time in nanoseconds: the report's."""
     done = run_dwell("report", "x.dwell", "--by", "function", "--format", "json", "--full-paths")
     return {
-        (each["name"], each["file"].replace("~", ""), each["line"]): (
-            each["ncalls"],
-            each["tottime_ns"],
-            each["cumtime_ns"],
+        (each["name"], each["file"], each["lineno"]): (
+            each["calls"]["total"],
+            each["call_total"]["self"],
+            each["call_total"]["total"],
         )
-        for each in json.loads(done.stdout)["functions"]
+        for each in json.loads(done.stdout)["rows"]
     }
 
 

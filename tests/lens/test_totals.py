@@ -105,8 +105,8 @@ def test_totals_of_regions_beside_samples(record, dwell_program, tmp_path):
 
 def test_totals_of_calls(record, dwell_program, tmp_path):
     totals = Totals(dwell_program, record("--calls"), tmp_path)
-    functions = json.loads(totals.report("--by", "function", "--format", "json"))["functions"]
-    reported = sum(function["tottime_ns"] for function in functions)
+    functions = json.loads(totals.report("--by", "function", "--format", "json"))["rows"]
+    reported = sum(function["call_total"]["self"] for function in functions)
     assert_equal(totals.of_all(2, False), reported)
 
 
@@ -117,4 +117,4 @@ def test_totals_of_stacks_without_frames(run_dwell, dwell_program, tmp_path):
     totals = Totals(dwell_program, [path], tmp_path)
     assert totals.export("collapsed").splitlines()[-1] == b"<main>;[no frames] 2"
     assert b"\ntotals: 7\n" in totals.export("callgrind")
-    assert json.loads(totals.report("--format", "json"))["samples"] == 7
+    assert json.loads(totals.report("--format", "json"))["measures"][0]["all"] == 7

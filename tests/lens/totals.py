@@ -142,12 +142,17 @@ def svg(data: bytes) -> float:
 
 def self_column(data: bytes) -> float:
     rows = csv.DictReader(io.StringIO(data.decode(), newline=""))
-    return 1e9 * sum(float(row["self"]) for row in rows)
+    return sum(int(row["wall_self" if "wall_self" in row else "cpu_self"]) for row in rows)
 
 
 def json_rows(data: bytes, least: int) -> float:
     document = json.loads(data)
-    return sum(row["self_ns"] for row in document["rows"] if least == 1 or row["path"])
+    name = document.get("measures", [{"name": ""}])[0]["name"]  # trees have none
+    return sum(
+        row[name]["self"] if name else row["self_ns"]
+        for row in document["rows"]
+        if least == 1 or row["path"]
+    )
 
 
 def by_gprof2dot(format: str, path: Path) -> float:
@@ -194,7 +199,9 @@ class Totals:
 
     def samples_reported(self) -> int:
         """What the report of samples says at its top."""
-        total: int = json.loads(self.report("--by", "function", "--format", "json"))["total_ns"]
+        total: int = json.loads(self.report("--by", "function", "--format", "json"))["measures"][0][
+            "all"
+        ]
         return total
 
     def of_all(self, least: int, timeline: bool, *words: str) -> dict[str, float]:

@@ -4,7 +4,7 @@
 #include "fixture_import.h"
 
 #include "base/error.h"
-#include "lens/view/sample_list.h"
+#include "lens/table/view_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,14 +67,14 @@ static struct bytes gperftools_file(void)
     return bytes;
 }
 
-static void check_report(const void *bytes, size_t size, enum dw_spot by, const char *expected)
+static void check_report(const void *bytes, size_t size, const char *expected)
 {
     struct dw_profile *profile = fixture_import(bytes, size);
-    struct dw_sample_options samples = {.by = by};
+    struct dw_view_options view = dw_view_of_samples("function", (struct dw_restrictions){NULL, 0});
     struct dw_out out;
     dw_out_init_memory(&out);
-    assert_int_equal(
-        dw_sample_table.write(profile, &(struct dw_lens_options){.samples = &samples}, &out), 0);
+    assert_int_equal(dw_view_table.write(profile, &(struct dw_lens_options){.view = &view}, &out),
+                     0);
     dw_out_char(&out, '\0');
     assert_string_equal((char *)out.buffer.data, expected);
     dw_out_close(&out);
@@ -109,7 +109,7 @@ static void test_mprof_becomes_series_and_a_timeline(void **state)
 static void test_collapsed_stacks_are_counts(void **state)
 {
     (void)state;
-    check_report(folded, sizeof folded - 1, DW_SPOT_FUNCTION,
+    check_report(folded, sizeof folded - 1,
                  "counts: 50 samples, of which it is not known how long they stand for\n"
                  "total %  self %   samples      self  function\n"
                  "  60.00   40.00        30        20  load (x.py)\n"
@@ -139,7 +139,7 @@ static void test_collapsed_stacks_come_back_the_same(void **state)
 static void test_perf_script_of_a_clock_has_times(void **state)
 {
     (void)state;
-    check_report(perf, sizeof perf - 1, DW_SPOT_FUNCTION,
+    check_report(perf, sizeof perf - 1,
                  "CPU time: 2 samples, 4000 Hz asked, 2000 Hz obtained\n"
                  "percentages are of 1.000 ms, the CPU time of 2 threads\n"
                  "total %  self %   total s    self s   samples  function\n"
@@ -170,7 +170,7 @@ static void test_perf_script_tells_processes_apart(void **state)
 static void test_perf_script_of_other_events_is_counted(void **state)
 {
     (void)state;
-    check_report(cycles, sizeof cycles - 1, DW_SPOT_FUNCTION,
+    check_report(cycles, sizeof cycles - 1,
                  "counts: 2 samples, of which it is not known how long they stand for\n"
                  "total %  self %   samples      self  function\n"
                  " 100.00  100.00         2         2  a (prog)\n");
@@ -180,7 +180,7 @@ static void test_gperftools(void **state)
 {
     (void)state;
     struct bytes bytes = gperftools_file();
-    check_report(bytes.data, bytes.size, DW_SPOT_FUNCTION,
+    check_report(bytes.data, bytes.size,
                  "CPU time: 12 samples, 100 Hz asked, 100 Hz obtained\n"
                  "percentages are of 120.0 ms, the CPU time of the thread\n"
                  "total %  self %   total s    self s   samples  function\n"

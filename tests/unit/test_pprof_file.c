@@ -7,21 +7,23 @@
 #include "base/gzip.h"
 #include "base/pprof_fields.h"
 #include "base/protobuf.h"
-#include "lens/view/sample_list.h"
+#include "lens/table/view_report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROUNDS 3000
 
-static char *report(struct dw_profile *profile, enum dw_spot by)
+static char *report(struct dw_profile *profile, size_t by)
 {
-    struct dw_sample_options samples = {.by = by, .full_paths = true};
+    struct dw_view_options view =
+        dw_view_of_samples(dw_key_at(by)->name, (struct dw_restrictions){NULL, 0});
+    view.full_paths = true;
     struct dw_out out;
     dw_out_init_memory(&out);
     fixture_prepare(profile);
-    assert_int_equal(
-        dw_sample_table.write(profile, &(struct dw_lens_options){.samples = &samples}, &out), 0);
+    assert_int_equal(dw_view_table.write(profile, &(struct dw_lens_options){.view = &view}, &out),
+                     0);
     dw_out_char(&out, '\0');
     return (char *)out.buffer.data;
 }
@@ -46,7 +48,7 @@ static void test_tables_come_back_the_same(void **state)
     size_t size;
     char *file = fixture_show(profile, "pprof", NULL, &size);
     struct dw_profile *again = fixture_import(file, size);
-    for (enum dw_spot by = DW_SPOT_FUNCTION; by <= DW_SPOT_MODULE; by++) {
+    for (size_t by = DW_KEY_FUNCTION; by <= DW_KEY_MODULE; by++) {
         char *before = report(profile, by), *after = report(again, by);
         assert_string_equal(after, before);
         free(before);
@@ -139,7 +141,7 @@ static void test_what_others_write(void **state)
     dw_protobuf_put_bytes(&file, DW_PPROF_LOCATION, at_f, sizeof at_f);
     put_strings(&file, strings, COUNT_OF(strings));
     struct dw_profile *profile = fixture_import(file.data, file.size);
-    char *table = report(profile, DW_SPOT_LINE);
+    char *table = report(profile, DW_KEY_LINE);
     assert_string_equal(table, "wall time: 2 samples, as fast as it goes, 100000 Hz obtained\n"
                                "percentages are of 20.00 us, the wall time of the thread\n"
                                "total %  self %   total s    self s   samples  line\n"
@@ -165,7 +167,7 @@ static void import_and_show(const uint8_t *bytes, size_t size)
     if (error)
         assert_int_equal(profile->process_count, 0);
     else
-        free(report(profile, DW_SPOT_LINE));
+        free(report(profile, DW_KEY_LINE));
     dw_profile_free(profile);
     free(copy);
 }

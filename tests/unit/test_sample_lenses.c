@@ -4,29 +4,30 @@
 #include "fixture.h"
 #include "json_check.h"
 
-#include "lens/view/sample_list.h"
+#include "lens/table/view_report.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 static char *report(struct dw_profile *profile, const struct dw_lens *lens,
-                    const struct dw_sample_options *samples)
+                    struct dw_view_options view)
 {
     struct dw_out out;
     dw_out_init_memory(&out);
     fixture_prepare(profile);
-    assert_int_equal(lens->write(profile, &(struct dw_lens_options){.samples = samples}, &out), 0);
+    assert_int_equal(lens->write(profile, &(struct dw_lens_options){.view = &view}, &out), 0);
     dw_out_char(&out, '\0');
     assert_false(out.buffer.failed);
     return (char *)out.buffer.data;
 }
 
-static void check_report(const struct dw_lens *lens, struct dw_sample_options samples,
+static const struct dw_restrictions all = {NULL, 0};
+
+static void check_report(const struct dw_lens *lens, struct dw_view_options view,
                          const char *expected)
 {
     struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
-    char *text = report(profile, lens, &samples);
+    char *text = report(profile, lens, view);
     assert_string_equal(text, expected);
     free(text);
     dw_profile_free(profile);
@@ -47,7 +48,7 @@ static void check_lens(const char *lens, const struct dw_lens_options *options,
 static void test_functions(void **state)
 {
     (void)state;
-    check_report(&dw_sample_table, (struct dw_sample_options){0},
+    check_report(&dw_view_table, dw_view_of_samples("function", all),
                  HEADER_WHOLE
                  "total %  self %   total s    self s   samples  function\n"
                  "  40.00   40.00     0.004     0.004         4  scatter (scatter.c:28)\n"
@@ -61,9 +62,10 @@ static void test_functions(void **state)
 static void test_lines_are_split_by_what_was_done(void **state)
 {
     (void)state;
+    struct dw_view_options view = dw_view_of_samples("line", all);
+    view.by_total = true;
     check_report(
-        &dw_sample_table,
-        (struct dw_sample_options){.by = DW_SPOT_LINE, .sort = DW_SAMPLES_SORT_TOTAL},
+        &dw_view_table, view,
         HEADER_WHOLE
         "total %  self %   total s    self s   samples  python s  native s waiting s  line\n"
         "  70.00    0.00     0.007     0.000         7     0.000     0.000     0.000  "
@@ -86,18 +88,15 @@ static void test_lines_are_split_by_what_was_done(void **state)
 static void test_modules_as_csv(void **state)
 {
     (void)state;
+    struct dw_view_options view = dw_view_of_samples("module", all);
+    view.full_paths = true;
     check_report(
-        &dw_sample_csv, (struct dw_sample_options){.by = DW_SPOT_MODULE, .full_paths = true},
-        "total_percent,self_percent,total,self,samples,self_samples,python,native,waiting,"
-        "function,file,line,module\n"
-        "100.0000,40.0000,0.010000000,0.004000000,10,4,0.003000000,0.005000000,0.002000000,,"
-        "/home/me/app.py,0,\n"
-        "40.0000,40.0000,0.004000000,0.004000000,4,4,0.000000000,0.004000000,0.000000000,,,0,"
-        "/lib/libwork.so\n"
-        "10.0000,10.0000,0.001000000,0.001000000,1,1,0.000000000,0.001000000,0.000000000,,,0,"
-        "/usr/bin/python3\n"
-        "10.0000,10.0000,0.001000000,0.001000000,1,1,0.001000000,0.000000000,0.000000000,"
-        "<gc>,,0,\n");
+        &dw_view_csv, view,
+        "module,name,file,lineno,object,cpu,cpu_self,samples,samples_self,python,native,waiting\n"
+        "/home/me/app.py,,/home/me/app.py,0,,10000000,4000000,10,4,3000000,5000000,2000000\n"
+        "/lib/libwork.so,,,0,/lib/libwork.so,4000000,4000000,4,4,0,4000000,0\n"
+        "/usr/bin/python3,,,0,/usr/bin/python3,1000000,1000000,1,1,0,1000000,0\n"
+        "<gc>,<gc>,,0,,1000000,1000000,1,1,1000000,0,0\n");
 }
 
 static void test_own_times_add_up(void **state)
@@ -105,17 +104,17 @@ static void test_own_times_add_up(void **state)
     (void)state;
     struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
     fixture_prepare(profile);
-    for (enum dw_spot by = DW_SPOT_FUNCTION; by <= DW_SPOT_MODULE; by++) {
-        struct dw_sample_list list;
+    for (size_t by = DW_KEY_FUNCTION; by <= DW_KEY_MODULE; by++) {
+        struct dw_view_options options = dw_view_of_samples(dw_key_at(by)->name, all);
+        struct dw_view view;
         uint64_t self = 0;
-        assert_int_equal(dw_sample_list_make(profile, &(struct dw_sample_options){.by = by}, &list),
-                         0);
-        for (uint32_t i = 0; i < list.count; i++) {
-            self += list.rows[i].self.weight;
-            assert_true(list.rows[i].total.weight <= list.all.weight);
+        assert_int_equal(dw_view_make(profile, &options, &view), 0);
+        for (uint32_t i = 0; i < view.count; i++) {
+            self += view.rows[i].numbers[0].self;
+            assert_true(view.rows[i].numbers[0].total <= view.all[0]);
         }
-        assert_int_equal(self, list.all.weight);
-        dw_sample_list_release(&list);
+        assert_int_equal(self, view.all[0]);
+        dw_view_release(&view);
     }
     dw_profile_free(profile);
 }
@@ -123,26 +122,27 @@ static void test_own_times_add_up(void **state)
 static void test_match_limit_and_names(void **state)
 {
     (void)state;
-    regex_t pattern;
-    assert_int_equal(regcomp(&pattern, "app[.]py", REG_EXTENDED | REG_NOSUB), 0);
-    check_report(
-        &dw_sample_table,
-        (struct dw_sample_options){.sort = DW_SAMPLES_SORT_NAME, .limit = 1, .match = &pattern},
-        HEADER_WHOLE "total %  self %   total s    self s   samples  function\n"
-                     " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
-                     "(1 more)\n");
-    regfree(&pattern);
+    struct dw_restriction both[] = {{.kind = DW_RESTRICT_PATTERN},
+                                    {.kind = DW_RESTRICT_COUNT, .count = 1}};
+    assert_int_equal(regcomp(&both[0].pattern, "app[.]py", REG_EXTENDED | REG_NOSUB), 0);
+    struct dw_view_options view = dw_view_of_samples("function", (struct dw_restrictions){both, 2});
+    view.sort = DW_MEASURES;
+    check_report(&dw_view_table, view,
+                 HEADER_WHOLE "total %  self %   total s    self s   samples  function\n"
+                              " 100.00   10.00     0.010     0.001        10  main (app.py:1)\n"
+                              "(1 more)\n");
+    regfree(&both[0].pattern);
 }
 
 static void test_json(void **state)
 {
     (void)state;
     struct dw_profile *profile = fixture_sampled(DW_SAMPLE_CPU);
-    char *text = report(profile, &dw_sample_json, &(struct dw_sample_options){.by = DW_SPOT_LINE});
+    char *text = report(profile, &dw_view_json, dw_view_of_samples("line", all));
     assert_true(json_is_valid(text));
     assert_non_null(strstr(text, "\"taken\": 10, \"missed\": 3, \"guessed\": 2, \"cut\": 1"));
-    assert_non_null(strstr(text, "\"function\": \"scatter\", \"file\": \"/src/scatter.c\", "
-                                 "\"line\": 30, \"module\": \"/lib/libwork.so\"}"));
+    assert_non_null(strstr(text, "\"name\": \"scatter\", \"file\": \"/src/scatter.c\", "
+                                 "\"lineno\": 30, \"object\": \"/lib/libwork.so\", "));
     free(text);
     dw_profile_free(profile);
 }
@@ -232,7 +232,7 @@ static void test_idle_threads_are_marked(void **state)
     struct dw_thread *worker = &profile->threads[1];
     worker->values.rows[0].labels = fixture_state(profile, DW_SAMPLE_WAITING);
     *dw_value_at(&worker->values, &worker->values.rows[0], DW_WALL) = 50000000;
-    char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){0});
+    char *text = report(profile, &dw_view_table, dw_view_of_samples("function", all));
     assert_non_null(strstr(text, "idle: 1 of 2 threads only waited"));
     const char *busy = strstr(text, " scatter ("),
                *partly = strstr(text, " work (app.py:5) (partly idle)\n");
@@ -258,7 +258,7 @@ static void test_unnamed_code_of_an_extension_has_the_module_s_name(void **state
     assert_int_equal(dw_string_intern(&profile->strings, path, strlen(path), &copy->file), 0);
     profile->modules[1].path = copy->file;
     assert_int_equal(dw_string_intern(&profile->strings, "[c.so]", 6, &copy->name), 0);
-    char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){0});
+    char *text = report(profile, &dw_view_table, dw_view_of_samples("function", all));
     assert_non_null(strstr(text, "  a._b.c\n"));
     free(text);
     dw_profile_free(profile);
@@ -315,7 +315,9 @@ static void test_counts_are_no_times(void **state)
         assert_null(strstr(text, "_us"));
         free(text);
     }
-    char *text = report(profile, &dw_sample_table, &(struct dw_sample_options){.limit = 1});
+    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = 1};
+    char *text = report(profile, &dw_view_table,
+                        dw_view_of_samples("function", (struct dw_restrictions){&first, 1}));
     assert_string_equal(
         text, "counts: 10 samples, of which it is not known how long they stand for\n" HEADER_GIL
               "total %  self %   samples      self  function\n"

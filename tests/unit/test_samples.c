@@ -194,11 +194,17 @@ static bool is_path(const struct dw_profile *profile, dw_path_id path, const cha
 }
 
 /* The samples of the path of functions of these names, outermost first. */
-static struct dw_metric metric_of(const struct dw_measuring *measuring, const char *const *names)
+static struct dw_metric metric_of(struct dw_measuring *measuring, const char *const *names)
 {
-    for (uint32_t i = 0; i < measuring->count; i++)
-        if (is_path(measuring->profile, measuring->items[i].path, names))
-            return measuring->items[i].metric;
+    struct dw_metric found = {0};
+    bool is_found = false;
+    for (dw_measuring_thread(measuring, 0); dw_measuring_next(measuring);)
+        if (is_path(measuring->profile, measuring->item.path, names)) {
+            found = measuring->item.metric;
+            is_found = true;
+        }
+    if (is_found)
+        return found;
     fail_msg("no path of that name");
     return (struct dw_metric){0};
 }
@@ -210,7 +216,6 @@ static void test_paths_of_functions_have_inlined_ones(void **state)
     struct dw_measuring measuring;
     assert_int_equal(dw_profile_prepare(profile, false), 0);
     assert_int_equal(dw_measuring_init(&measuring, profile, DW_FAMILY_SAMPLES), 0);
-    assert_int_equal(dw_measuring_thread(&measuring, 0), 0);
     struct dw_metric metric = metric_of(&measuring, (const char *[]){"main", NULL});
     assert_int_equal(metric.total, 39 * MS);
     assert_int_equal(metric.children, 19 * MS);

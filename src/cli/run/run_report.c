@@ -37,15 +37,17 @@ static size_t rows_that_fit(void)
 
 static void put_samples(struct dw_out *out, const struct dw_profile *profile, size_t rows)
 {
-    struct dw_sample_options samples = {.limit = rows};
-    struct dw_lens_options options = {.samples = &samples, .width = dw_cli_width(STDERR_FILENO)};
-    dw_sample_table.write(profile, &options, out);
+    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
+    struct dw_view_options view =
+        dw_view_of_samples("function", (struct dw_restrictions){&first, 1});
+    struct dw_lens_options options = {.view = &view, .width = dw_cli_width(STDERR_FILENO)};
+    dw_view_table.write(profile, &options, out);
 }
 
 static void put_calls(struct dw_out *out, const struct dw_profile *profile, size_t rows)
 {
     struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
-    struct dw_function_options functions = {.restrictions = &first, .restriction_count = 1};
+    struct dw_function_options functions = {.restrictions = {&first, 1}};
     struct dw_lens_options options = {.family = DW_FAMILY_CALLS, .functions = &functions};
     dw_function_table.write(profile, &options, out);
 }

@@ -2,6 +2,7 @@
  * Comma-separated values by RFC 4180, except that lines end with \n alone: that
  * is what the tools on this platform write and expect, and what all readers take.
  * A recording that holds nothing but lines is written by line. */
+#include "lens/table/data.h"
 #include "lens/view/column.h"
 #include "lens/view/line_list.h"
 #include "lens/view/stack_tree.h"
@@ -25,26 +26,17 @@ static const char *const *columns_of(const struct dw_profile *profile, enum dw_f
     return dw_samples_are_counts(profile) ? count_columns : sample_columns;
 }
 
-static void put_header(struct dw_out *out, const struct dw_column **columns, size_t count)
-{
-    for (size_t c = 0; c < count; c++) {
-        dw_out_text(out, c ? "," : "");
-        dw_out_text(out, columns[c]->name);
-    }
-    dw_out_char(out, '\n');
-}
-
-static void put_row(struct dw_out *out, const struct dw_column **columns, size_t count,
+static void put_row(struct dw_data *data, const struct dw_column **columns, size_t count,
                     const struct dw_rows *rows, const struct dw_row *row, struct dw_out *cell)
 {
+    dw_data_row(data);
     for (size_t c = 0; c < count; c++) {
         dw_buffer_clear(&cell->buffer);
-        dw_column_put(columns[c], cell, rows, row);
-        dw_out_text(out, c ? "," : "");
-        if (cell->buffer.size)
-            dw_out_csv_field(out, cell->buffer.data, cell->buffer.size);
+        if (!data->has_no_rows)
+            dw_column_put(columns[c], cell, rows, row);
+        dw_data_text(data, columns[c]->name,
+                     (struct dw_string){(const char *)cell->buffer.data, cell->buffer.size});
     }
-    dw_out_char(out, '\n');
 }
 
 static int write_csv(const struct dw_profile *profile, const struct dw_lens_options *options,
@@ -53,21 +45,25 @@ static int write_csv(const struct dw_profile *profile, const struct dw_lens_opti
     const struct dw_column **columns = NULL;
     size_t count;
     struct dw_rows rows = {0};
+    struct dw_data data;
     struct dw_out cell;
     if (dw_lines_are_all(profile) && !options->columns)
         return dw_line_csv.write(profile, options, out);
-    dw_out_init_memory(&cell);
     int error = dw_columns_choose(options, columns_of(profile, options->family), &columns, &count);
     if (!error)
         error = dw_rows_make(profile, options, &rows);
-    if (!error)
-        put_header(out, columns, count);
-    for (uint32_t r = 0; !error && r < rows.count && !out->error; r++)
-        put_row(out, columns, count, &rows, &rows.rows[r], &cell);
-    int cell_error = dw_out_close(&cell);
+    if (!error) {
+        dw_out_init_memory(&cell);
+        dw_data_begin(&data, out, true);
+        data.has_no_rows = !rows.count;
+        for (uint32_t r = 0; r < rows.count + data.has_no_rows && !out->error; r++)
+            put_row(&data, columns, count, &rows, &rows.rows[r], &cell);
+        dw_data_end(&data, profile, rows.left_out, false);
+        dw_out_close_into(&cell, out);
+    }
     dw_rows_release(&rows);
     free(columns);
-    return error ? error : cell_error;
+    return error;
 }
 
 const struct dw_lens dw_lens_csv = {

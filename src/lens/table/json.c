@@ -11,50 +11,27 @@
 
 #define PATH_FRAMES_MAX 256
 
-static void put_key(struct dw_out *out, const char *key, bool first)
-{
-    dw_out_text(out, first ? "\"" : ", \"");
-    dw_out_text(out, key);
-    dw_out_text(out, "\": ");
-}
-
-static void put_number(struct dw_out *out, const char *key, uint64_t value, bool first)
-{
-    put_key(out, key, first);
-    dw_out_u64(out, value);
-}
-
 static void put_string(struct dw_out *out, struct dw_string string)
 {
     dw_out_json_string(out, string.bytes, string.size);
 }
 
-/* An index, or null for DW_ROW_NONE. */
-static void put_index(struct dw_out *out, const char *key, uint32_t index)
+/* Begins the member of that name, an array of rows. */
+static void begin(struct dw_data *data, struct dw_out *out, const char *name)
 {
-    put_key(out, key, false);
-    if (index == DW_ROW_NONE)
-        dw_out_text(out, "null");
-    else
-        dw_out_u64(out, index);
+    dw_out_printf(out, ",\n  \"%s\": ", name);
+    dw_data_begin_rows(data, out);
 }
 
-/* Between the entries of an array, one on each line. */
-static void put_separator(struct dw_out *out, bool first)
-{
-    dw_out_text(out, first ? "\n    " : ",\n    ");
-}
-
-static void put_process(struct dw_out *out, const struct dw_profile *profile, uint32_t index)
+static void put_process(struct dw_data *data, const struct dw_profile *profile, uint32_t index)
 {
     const struct dw_process *process = &profile->processes[index];
-    put_number(out, "pid", process->pid, true);
-    put_number(out, "start_ns", process->first_clock.wall_ns, false);
-    put_number(out, "duration_ns", dw_process_duration_ns(process), false);
-    put_key(out, "ended", false);
-    dw_out_text(out, process->ended ? "true" : "false");
-    put_number(out, "dropped", process->dropped, false);
-    put_key(out, "properties", false);
+    dw_data_number(data, "pid", process->pid);
+    dw_data_number(data, "start_ns", process->first_clock.wall_ns);
+    dw_data_number(data, "duration_ns", dw_process_duration_ns(process));
+    dw_out_text(dw_data_cell(data, "ended"), process->ended ? "true" : "false");
+    dw_data_number(data, "dropped", process->dropped);
+    struct dw_out *out = dw_data_cell(data, "properties");
     dw_out_char(out, '{');
     for (uint32_t i = 0; i < process->property_count; i++) {
         dw_out_text(out, i ? ", " : "");
@@ -103,38 +80,34 @@ static void places_release(struct places *places)
 static void put_processes(struct dw_out *out, const struct dw_profile *profile,
                           const struct places *places)
 {
-    dw_out_text(out, ",\n  \"processes\": [");
+    struct dw_data data;
+    begin(&data, out, "processes");
     for (uint32_t i = 0; i < profile->process_count; i++) {
-        put_separator(out, !i);
-        dw_out_char(out, '{');
-        put_process(out, profile, places->processes[i]);
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        put_process(&data, profile, places->processes[i]);
     }
-    dw_out_text(out, "]");
+    dw_data_end_rows(&data);
 }
 
 static void put_threads(struct dw_out *out, const struct dw_profile *profile,
                         const struct places *places)
 {
-    dw_out_text(out, ",\n  \"threads\": [");
+    struct dw_data data;
+    begin(&data, out, "threads");
     for (uint32_t i = 0; i < profile->thread_count; i++) {
         const struct dw_thread *thread = &profile->threads[places->threads[i]];
-        put_separator(out, !i);
-        dw_out_char(out, '{');
-        put_number(out, "process", places->place_of_process[thread->process], true);
-        put_number(out, "tid", thread->tid, false);
-        put_key(out, "name", false);
-        put_string(out, dw_profile_string(profile, thread->name));
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        dw_data_number(&data, "process", places->place_of_process[thread->process]);
+        dw_data_number(&data, "tid", thread->tid);
+        dw_data_text(&data, "name", dw_profile_string(profile, thread->name));
     }
-    dw_out_text(out, "]");
+    dw_data_end_rows(&data);
 }
 
 static void put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
 {
     struct dw_spelling spelling;
     dw_speller_spell(&rows->speller, row->path, PATH_FRAMES_MAX, &spelling);
-    put_key(out, "path", false);
     dw_out_char(out, '[');
     for (uint32_t i = 0; i < spelling.count; i++) {
         dw_out_text(out, i ? ", " : "");
@@ -148,82 +121,88 @@ static void put_path(struct dw_out *out, const struct dw_rows *rows, const struc
     dw_out_char(out, ']');
 }
 
-static void put_identity(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row,
+static void put_identity(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row,
                          const struct places *places)
 {
     const struct dw_frame *frame = dw_profile_frame(rows->profile, row->path);
-    put_number(out, "id", row->id, true);
-    put_index(out, "parent", row->parent);
-    put_number(out, "depth", row->depth, false);
+    dw_data_number(data, "id", row->id);
+    if (row->parent == DW_ROW_NONE)
+        dw_out_text(dw_data_cell(data, "parent"), "null");
+    else
+        dw_data_number(data, "parent", row->parent);
+    dw_data_number(data, "depth", row->depth);
     if (row->process != DW_ROW_NONE)
-        put_number(out, "process", places->place_of_process[row->process], false);
+        dw_data_number(data, "process", places->place_of_process[row->process]);
     if (row->thread != DW_ROW_NONE)
-        put_number(out, "thread", places->place_of_thread[row->thread], false);
-    put_key(out, "name", false);
-    put_string(out, row->name);
+        dw_data_number(data, "thread", places->place_of_thread[row->thread]);
+    dw_data_text(data, "name", row->name);
     if (rows->by != DW_BY_NAME)
-        put_path(out, rows, row);
+        put_path(dw_data_cell(data, "path"), rows, row);
     if (frame->file) {
-        put_key(out, "file", false);
-        put_string(out, dw_profile_string(rows->profile, frame->file));
-        put_number(out, "line", frame->line, false);
+        dw_data_text(data, "file", dw_profile_string(rows->profile, frame->file));
+        dw_data_number(data, "line", frame->line);
     }
 }
 
 /* Samples begin and end nowhere; those that are counts stand for no time. */
-static void put_sampled_values(struct dw_out *out, const struct dw_rows *rows,
-                               const struct dw_row *row)
-{
-    put_number(out, "samples", row->metric.count, false);
-    if (rows->are_counts) {
-        put_number(out, "self_samples", row->self, false);
-        return;
-    }
-    put_number(out, "total_ns", row->total, false);
-    put_number(out, "self_ns", row->self, false);
-}
+enum { OF_ENTRIES = 1, OF_SAMPLES = 2, OF_COUNTS = 4 };
 
-static void put_values(struct dw_out *out, const struct dw_row *row)
+static void put_values(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row)
 {
     static const struct {
-        const char *key, *column;
+        const char *name, *column;
+        unsigned of;
     } values[] = {
-        {"count", "count"},
-        {"open", "open"},
-        {"total_ns", "total"},
-        {"total_inner_ns", "total_inner"},
-        {"self_ns", "self"},
-        {"active_ns", "active"},
-        {"suspended_ns", "suspended"},
-        {"cpu_ns", "cpu"},
-        {"min_ns", "min"},
-        {"average_ns", "average"},
-        {"max_ns", "max"},
-        {"p50_ns", "p50"},
-        {"p95_ns", "p95"},
-        {"p99_ns", "p99"},
-        {"stdev_ns", "stdev"},
+        {"count", "count", OF_ENTRIES},
+        {"samples", "samples", OF_SAMPLES | OF_COUNTS},
+        {"self_samples", "self", OF_COUNTS},
+        {"open", "open", OF_ENTRIES},
+        {"total_ns", "total", OF_ENTRIES | OF_SAMPLES},
+        {"total_inner_ns", "total_inner", OF_ENTRIES},
+        {"self_ns", "self", OF_ENTRIES | OF_SAMPLES},
+        {"active_ns", "active", OF_ENTRIES},
+        {"suspended_ns", "suspended", OF_ENTRIES},
+        {"cpu_ns", "cpu", OF_ENTRIES},
+        {"min_ns", "min", OF_ENTRIES},
+        {"average_ns", "average", OF_ENTRIES},
+        {"max_ns", "max", OF_ENTRIES},
+        {"p50_ns", "p50", OF_ENTRIES},
+        {"p95_ns", "p95", OF_ENTRIES},
+        {"p99_ns", "p99", OF_ENTRIES},
+        {"stdev_ns", "stdev", OF_ENTRIES},
     };
+    unsigned of = rows->are_counts ? OF_COUNTS : rows->are_samples ? OF_SAMPLES : OF_ENTRIES;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        put_number(out, values[i].key, dw_column_number(dw_column_find(values[i].column), row),
-                   false);
-    put_number(out, "open_ns", row->metric.open_total, false);
+        if (values[i].of & of)
+            dw_data_number(data, values[i].name,
+                           dw_column_number(dw_column_find(values[i].column), row));
+    if (of == OF_ENTRIES)
+        dw_data_number(data, "open_ns", row->metric.open_total);
+}
+
+static void put_head(struct dw_out *out, enum dw_by by)
+{
+    static const char *const keys[][2] = {[DW_BY_REGION] = {"path"},
+                                          [DW_BY_THREAD] = {"thread", "path"},
+                                          [DW_BY_PROCESS] = {"process", "path"},
+                                          [DW_BY_PATH] = {"path"},
+                                          [DW_BY_NAME] = {"name"}};
+    struct dw_data data;
+    dw_data_begin(&data, out, false);
+    dw_data_keys(&data, keys[by], keys[by][1] ? 2 : 1);
 }
 
 static void put_rows(struct dw_out *out, const struct dw_rows *rows, const struct places *places)
 {
-    dw_out_text(out, ",\n  \"rows\": [");
+    struct dw_data data;
+    begin(&data, out, "rows");
     for (uint32_t i = 0; i < rows->count && !out->error; i++) {
-        put_separator(out, !i);
-        dw_out_char(out, '{');
-        put_identity(out, rows, &rows->rows[i], places);
-        if (rows->are_samples)
-            put_sampled_values(out, rows, &rows->rows[i]);
-        else
-            put_values(out, &rows->rows[i]);
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        put_identity(&data, rows, &rows->rows[i], places);
+        put_values(&data, rows, &rows->rows[i]);
     }
-    dw_out_printf(out, "],\n  \"rows_left_out\": %u", rows->left_out);
+    dw_data_end_rows(&data);
+    dw_out_printf(out, ",\n  \"rows_left_out\": %u", rows->left_out);
 }
 
 struct counter {
@@ -257,32 +236,26 @@ static struct counter *sum_counters(const struct dw_profile *profile)
 static int compare_counters(const void *left, const void *right)
 {
     const struct counter *a = left, *b = right;
-    size_t common = a->name.size < b->name.size ? a->name.size : b->name.size;
-    int order = memcmp(a->name.bytes, b->name.bytes, common);
-    return order ? order : (a->name.size > b->name.size) - (a->name.size < b->name.size);
+    return dw_string_compare(a->name, b->name);
 }
 
 static int put_counters(struct dw_out *out, const struct dw_profile *profile)
 {
     struct counter *counters = sum_counters(profile);
+    struct dw_data data;
     if (!counters)
         return DW_ERR_MEMORY;
     qsort(counters, profile->frames.count, sizeof *counters, compare_counters);
-    dw_out_text(out, ",\n  \"counters\": [");
-    bool first = true;
+    begin(&data, out, "counters");
     for (uint32_t i = 0; i < profile->frames.count; i++) {
         if (!counters[i].shown)
             continue;
-        put_separator(out, first);
-        first = false;
-        dw_out_text(out, "{\"name\": ");
-        put_string(out, counters[i].name);
-        dw_out_text(out, ", \"total\": ");
-        dw_out_i64(out, (int64_t)counters[i].total);
-        put_number(out, "count", counters[i].count, false);
-        dw_out_char(out, '}');
+        dw_data_row(&data);
+        dw_data_text(&data, "name", counters[i].name);
+        dw_out_i64(dw_data_cell(&data, "total"), (int64_t)counters[i].total);
+        dw_data_number(&data, "count", counters[i].count);
     }
-    dw_out_text(out, "]");
+    dw_data_end_rows(&data);
     free(counters);
     return 0;
 }
@@ -291,13 +264,15 @@ static int put_counters(struct dw_out *out, const struct dw_profile *profile)
 static int put_lines(struct dw_out *out, const struct dw_profile *profile)
 {
     struct dw_line_list list;
+    struct dw_data data;
     if (!dw_lines_are_in(profile))
         return 0;
     int error = dw_line_list_make(profile, NULL, &list);
     if (error)
         return error;
-    dw_out_text(out, ",\n  \"line_functions\": ");
-    dw_line_data_put_functions(out, &list);
+    begin(&data, out, "lines");
+    dw_line_data_put_rows(&data, &list, true);
+    dw_data_end_rows(&data);
     dw_line_list_release(&list);
     return 0;
 }
@@ -311,7 +286,7 @@ static int write_json(const struct dw_profile *profile, const struct dw_lens_opt
     if (!error)
         error = dw_rows_make(profile, options, &rows);
     if (!error) {
-        dw_out_text(out, "{\n  \"dwell\": \"" DW_VERSION "\"");
+        put_head(out, options->by);
         put_processes(out, profile, &places);
         put_threads(out, profile, &places);
         put_rows(out, &rows, &places);

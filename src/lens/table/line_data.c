@@ -1,197 +1,118 @@
 /* SPDX-License-Identifier: MIT
- * The lines of line_report.c as data, with all columns: CSV with seconds, JSON with
- * nanoseconds. Only lines with code are in it. */
+ * Lines as data: a row for each function as a whole, whose line is 0, for each of its lines that
+ * has code and, when they are asked for, for what a line called. */
 #include "lens/table/line_data.h"
 
+#include "lens/table/data.h"
 #include "lens/view/line_column.h"
-#include "lens/view/notes.h"
 
-#include <inttypes.h>
+#define COLUMNS_MAX 32
 
-static bool is_time(const struct dw_line_column *column)
-{
-    return column->form == DW_LINE_FORM_TIME || column->form == DW_LINE_FORM_PER_HIT;
-}
-
-static void put_field(struct dw_out *out, struct dw_string string)
-{
-    if (string.size)
-        dw_out_csv_field(out, string.bytes, string.size);
-    dw_out_char(out, ',');
-}
-
-static void put_csv_cell(struct dw_out *out, const struct dw_line_column *column,
-                         const struct dw_line_listing *function, const struct dw_line *line)
-{
-    uint64_t value = line->values[column->metric];
-    double number;
-    dw_out_char(out, ',');
-    if (column->form == DW_LINE_FORM_COUNT)
-        dw_out_u64(out, value);
-    else if (column->form == DW_LINE_FORM_TIME)
-        dw_out_printf(out, "%" PRIu64 ".%09" PRIu64, value / 1000000000, value % 1000000000);
-    else if (dw_line_column_number(column, function, line, &number))
-        dw_out_printf(out, is_time(column) ? "%.12f" : "%.4f",
-                      is_time(column) ? number / 1e9 : number);
-}
-
-static void put_csv_line(struct dw_out *out, const struct dw_line_list *list,
-                         const struct dw_line_listing *function, const struct dw_line_entry *entry)
+static void put_cells(struct dw_data *data, const struct dw_line_list *list,
+                      const struct dw_line_listing *function, const struct dw_line *line)
 {
     const struct dw_line_column *column;
-    put_field(out, function->file);
-    put_field(out, function->name);
-    dw_out_printf(out, "%" PRIu32 ",%" PRIu32, function->line, entry->number);
-    for (size_t i = 0; (column = dw_line_column_at(i)); i++)
-        if (dw_line_column_is_data(column, list))
-            put_csv_cell(out, column, function, entry->measured);
-    dw_out_char(out, ',');
-    if (entry->text.size)
-        dw_out_csv_field(out, entry->text.bytes, entry->text.size);
-    dw_out_char(out, '\n');
+    double number;
+    for (size_t i = 0; (column = dw_line_column_at(i)); i++) {
+        bool is_whole = column->form == DW_LINE_FORM_COUNT || column->form == DW_LINE_FORM_TIME;
+        if (!dw_line_column_is_data(column, list))
+            continue;
+        bool is_unknown = !line->line && column->metric == DW_LINE_HITS && !function->calls_known;
+        if (is_whole && !is_unknown)
+            dw_data_number(data, column->id, line->values[column->metric]);
+        else if (!is_unknown && dw_line_column_number(column, function, line, &number))
+            dw_data_real(data, column->id, number, true);
+        else
+            dw_data_real(data, column->id, 0, false);
+    }
+}
+
+static void put_line(struct dw_data *data, const struct dw_line_list *list,
+                     const struct dw_line_listing *function, const struct dw_line *line,
+                     struct dw_string source)
+{
+    const struct dw_profile *profile = list->profile;
+    const struct dw_frame *callee = &profile->frames.frames[line->callee];
+    dw_data_row(data);
+    dw_data_text(data, "function", function->name);
+    dw_data_text(data, "file", function->file);
+    dw_data_number(data, "lineno", function->line);
+    dw_data_number(data, "line", line->line);
+    dw_data_text(data, "callee", dw_profile_string(profile, line->callee ? callee->name : 0));
+    dw_data_text(data, "callee_file", dw_profile_string(profile, line->callee ? callee->file : 0));
+    dw_data_number(data, "callee_lineno", line->callee ? callee->line : 0);
+    put_cells(data, list, function, line);
+    dw_data_text(data, "source", source);
+}
+
+/* As a whole it began as often as it was called. */
+static void put_whole(struct dw_data *data, const struct dw_line_list *list,
+                      const struct dw_line_listing *function)
+{
+    struct dw_line whole = {.function = function->frame};
+    memcpy(whole.values, function->totals, sizeof whole.values);
+    whole.values[DW_LINE_HITS] = function->calls;
+    whole.values[DW_LINE_TOTAL] = function->sampled;
+    put_line(data, list, function, &whole, (struct dw_string){"", 0});
+}
+
+void dw_line_data_put_rows(struct dw_data *data, const struct dw_line_list *list, bool callees)
+{
+    for (uint32_t f = 0; f < list->count && !data->out->error; f++) {
+        const struct dw_line_listing *function = &list->functions[f];
+        put_whole(data, list, function);
+        for (uint32_t i = 0; i < function->count && !data->out->error; i++) {
+            const struct dw_line_entry *entry = &list->entries[function->first + i];
+            struct dw_string text = entry->text.bytes ? entry->text : (struct dw_string){"", 0};
+            if (entry->measured)
+                put_line(data, list, function, entry->measured, text);
+            for (uint32_t c = 0; callees && c < entry->callee_count; c++)
+                put_line(data, list, function, entry->callees[c], (struct dw_string){"", 0});
+        }
+    }
+}
+
+static void put_head(struct dw_data *data, const struct dw_line_list *list)
+{
+    static const char *const keys[] = {"function", "line", "callee"};
+    struct dw_data_measure measures[COLUMNS_MAX];
+    const struct dw_line_column *column;
+    uint32_t count = 0;
+    for (size_t i = 0; (column = dw_line_column_at(i)) && count < COLUMNS_MAX; i++)
+        if (dw_line_column_is_data(column, list) && column->form != DW_LINE_FORM_SHARE)
+            measures[count++] = (struct dw_data_measure){
+                column->id, column->about,
+                column->form == DW_LINE_FORM_COUNT ? DW_UNIT_COUNT : DW_UNIT_NS, NULL};
+    dw_data_keys(data, keys, 3);
+    dw_data_measures(data, measures, count);
+}
+
+static int write_data(const struct dw_profile *profile, const struct dw_lens_options *options,
+                      struct dw_out *out, bool is_csv)
+{
+    struct dw_line_list list;
+    struct dw_data data;
+    int error = dw_line_list_make(profile, options->lines, &list);
+    if (error)
+        return error;
+    dw_data_begin(&data, out, is_csv);
+    put_head(&data, &list);
+    dw_line_data_put_rows(&data, &list, options->lines && options->lines->callees);
+    dw_data_end(&data, profile, list.left_out, list.is_sampled);
+    dw_line_list_release(&list);
+    return 0;
 }
 
 static int write_csv(const struct dw_profile *profile, const struct dw_lens_options *options,
                      struct dw_out *out)
 {
-    struct dw_line_list list;
-    const struct dw_line_column *column;
-    int error = dw_line_list_make(profile, options->lines, &list);
-    if (error)
-        return error;
-    dw_out_text(out, "file,function,function_line,line");
-    for (size_t i = 0; (column = dw_line_column_at(i)); i++)
-        if (dw_line_column_is_data(column, &list))
-            dw_out_printf(out, ",%s", column->id);
-    dw_out_text(out, ",source\n");
-    for (uint32_t f = 0; f < list.count; f++) {
-        const struct dw_line_listing *function = &list.functions[f];
-        for (uint32_t i = 0; i < function->count && !out->error; i++)
-            if (list.entries[function->first + i].measured)
-                put_csv_line(out, &list, function, &list.entries[function->first + i]);
-    }
-    dw_line_list_release(&list);
-    return 0;
-}
-
-static void put_json_string(struct dw_out *out, const char *key, struct dw_string string)
-{
-    dw_out_printf(out, "\"%s\": ", key);
-    dw_out_json_string(out, string.bytes, string.size);
-}
-
-static void put_json_cell(struct dw_out *out, const struct dw_line_column *column,
-                          const struct dw_line_listing *function, const struct dw_line *line)
-{
-    double number;
-    bool is_whole = column->form == DW_LINE_FORM_COUNT || column->form == DW_LINE_FORM_TIME;
-    dw_out_printf(out, ", \"%s%s\": ", column->id, is_time(column) ? "_ns" : "");
-    if (is_whole)
-        dw_out_u64(out, line->values[column->metric]);
-    else if (dw_line_column_number(column, function, line, &number))
-        dw_out_printf(out, "%.4f", number);
-    else
-        dw_out_text(out, "null");
-}
-
-static void put_json_cells(struct dw_out *out, const struct dw_line_list *list,
-                           const struct dw_line_listing *function, const struct dw_line *line)
-{
-    const struct dw_line_column *column;
-    for (size_t i = 0; (column = dw_line_column_at(i)); i++)
-        if (dw_line_column_is_data(column, list))
-            put_json_cell(out, column, function, line);
-}
-
-static void put_json_callee(struct dw_out *out, const struct dw_line_list *list,
-                            const struct dw_line_listing *function, const struct dw_line *callee)
-{
-    const struct dw_frame *frame = &list->profile->frames.frames[callee->callee];
-    dw_out_char(out, '{');
-    put_json_string(out, "file", dw_profile_string(list->profile, frame->file));
-    dw_out_printf(out, ", \"line\": %" PRIu32 ", ", frame->line);
-    put_json_string(out, "name", dw_profile_string(list->profile, frame->name));
-    put_json_cells(out, list, function, callee);
-    dw_out_char(out, '}');
-}
-
-static void put_json_line(struct dw_out *out, const struct dw_line_list *list,
-                          const struct dw_line_listing *function, const struct dw_line_entry *entry)
-{
-    dw_out_printf(out, "{\"line\": %" PRIu32, entry->number);
-    put_json_cells(out, list, function, entry->measured);
-    dw_out_text(out, ", ");
-    if (entry->text.bytes)
-        put_json_string(out, "source", entry->text);
-    else
-        dw_out_text(out, "\"source\": null");
-    dw_out_text(out, ", \"callees\": [");
-    for (uint32_t i = 0; i < entry->callee_count; i++) {
-        dw_out_text(out, i ? ", " : "");
-        put_json_callee(out, list, function, entry->callees[i]);
-    }
-    dw_out_text(out, "]}");
-}
-
-static void put_json_function(struct dw_out *out, const struct dw_line_list *list,
-                              const struct dw_line_listing *function)
-{
-    static const char *const sources[] = {
-        [DW_LINE_SOURCE_FOUND] = "found",
-        [DW_LINE_SOURCE_MISSING] = "missing",
-        [DW_LINE_SOURCE_SHORT] = "short",
-        [DW_LINE_SOURCE_AMBIGUOUS] = "ambiguous",
-    };
-    bool first = true;
-    dw_out_char(out, '{');
-    put_json_string(out, "file", function->file);
-    dw_out_printf(out, ", \"line\": %" PRIu32 ", ", function->line);
-    put_json_string(out, "name", function->name);
-    if (function->calls_known)
-        dw_out_printf(out, ", \"calls\": %" PRIu64, function->calls);
-    else
-        dw_out_text(out, ", \"calls\": null");
-    dw_out_printf(out, ", \"total_ns\": %" PRIu64 ", \"suspended_ns\": %" PRIu64,
-                  dw_line_listing_time(function), function->totals[DW_LINE_SUSPENDED]);
-    dw_out_printf(out, ", \"recursive\": %s, \"source\": \"%s\", \"lines\": [",
-                  function->recursive ? "true" : "false", sources[function->source]);
-    for (uint32_t i = 0; i < function->count && !out->error; i++) {
-        const struct dw_line_entry *entry = &list->entries[function->first + i];
-        if (!entry->measured)
-            continue;
-        dw_out_text(out, first ? "\n      " : ",\n      ");
-        first = false;
-        put_json_line(out, list, function, entry);
-    }
-    dw_out_text(out, "]}");
-}
-
-void dw_line_data_put_functions(struct dw_out *out, const struct dw_line_list *list)
-{
-    dw_out_char(out, '[');
-    for (uint32_t i = 0; i < list->count && !out->error; i++) {
-        dw_out_text(out, i ? ",\n    " : "\n    ");
-        put_json_function(out, list, &list->functions[i]);
-    }
-    dw_out_char(out, ']');
+    return write_data(profile, options, out, true);
 }
 
 static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,
                       struct dw_out *out)
 {
-    struct dw_line_list list;
-    int error = dw_line_list_make(profile, options->lines, &list);
-    if (error)
-        return error;
-    dw_out_text(out, "{\n  \"dwell\": \"" DW_VERSION "\",\n  \"functions\": ");
-    dw_line_data_put_functions(out, &list);
-    dw_out_printf(out, ",\n  \"functions_left_out\": %" PRIu32, list.left_out);
-    if (list.is_sampled)
-        dw_notes_put_json_sampling(out, profile);
-    dw_notes_put_json_losses(out, profile);
-    dw_out_text(out, "\n}\n");
-    dw_line_list_release(&list);
-    return 0;
+    return write_data(profile, options, out, false);
 }
 
 const struct dw_lens dw_line_csv = {.name = "csv", .lacks_notes = true, .write = write_csv};

@@ -3,9 +3,10 @@
 #ifndef DW_LENS_TABLE_LINE_DATA_H
 #define DW_LENS_TABLE_LINE_DATA_H
 
+#include "lens/table/data.h"
 #include "lens/view/line_list.h"
 
-/* The functions of the list with their lines and callees, as a JSON array. */
-void dw_line_data_put_functions(struct dw_out *out, const struct dw_line_list *list);
+/* A row for each function, each of its lines and, when asked for, each callee of those. */
+void dw_line_data_put_rows(struct dw_data *data, const struct dw_line_list *list, bool callees);
 
 #endif

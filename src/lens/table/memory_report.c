@@ -115,12 +115,14 @@ static int put_table(const struct dw_profile *profile, const struct dw_lens_opti
                      const char *heading, enum dw_measure bytes, enum dw_measure count,
                      struct dw_out *out)
 {
+    struct dw_restriction limit = {.kind = DW_RESTRICT_COUNT,
+                                   .count = options->limit ? options->limit : ROWS};
     struct dw_view_options view = {
         .keys = {"python"},
         .key_count = 1,
         .measures = {bytes, count},
         .measure_count = 2,
-        .limit = options->limit ? options->limit : ROWS,
+        .restrictions = {&limit, 1},
         .leaves_out_none = true,
     };
     struct dw_lens_options table = {.view = &view, .width = options->width};

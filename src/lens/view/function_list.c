@@ -193,11 +193,11 @@ static void sort_list(struct dw_function_list *list, const struct dw_function_so
     dw_out_char(&list->message, '\n');
 }
 
-static void keep_matching(struct dw_function_list *list, const regex_t *pattern)
+static void keep_matching(struct dw_function_list *list, const struct dw_restriction *restriction)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list->count; i++)
-        if (!regexec(pattern, dw_function_list_label(list, list->order[i]), 0, NULL, 0))
+        if (dw_restriction_matches(restriction, dw_function_list_label(list, list->order[i])))
             list->order[kept++] = list->order[i];
     list->count = kept;
 }
@@ -240,12 +240,8 @@ static void put_restriction(struct dw_out *out, const struct dw_restriction *res
 static void restrict_list(struct dw_function_list *list, const struct dw_restriction *restriction)
 {
     uint32_t before = list->count;
-    if (restriction->kind == DW_RESTRICT_PATTERN)
-        keep_matching(list, &restriction->pattern);
-    else if (restriction->kind == DW_RESTRICT_FRACTION)
-        list->count = (uint32_t)(list->count * restriction->fraction + 0.5);
-    else if (restriction->count < list->count)
-        list->count = (uint32_t)restriction->count;
+    keep_matching(list, restriction);
+    list->count = dw_restriction_limit(restriction, list->count);
     if (list->count == before)
         return;
     dw_out_printf(&list->message, "   List reduced from %u to %u due to restriction <", before,
@@ -266,8 +262,8 @@ int dw_function_list_make(const struct dw_profile *profile, enum dw_family famil
         error = make_labels(&made);
     if (!error) {
         sort_list(&made, &options->sort);
-        for (uint32_t i = 0; i < options->restriction_count; i++)
-            restrict_list(&made, &options->restrictions[i]);
+        for (uint32_t i = 0; i < options->restrictions.count; i++)
+            restrict_list(&made, &options->restrictions.list[i]);
         error = made.message.error || made.message.buffer.failed ? DW_ERR_MEMORY : 0;
     }
     if (error)

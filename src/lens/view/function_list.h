@@ -7,22 +7,7 @@
 #include "base/guess.h"
 #include "lens/lens.h"
 #include "lens/view/functions.h"
-
-#include <regex.h>
-
-enum dw_restriction_kind {
-    DW_RESTRICT_COUNT,    /* to the first so many */
-    DW_RESTRICT_FRACTION, /* to the first part of them */
-    DW_RESTRICT_PATTERN,  /* to those whose label matches */
-};
-
-struct dw_restriction {
-    enum dw_restriction_kind kind;
-    uint64_t count;
-    double fraction;  /* 0 to 1 */
-    regex_t pattern;  /* compiled by who made the restriction */
-    const char *text; /* of the pattern */
-};
+#include "lens/view/restriction.h"
 
 #define DW_SORT_WORDS_MAX 8
 
@@ -34,9 +19,8 @@ struct dw_function_sort {
 
 struct dw_function_options {
     struct dw_function_sort sort; /* none: by cumulative time */
-    const struct dw_restriction *restrictions;
-    uint32_t restriction_count; /* applied one after the other */
-    bool callers, callees;      /* those instead of the functions' own numbers */
+    struct dw_restrictions restrictions;
+    bool callers, callees; /* those instead of the functions' own numbers */
     bool full_paths;
 };
 

@@ -2,11 +2,8 @@
  * The table of keys: a new one is a line in it, and the functions that it names. */
 #include "lens/view/key.h"
 
-#include "lens/view/functions.h"
 #include "lens/view/place_spots.h"
 #include "lens/view/roster.h"
-
-#include <inttypes.h>
 
 static dw_key_value function_of(const struct dw_profile *profile, const struct dw_place *place)
 {
@@ -85,37 +82,6 @@ static void put_text(struct dw_out *out, const struct dw_profile *profile, dw_ke
         dw_out_text(out, "(none)");
 }
 
-static void put_where(struct dw_out *out, const struct dw_profile *profile,
-                      const struct dw_frame *frame, uint32_t line)
-{
-    struct dw_string file = dw_file_short(dw_profile_string(profile, frame->file));
-    put_text(out, profile, frame->name);
-    if (!file.size || *dw_profile_string(profile, frame->name).bytes == '[')
-        return;
-    dw_out_text(out, " (");
-    dw_out_printable(out, file.bytes, file.size);
-    if (line)
-        dw_out_printf(out, ":%" PRIu32, line);
-    dw_out_char(out, ')');
-}
-
-static void put_function(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
-{
-    const struct dw_frame *frame = &profile->frames.frames[value];
-    put_where(out, profile, frame, frame->line);
-}
-
-static void put_line(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
-{
-    put_where(out, profile, &profile->frames.frames[value >> 32], (uint32_t)value);
-}
-
-static void put_module(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
-{
-    struct dw_string file = dw_file_short(dw_profile_string(profile, (dw_string_id)value));
-    dw_out_printable(out, file.bytes, file.size);
-}
-
 static void put_thread(struct dw_out *out, const struct dw_profile *profile, dw_key_value value)
 {
     dw_roster_put_thread(out, profile, (uint32_t)value);
@@ -127,18 +93,18 @@ static void put_process(struct dw_out *out, const struct dw_profile *profile, dw
 }
 
 static const struct dw_key keys[] = {
-    {"function", "Python and native functions", function_of, NULL, put_function},
-    {"line", "lines of functions", line_of, NULL, put_line},
-    {"python", "lines of Python functions, with the native code that they called", line_of, NULL,
-     put_line, .of_caller = true},
-    {"module", "files of Python code, libraries", module_of, NULL, put_module},
-    {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text},
-    {"thread", "threads", NULL, thread_of, put_thread},
-    {"process", "processes", NULL, process_of, put_process},
-    {"host", "machines", NULL, label_of, put_text},
+    {"function", "Python and native functions", DW_KEY_FUNCTION, function_of, NULL, NULL},
+    {"line", "lines of functions", DW_KEY_LINE, line_of, NULL, NULL},
+    {"python", "lines of Python functions, with the native code that they called", DW_KEY_LINE,
+     line_of, NULL, NULL, .of_caller = true},
+    {"module", "files of Python code, libraries", DW_KEY_MODULE, module_of, NULL, NULL},
+    {"region", "marked regions, and what was recorded inside them", 0, NULL, region_of, put_text},
+    {"thread", "threads", 0, NULL, thread_of, put_thread},
+    {"process", "processes", 0, NULL, process_of, put_process},
+    {"host", "machines", 0, NULL, label_of, put_text},
 };
 
-static const struct dw_key label_key = {"label", "a label", NULL, label_of, put_text};
+static const struct dw_key label_key = {"label", "a label", 0, NULL, label_of, put_text};
 
 const struct dw_key *dw_key_at(size_t index)
 {

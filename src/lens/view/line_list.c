@@ -75,6 +75,11 @@ static int compare_totals(const void *left, const void *right)
     return order ? order : compare_places(a, b);
 }
 
+static int compare_longest(const void *left, const void *right)
+{
+    return compare_totals(right, left);
+}
+
 /* By function and line; a line comes before its callees, and of those the longest first. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
@@ -167,38 +172,60 @@ static int sort_rows(struct dw_line_list *list, uint32_t *place)
     return 0;
 }
 
-static bool is_match(const struct dw_line_listing *function, const regex_t *pattern,
-                     struct dw_out *label)
-{
-    struct dw_function named = {function->file, function->line, function->name, {0}};
-    dw_buffer_clear(&label->buffer);
-    dw_function_put_label(label, &named);
-    dw_out_char(label, '\0');
-    return !label->buffer.failed && !regexec(pattern, (char *)label->buffer.data, 0, NULL, 0);
-}
-
 static bool has_run(const struct dw_line_listing *function)
 {
     return function->calls || function->totals[DW_LINE_HITS] || function->totals[DW_LINE_TIME] ||
            function->totals[DW_LINE_SAMPLES];
 }
 
-static int filter(struct dw_line_list *list, const struct dw_line_options *options)
+/* Leaves out functions that never ran, when that is asked for, and those that were only sampled
+ * where others were watched. */
+static void filter(struct dw_line_list *list, const struct dw_line_options *options)
 {
-    struct dw_out label;
     uint32_t kept = 0;
-    dw_out_init_memory(&label);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct dw_line_listing *function = &list->functions[i];
-        bool wanted = (function->is_watched || !list->is_watched) &&
-                      (!options->strip_zeros || has_run(function)) &&
-                      (!options->match || is_match(function, options->match, &label));
-        if (wanted)
+        if ((function->is_watched || !list->is_watched) &&
+            (!options->strip_zeros || has_run(function)))
             list->functions[kept++] = *function;
     }
     list->left_out = list->count - kept;
     list->count = kept;
+}
+
+static int cut_down(struct dw_line_list *list, const struct dw_restriction *restriction)
+{
+    uint32_t kept = 0, before = list->count;
+    struct dw_out label;
+    dw_out_init_memory(&label);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct dw_line_listing *function = &list->functions[i];
+        dw_buffer_clear(&label.buffer);
+        dw_function_put_label(
+            &label, &(struct dw_function){function->file, function->line, function->name, {0}});
+        dw_out_char(&label, '\0');
+        if (!label.buffer.failed &&
+            dw_restriction_matches(restriction, (const char *)label.buffer.data))
+            list->functions[kept++] = *function;
+    }
+    list->count = dw_restriction_limit(restriction, kept);
+    list->left_out += before - list->count;
     return dw_out_close(&label);
+}
+
+/* Of those that are sorted by time the first are those that took longest, although they are shown
+ * last. */
+static int cut_down_all(struct dw_line_list *list, const struct dw_line_options *options)
+{
+    bool by_time = options->sort && options->restrictions.count && list->count;
+    int error = 0;
+    if (by_time)
+        qsort(list->functions, list->count, sizeof *list->functions, compare_longest);
+    for (uint32_t i = 0; i < options->restrictions.count && !error; i++)
+        error = cut_down(list, &options->restrictions.list[i]);
+    if (by_time)
+        qsort(list->functions, list->count, sizeof *list->functions, compare_places);
+    return error;
 }
 
 static int add_entry(struct dw_line_list *list, uint32_t number, struct dw_string text)
@@ -324,7 +351,9 @@ static int fill(struct dw_line_list *list, const struct dw_line_options *options
     if (!error)
         error = sort_rows(list, place);
     if (!error)
-        error = filter(list, options);
+        filter(list, options);
+    if (!error)
+        error = cut_down_all(list, options);
     struct sources sources = {0};
     if (!error)
         error = find_sources(list->profile, &sources);

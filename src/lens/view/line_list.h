@@ -5,19 +5,18 @@
 #define DW_LENS_VIEW_LINE_LIST_H
 
 #include "lens/lens.h"
-
-#include <regex.h>
+#include "lens/view/restriction.h"
 
 /* The options of reports of lines: line_profiler's. */
 struct dw_line_options {
-    double unit_s;        /* of times for people, in seconds */
-    bool strip_zeros;     /* leave out functions that never ran */
-    bool details;         /* the lines; without them there is only the summary */
-    bool summarize;       /* a line for each function at the end */
-    bool sort;            /* by total time, the largest last, not by file and line */
-    bool callees;         /* what a line called, under it */
-    bool heat;            /* as HTML that colours lines by their share of the time */
-    const regex_t *match; /* of "file:line(name)"; NULL: all */
+    double unit_s;                       /* of times for people, in seconds */
+    bool strip_zeros;                    /* leave out functions that never ran */
+    bool details;                        /* the lines; without them there is only the summary */
+    bool summarize;                      /* a line for each function at the end */
+    bool sort;                           /* by total time, the largest last, not by file and line */
+    bool callees;                        /* what a line called, under it */
+    bool heat;                           /* as HTML that colours lines by their share of the time */
+    struct dw_restrictions restrictions; /* of functions, named as "file:line(name)" */
 };
 
 /* What is meant by options->lines == NULL. */

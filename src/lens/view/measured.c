@@ -53,6 +53,12 @@ uint32_t dw_family_thread_count(const struct dw_profile *profile, enum dw_family
     return count;
 }
 
+enum dw_measure dw_samples_weight(const struct dw_profile *profile)
+{
+    dw_measure_mask mask = dw_profile_measures(profile);
+    return mask & DW_MASK(DW_WALL) ? DW_WALL : mask & DW_MASK(DW_CPU) ? DW_CPU : DW_SAMPLES;
+}
+
 bool dw_samples_are_counts(const struct dw_profile *profile)
 {
     dw_measure_mask mask = dw_profile_measures(profile);
@@ -73,19 +79,9 @@ int dw_measuring_init(struct dw_measuring *measuring, const struct dw_profile *p
 
 void dw_measuring_release(struct dw_measuring *measuring)
 {
-    free(measuring->items);
     free(measuring->at);
     free(measuring->touched);
     *measuring = (struct dw_measuring){0};
-}
-
-static struct dw_metric *add_item(struct dw_measuring *measuring, dw_path_id path,
-                                  const struct dw_value_row *row)
-{
-    if (DW_GROW(measuring->items, measuring->count, measuring->capacity))
-        return NULL;
-    measuring->items[measuring->count] = (struct dw_measured){.path = path, .row = row};
-    return &measuring->items[measuring->count++].metric;
 }
 
 static void get_entry(const struct dw_value_table *values, const struct dw_value_row *row,
@@ -119,22 +115,22 @@ static void get_call(const struct dw_value_table *values, const struct dw_value_
     };
 }
 
-static int list_rows(struct dw_measuring *measuring, const struct dw_value_table *values)
+static bool next_row(struct dw_measuring *measuring)
 {
-    for (uint32_t i = 0; i < values->count; i++) {
-        const struct dw_value_row *row = &values->rows[i];
-        if (!(row->mask & masks[measuring->family]))
-            continue;
-        struct dw_metric *metric =
-            add_item(measuring, measuring->profile->function_of[row->path], row);
-        if (!metric)
-            return DW_ERR_MEMORY;
-        if (measuring->family == DW_FAMILY_CALLS)
-            get_call(values, row, metric);
-        else
-            get_entry(values, row, metric);
-    }
-    return 0;
+    const struct dw_value_table *values = measuring->values;
+    dw_measure_mask mask = masks[measuring->family];
+    while (measuring->next < values->count && !(values->rows[measuring->next].mask & mask))
+        measuring->next++;
+    if (measuring->next >= values->count)
+        return false;
+    const struct dw_value_row *row = &values->rows[measuring->next++];
+    measuring->item =
+        (struct dw_measured){.path = measuring->profile->function_of[row->path], .row = row};
+    if (measuring->family == DW_FAMILY_CALLS)
+        get_call(values, row, &measuring->item.metric);
+    else
+        get_entry(values, row, &measuring->item.metric);
+    return true;
 }
 
 /* Marks a path and all above it, so that they are visited once. */
@@ -154,40 +150,42 @@ static int descending(const void *a, const void *b)
 }
 
 /* A child's id is larger than its parent's, so its sum is complete when its turn comes. */
-static int list_samples(struct dw_measuring *measuring)
+static bool next_path(struct dw_measuring *measuring)
 {
-    qsort(measuring->touched, measuring->touched_count, sizeof *measuring->touched, descending);
-    for (uint32_t i = 0; i < measuring->touched_count; i++) {
-        dw_path_id path = measuring->touched[i];
-        struct dw_spent *sum = &measuring->at[path];
-        struct dw_spent *above = &measuring->at[measuring->profile->functions.paths[path].parent];
-        struct dw_metric *metric = add_item(measuring, path, NULL);
-        if (!metric)
-            return DW_ERR_MEMORY;
-        metric->count = sum->count;
-        metric->total = sum->weight;
-        metric->children = sum->inside;
-        above->count += path ? sum->count : 0;
-        above->weight += path ? sum->weight : 0;
-        above->inside += path ? sum->weight : 0;
-        *sum = (struct dw_spent){0};
-    }
-    measuring->touched_count = 0;
-    return 0;
+    if (measuring->next >= measuring->touched_count)
+        return false;
+    dw_path_id path = measuring->touched[measuring->next++];
+    struct dw_spent *sum = &measuring->at[path];
+    struct dw_spent *above = &measuring->at[measuring->profile->functions.paths[path].parent];
+    measuring->item = (struct dw_measured){
+        .path = path,
+        .metric = {.count = sum->count, .total = sum->weight, .children = sum->inside}};
+    above->count += path ? sum->count : 0;
+    above->weight += path ? sum->weight : 0;
+    above->inside += path ? sum->weight : 0;
+    *sum = (struct dw_spent){0};
+    return true;
 }
 
-int dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread)
+bool dw_measuring_next(struct dw_measuring *measuring)
+{
+    return measuring->family == DW_FAMILY_SAMPLES ? next_path(measuring) : next_row(measuring);
+}
+
+void dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread)
 {
     const struct dw_profile *profile = measuring->profile;
     struct dw_sample sample;
-    measuring->count = 0;
+    measuring->values = &profile->threads[thread].values;
+    measuring->next = measuring->touched_count = 0;
     if (measuring->family != DW_FAMILY_SAMPLES)
-        return list_rows(measuring, &profile->threads[thread].values);
+        return;
     for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
         dw_path_id path = profile->function_of[sample.path];
         touch(measuring, path);
         measuring->at[path].count += sample.count;
         measuring->at[path].weight += sample.weight;
     }
-    return list_samples(measuring);
+    if (measuring->touched_count)
+        qsort(measuring->touched, measuring->touched_count, sizeof *measuring->touched, descending);
 }

@@ -16,6 +16,8 @@ static inline bool dw_shows_samples(const struct dw_profile *profile, enum dw_fa
 {
     return dw_family_choose(profile, wanted) == DW_FAMILY_SAMPLES;
 }
+/* What samples are weighed by: elapsed or CPU time, or their number when they stand for none. */
+enum dw_measure dw_samples_weight(const struct dw_profile *profile);
 /* Whether samples stand for no known time, so that they are told by their number. */
 bool dw_samples_are_counts(const struct dw_profile *profile);
 /* Whether what is told of the family is such numbers, and no times. */
@@ -51,16 +53,20 @@ struct dw_spent {
 struct dw_measuring {
     const struct dw_profile *profile;
     enum dw_family family;
-    struct dw_measured *items; /* of the thread asked for last; a path may have several */
-    uint32_t count, capacity;
-    struct dw_spent *at; /* by path, of samples */
+    const struct dw_value_table *values; /* of the thread at hand */
+    struct dw_measured item;             /* the one at hand */
+    uint32_t next;                       /* of its rows, or of the paths of samples */
+    struct dw_spent *at;                 /* by path, of samples */
     dw_path_id *touched;
     uint32_t touched_count;
 };
 
 int dw_measuring_init(struct dw_measuring *measuring, const struct dw_profile *profile,
                       enum dw_family family);
-int dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread);
+/* What a thread spent, one path after the other; a path may come more than once. All of them are
+ * to be taken before the next thread. */
+void dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread);
+bool dw_measuring_next(struct dw_measuring *measuring);
 void dw_measuring_release(struct dw_measuring *measuring);
 
 #endif

@@ -59,8 +59,9 @@ static bool takes_time(const struct dw_profile *profile, const struct dw_measure
 static void find_open(struct dw_own_times *own)
 {
     const struct dw_profile *profile = own->measuring.profile;
-    for (uint32_t i = 0; i < own->measuring.count; i++) {
-        const struct dw_measured *measured = &own->measuring.items[i];
+    const struct dw_measured *measured = &own->measuring.item;
+    dw_measuring_thread(&own->measuring, own->thread);
+    while (dw_measuring_next(&own->measuring)) {
         if (measured->row->path != DW_PATH_ROOT && takes_time(profile, measured))
             own->open[profile->paths.paths[measured->row->path].parent] +=
                 measured->metric.open_total;
@@ -79,8 +80,9 @@ static int list_entries(struct dw_own_times *own)
 {
     int error = 0;
     find_open(own);
-    for (uint32_t i = 0; !error && i < own->measuring.count; i++) {
-        const struct dw_measured *measured = &own->measuring.items[i];
+    dw_measuring_thread(&own->measuring, own->thread);
+    while (!error && dw_measuring_next(&own->measuring)) {
+        const struct dw_measured *measured = &own->measuring.item;
         const struct dw_metric *metric = &measured->metric;
         dw_path_id path = measured->row->path;
         uint64_t children = metric->children;
@@ -93,8 +95,9 @@ static int list_entries(struct dw_own_times *own)
                                   .count = path == DW_PATH_ROOT ? 0 : metric->count + metric->open,
                                   .self = take_off(self, &own->open[path])});
     }
-    for (uint32_t i = 0; i < own->measuring.count; i++)
-        own->open[own->measuring.items[i].row->path] = 0;
+    dw_measuring_thread(&own->measuring, own->thread);
+    while (dw_measuring_next(&own->measuring))
+        own->open[own->measuring.item.row->path] = 0;
     return error;
 }
 
@@ -104,10 +107,8 @@ static int list_thread(struct dw_own_times *own, uint32_t thread)
     own->count = 0;
     own->thread = thread;
     own->is_first = own->first[profile->threads[thread].process] == thread;
-    if (own->measuring.family == DW_FAMILY_SAMPLES)
-        return list_samples(own, thread);
-    int error = dw_measuring_thread(&own->measuring, thread);
-    return error ? error : list_entries(own);
+    return own->measuring.family == DW_FAMILY_SAMPLES ? list_samples(own, thread)
+                                                      : list_entries(own);
 }
 
 bool dw_own_times_next(struct dw_own_times *own)

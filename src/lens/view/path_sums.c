@@ -24,9 +24,9 @@ static int add_threads(struct dw_path_sums *sums, const struct dw_profile *profi
     struct dw_measuring measuring;
     int error = dw_measuring_init(&measuring, profile, family);
     for (uint32_t t = 0; t < profile->thread_count && !error; t++) {
-        error = dw_measuring_thread(&measuring, t);
-        for (uint32_t i = 0; i < measuring.count && !error; i++)
-            add_metric(sums, profile, &measuring.items[i]);
+        dw_measuring_thread(&measuring, t);
+        while (dw_measuring_next(&measuring))
+            add_metric(sums, profile, &measuring.item);
     }
     dw_measuring_release(&measuring);
     return error;

@@ -128,9 +128,10 @@ static int add_thread(struct building *building, uint32_t index)
     const struct dw_thread *thread = &building->profile->threads[index];
     bool with_root = building->rows->by == DW_BY_THREAD || building->rows->are_samples ||
                      building->first_threads[thread->process] == index;
-    int error = dw_measuring_thread(&building->measuring, index);
-    for (uint32_t i = 0; i < building->measuring.count && !error; i++)
-        error = add_metric(building, &building->measuring.items[i], with_root);
+    int error = 0;
+    dw_measuring_thread(&building->measuring, index);
+    while (!error && dw_measuring_next(&building->measuring))
+        error = add_metric(building, &building->measuring.item, with_root);
     return error;
 }
 

@@ -73,7 +73,6 @@ struct walk {
     uint32_t *first;  /* of each row: where its children begin in the places */
     uint32_t *stack;  /* rows to visit, the next one last */
     uint32_t *new_id; /* of each row visited */
-    struct dw_row *ordered;
 };
 
 static int walk_init(struct walk *walk, uint32_t count)
@@ -82,9 +81,7 @@ static int walk_init(struct walk *walk, uint32_t count)
     walk->first = malloc(size * sizeof *walk->first);
     walk->stack = malloc(size * sizeof *walk->stack);
     walk->new_id = malloc(size * sizeof *walk->new_id);
-    walk->ordered = malloc(size * sizeof *walk->ordered);
-    bool whole = walk->first && walk->stack && walk->new_id && walk->ordered;
-    return whole ? 0 : DW_ERR_MEMORY;
+    return walk->first && walk->stack && walk->new_id ? 0 : DW_ERR_MEMORY;
 }
 
 static void walk_release(struct walk *walk)
@@ -106,19 +103,27 @@ static uint32_t push_siblings(struct walk *walk, const struct place *places, uin
     return depth;
 }
 
-static void visit(struct walk *walk, const struct dw_row *row, uint32_t old_id, uint32_t id)
+static void visit(struct walk *walk, struct dw_row *rows, uint32_t row, uint32_t id)
 {
-    walk->new_id[old_id] = id;
-    walk->ordered[id] = *row;
-    struct dw_row *moved = &walk->ordered[id];
-    moved->id = id;
-    if (moved->parent == DW_ROW_NONE)
+    walk->new_id[row] = rows[row].id = id;
+    if (rows[row].parent == DW_ROW_NONE)
         return;
-    moved->parent = walk->new_id[moved->parent];
-    moved->depth = walk->ordered[moved->parent].depth + 1;
+    rows[row].depth = rows[rows[row].parent].depth + 1;
+    rows[row].parent = walk->new_id[rows[row].parent]; /* no row looks at it any more */
 }
 
-static void walk_rows(struct walk *walk, const struct place *places, const struct dw_rows *rows)
+/* Moves each row to its place; there may be too many for a second array of them. */
+static void permute(struct dw_rows *rows)
+{
+    for (uint32_t i = 0; i < rows->count; i++)
+        while (rows->rows[i].id != i) {
+            struct dw_row moved = rows->rows[i], *to = &rows->rows[moved.id];
+            rows->rows[i] = *to;
+            *to = moved;
+        }
+}
+
+static void walk_rows(struct walk *walk, const struct place *places, struct dw_rows *rows)
 {
     uint32_t count = rows->count, roots = count;
     memset(walk->first, 0xff, count * sizeof *walk->first);
@@ -131,7 +136,7 @@ static void walk_rows(struct walk *walk, const struct place *places, const struc
     uint32_t depth = push_siblings(walk, places, count, roots, 0);
     for (uint32_t id = 0; depth; id++) {
         uint32_t row = walk->stack[--depth];
-        visit(walk, &rows->rows[row], row, id);
+        visit(walk, rows->rows, row, id);
         if (walk->first[row] != DW_ROW_NONE)
             depth = push_siblings(walk, places, count, walk->first[row], depth);
     }
@@ -142,13 +147,9 @@ int dw_rows_sort(struct dw_rows *rows, const struct dw_column *column)
     struct walk walk = {0};
     struct place *places = sorted_places(rows, column);
     int error = places ? walk_init(&walk, rows->count) : DW_ERR_MEMORY;
-    if (error) {
-        free(walk.ordered);
-    } else {
+    if (!error) {
         walk_rows(&walk, places, rows);
-        free(rows->rows);
-        rows->rows = walk.ordered;
-        rows->capacity = rows->count;
+        permute(rows);
     }
     walk_release(&walk);
     free(places);

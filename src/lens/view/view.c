@@ -7,15 +7,12 @@
 
 #include "base/grow.h"
 #include "lens/view/measured.h"
+#include "lens/view/roster.h"
 #include "model/outermost.h"
 
 #define GROUPS_MAX (1u << 20)
 #define ABOVE_MAX 256 /* how far up a call is looked for that a recursion began with */
-
-static bool is_inclusive(enum dw_measure measure)
-{
-    return dw_measures[measure].is_inclusive;
-}
+#define FEW 16 /* one part in so many of all paths: these are put in order rather than searched */
 
 /* A row of the profile that is shown. */
 struct item {
@@ -24,24 +21,33 @@ struct item {
     uint32_t row;
 };
 
+/* Places that are one to the key of places. */
+struct spot {
+    dw_key_value value;
+    dw_place_id first;   /* the first of its places */
+    uint32_t group, row; /* the row that it has in the group, which counts from 1 */
+};
+
 struct grouping {
     struct dw_view *view;
     const struct dw_profile *profile;
     struct dw_view groups; /* rows of the keys of rows alone; they have no numbers */
     struct item *items;
     uint32_t count, capacity;
-    uint32_t *spot_of; /* by path: 1 + the number of its place key; 0: it has none */
-    dw_key_value *spots;
+    uint32_t *spot_of; /* by path: 1 + the number of its spot; 0: it has none */
+    struct spot *spots;
     uint32_t spot_count, spot_capacity;
     struct dw_map spot_index;
     bool *outermost;
     uint32_t *group_of; /* by path: 1 + the last group that has a row of it */
-    uint64_t *spent;    /* by path, then by placed measure: of one group */
+    dw_path_id *python; /* by path: the innermost Python code on the way to it */
+    uint64_t *spent;    /* by path, then by placed measure, and what idle threads waited */
     bool *touched;
     dw_path_id *paths;
     uint32_t path_count;
-    uint32_t placed[DW_MEASURES]; /* measures of paths themselves, which are added up along them */
+    uint32_t placed[DW_MEASURES]; /* measures of the view that are added up along paths */
     uint32_t placed_count;
+    bool *is_idle; /* by thread */
 };
 
 bool dw_view_has_self(const struct dw_view *view, uint32_t measure)
@@ -50,27 +56,42 @@ bool dw_view_has_self(const struct dw_view *view, uint32_t measure)
     return view->place_key >= 0 && !(DW_MASK(of) & DW_OFTEN_MASK);
 }
 
-uint32_t dw_view_default_measures(const struct dw_profile *profile, bool of_places,
-                                  enum dw_measure measures[DW_MEASURES])
+static uint32_t default_measures(const struct dw_profile *profile, enum dw_family family,
+                                 bool of_places, enum dw_measure measures[DW_MEASURES])
 {
     static const enum dw_measure wanted[] = {
-        DW_CPU,   DW_WALL, DW_SAMPLES,  DW_TOTAL,      DW_COUNT,      DW_CALL_TOTAL,  DW_CALLS,
+        DW_CPU,   DW_WALL,     DW_SAMPLES,    DW_TOTAL,      DW_COUNT,       DW_CALL_TOTAL, DW_CALLS,
         DW_HITS,  DW_HIT_TIME, DW_PEAK_BYTES, DW_LIVE_BYTES, DW_ALLOC_BYTES, DW_ALLOCATIONS};
+    static const dw_measure_mask masks[DW_FAMILIES] = {[DW_FAMILY_CALLS] = DW_CALL_MASK,
+                                                       [DW_FAMILY_REGIONS] = DW_ENTRY_MASK,
+                                                       [DW_FAMILY_MEMORY] = DW_MEMORY_MASK};
     dw_measure_mask mask = 0;
     uint32_t count = 0;
-    if (dw_family_is_in(profile, DW_FAMILY_SAMPLES))
-        mask |= dw_profile_measures(profile) & DW_SAMPLE_MASK;
-    if (dw_family_is_in(profile, DW_FAMILY_CALLS))
-        mask |= DW_CALL_MASK;
-    if (dw_family_is_in(profile, DW_FAMILY_MEMORY))
-        mask |= DW_MEMORY_MASK;
-    if (!of_places && dw_family_is_in(profile, DW_FAMILY_REGIONS))
-        mask |= DW_ENTRY_MASK;
-    mask |= dw_profile_measures(profile) & DW_HIT_MASK;
+    for (enum dw_family of = DW_FAMILY_SAMPLES; of < DW_FAMILIES; of++)
+        if ((!family || family == of) && dw_family_is_in(profile, of) &&
+            !(of_places && of == DW_FAMILY_REGIONS))
+            mask |= masks[of] ? masks[of] : dw_profile_measures(profile) & DW_SAMPLE_MASK;
+    if (!family)
+        mask |= dw_profile_measures(profile) & DW_HIT_MASK;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (mask & DW_MASK(wanted[i]))
             measures[count++] = wanted[i];
     return count;
+}
+
+void dw_view_choose_measures(const struct dw_profile *profile, struct dw_view_options *options,
+                             bool of_places)
+{
+    if (options->measure_count)
+        return;
+    if (options->is_sampled_list) {
+        options->measures[0] = dw_samples_weight(profile);
+        options->measures[1] = DW_SAMPLES;
+        options->measure_count = options->measures[0] == DW_SAMPLES ? 1 : 2;
+    } else {
+        options->measure_count =
+            default_measures(profile, options->family, of_places, options->measures);
+    }
 }
 
 static uint64_t hash_keys(const dw_key_value *keys)
@@ -141,13 +162,11 @@ static bool has_labels(const struct dw_view *view, const struct dw_key_row *row)
     return true;
 }
 
-/* The measures that are shown: those of a path with all under it, or of the path itself. */
-static dw_measure_mask mask_of(const struct dw_view *view, bool inclusive)
+static dw_measure_mask mask_of(const struct dw_view *view)
 {
     dw_measure_mask mask = 0;
     for (uint32_t i = 0; i < view->options.measure_count; i++)
-        if (is_inclusive(view->options.measures[i]) == inclusive)
-            mask |= DW_MASK(view->options.measures[i]);
+        mask |= DW_MASK(view->options.measures[i]);
     return mask;
 }
 
@@ -176,7 +195,7 @@ static int add_item(struct grouping *grouping, uint32_t thread, uint32_t index)
 static int add_items(struct grouping *grouping)
 {
     const struct dw_profile *profile = grouping->profile;
-    dw_measure_mask mask = mask_of(grouping->view, true) | mask_of(grouping->view, false);
+    dw_measure_mask mask = mask_of(grouping->view);
     int error = 0;
     for (uint32_t t = 0; t < profile->thread_count; t++)
         for (uint32_t i = 0; i < profile->threads[t].values.count && !error; i++)
@@ -187,15 +206,16 @@ static int add_items(struct grouping *grouping)
 
 static uint64_t hash_spot(const void *spots, uint32_t id)
 {
-    return dw_hash_mix(((const dw_key_value *)spots)[id]);
+    return dw_hash_mix(((const struct spot *)spots)[id].value);
 }
 
-static bool equal_spot(const void *spots, uint32_t id, const void *key)
+static bool equal_spot(const void *spots, uint32_t id, const void *value)
 {
-    return ((const dw_key_value *)spots)[id] == *(const dw_key_value *)key;
+    return ((const struct spot *)spots)[id].value == *(const dw_key_value *)value;
 }
 
-static int number_spot(struct grouping *grouping, dw_key_value value, uint32_t *number)
+static int number_spot(struct grouping *grouping, dw_key_value value, dw_place_id place,
+                       uint32_t *number)
 {
     uint32_t found =
         dw_map_find(&grouping->spot_index, dw_hash_mix(value), equal_spot, grouping->spots, &value);
@@ -203,13 +223,15 @@ static int number_spot(struct grouping *grouping, dw_key_value value, uint32_t *
         int error = DW_GROW(grouping->spots, grouping->spot_count, grouping->spot_capacity);
         if (error)
             return error;
-        grouping->spots[grouping->spot_count] = value;
+        grouping->spots[grouping->spot_count] = (struct spot){.value = value, .first = place};
         error = dw_map_add(&grouping->spot_index, dw_hash_mix(value), grouping->spot_count,
                            hash_spot, grouping->spots);
         if (error)
             return error;
         found = grouping->spot_count++;
     }
+    if (place < grouping->spots[found].first)
+        grouping->spots[found].first = place;
     *number = found + 1;
     return 0;
 }
@@ -223,19 +245,23 @@ static bool is_code(uint32_t kind)
 static int number_paths(struct grouping *grouping)
 {
     const struct dw_profile *profile = grouping->profile;
+    const struct dw_path *paths = profile->paths.paths;
     const struct dw_key *key = grouping->view->keys[grouping->view->place_key];
     int error = 0;
     for (dw_path_id path = 1; path < profile->paths.count && !error; path++) {
-        const struct dw_place *place = &profile->places.places[profile->paths.paths[path].step];
+        const struct dw_place *place = &profile->places.places[paths[path].step];
         uint32_t kind = profile->frames.frames[place->frame].kind;
-        uint32_t callers = grouping->spot_of[profile->paths.paths[path].parent];
+        grouping->python[path] =
+            kind == DW_FRAME_FUNCTION ? path : grouping->python[paths[path].parent];
+        uint32_t callers = grouping->spot_of[paths[path].parent];
         if (key->of_caller && kind == DW_FRAME_NATIVE && callers)
             grouping->spot_of[path] = callers;
         else if (is_code(kind))
-            error = number_spot(grouping, key->of_place(profile, place), &grouping->spot_of[path]);
+            error = number_spot(grouping, key->of_place(profile, place), paths[path].step,
+                                &grouping->spot_of[path]);
     }
     return error ? error
-                 : dw_outermost_find(profile->paths.paths, profile->paths.count, grouping->spot_of,
+                 : dw_outermost_find(paths, profile->paths.count, grouping->spot_of,
                                      grouping->spot_count + 1, grouping->outermost);
 }
 
@@ -244,36 +270,74 @@ static int make_places(struct grouping *grouping)
     const struct dw_view *view = grouping->view;
     size_t count = grouping->profile->paths.count;
     for (uint32_t i = 0; i < view->options.measure_count; i++)
-        if (!is_inclusive(view->options.measures[i]))
+        if (!dw_measures[view->options.measures[i]].is_inclusive)
             grouping->placed[grouping->placed_count++] = i;
     grouping->spot_of = calloc(count, sizeof *grouping->spot_of);
     grouping->outermost = calloc(count, sizeof *grouping->outermost);
     grouping->group_of = calloc(count, sizeof *grouping->group_of);
-    grouping->spent = calloc(count, (grouping->placed_count + 1u) * sizeof *grouping->spent);
+    grouping->python = calloc(count, sizeof *grouping->python);
+    grouping->spent = calloc(count * (grouping->placed_count + 1u), sizeof *grouping->spent);
     grouping->touched = calloc(count, sizeof *grouping->touched);
     grouping->paths = malloc(count * sizeof *grouping->paths);
     bool has_room = grouping->spot_of && grouping->outermost && grouping->group_of &&
-                    grouping->spent && grouping->touched && grouping->paths;
+                    grouping->python && grouping->spent && grouping->touched && grouping->paths;
     return has_room ? number_paths(grouping) : DW_ERR_MEMORY;
 }
 
-/* The numbers of a row of the view: that of the group, and of the place key when there is one. */
+/* Finds the weight of samples, and which threads did nothing but wait. */
+static int find_idle(struct grouping *grouping)
+{
+    struct dw_view *view = grouping->view;
+    enum dw_measure weight = dw_samples_weight(view->profile);
+    while (view->weight < view->options.measure_count &&
+           view->options.measures[view->weight] != weight)
+        view->weight++;
+    grouping->is_idle = calloc(view->profile->thread_count + 1u, sizeof *grouping->is_idle);
+    for (uint32_t t = 0; grouping->is_idle && t < view->profile->thread_count; t++) {
+        grouping->is_idle[t] = dw_roster_is_idle(view->profile, t);
+        view->threads += dw_thread_is_sampled(&view->profile->threads[t]);
+        view->idle_threads += grouping->is_idle[t];
+    }
+    return grouping->is_idle ? 0 : DW_ERR_MEMORY;
+}
+
+/* The row of the group, and of the spot of the path when places are told apart. */
+static int row_of(struct grouping *grouping, uint32_t group, dw_path_id path, uint32_t *row)
+{
+    struct dw_view *view = grouping->view;
+    bool is_placed = view->place_key >= 0;
+    struct spot *spot = is_placed ? &grouping->spots[grouping->spot_of[path] - 1] : NULL;
+    dw_key_value keys[DW_VIEW_KEYS_MAX];
+    if (spot && spot->group == group + 1) {
+        *row = spot->row;
+        return 0;
+    }
+    memcpy(keys, grouping->groups.rows[group].keys, sizeof keys);
+    if (spot)
+        keys[view->place_key] = spot->value;
+    int error = find_row(view, keys, row);
+    if (!error && spot) {
+        spot->group = group + 1;
+        spot->row = *row;
+        view->rows[*row].place = &view->profile->places.places[spot->first];
+    }
+    return error;
+}
+
+/* The numbers of that row; NULL after an error. */
 static struct dw_view_number *numbers_of(struct grouping *grouping, uint32_t group, dw_path_id path,
                                          int *error)
 {
     struct dw_view *view = grouping->view;
-    dw_key_value keys[DW_VIEW_KEYS_MAX];
-    uint32_t row;
-    memcpy(keys, grouping->groups.rows[group].keys, sizeof keys);
-    if (view->place_key >= 0)
-        keys[view->place_key] = grouping->spots[grouping->spot_of[path] - 1];
-    *error = find_row(view, keys, &row);
-    if (!*error && !view->rows[row].numbers)
-        view->rows[row].numbers =
-            calloc(view->options.measure_count + 1u, sizeof *view->rows[row].numbers);
-    if (!*error && !view->rows[row].numbers)
-        *error = DW_ERR_MEMORY;
-    return *error ? NULL : view->rows[row].numbers;
+    uint32_t index;
+    *error = row_of(grouping, group, path, &index);
+    if (*error)
+        return NULL;
+    struct dw_view_row *row = &view->rows[index];
+    if (!row->numbers)
+        row->numbers = calloc(view->options.measure_count + DW_VIEW_PARTS, sizeof *row->numbers);
+    *error = row->numbers ? 0 : DW_ERR_MEMORY;
+    return row->numbers;
 }
 
 /* What an entry, a call or a line took itself. */
@@ -329,27 +393,29 @@ static int add_inclusive(struct grouping *grouping, const struct item *item)
     const struct dw_value_table *values = &grouping->profile->threads[item->thread].values;
     const struct dw_value_row *row = &values->rows[item->row];
     struct dw_key_row of = {grouping->profile, item->thread, row, 0};
+    bool is_placed = view->place_key >= 0, is_by_entry = is_by_region(view);
     int error = 0;
     uint32_t kind = dw_profile_path_frame(grouping->profile, row->path)->kind;
     if (row->path == DW_PATH_ROOT || !dw_frame_kind_takes_time(kind) ||
-        (view->place_key >= 0 && !grouping->spot_of[row->path]))
+        (is_placed && !grouping->spot_of[row->path]))
         return 0;
     struct dw_view_number *numbers = numbers_of(grouping, item->group, row->path, &error);
+    bool is_outer = is_placed ? is_outermost(grouping, item->group, row->path)
+                              : !dw_key_is_inside_itself(&of);
     for (uint32_t i = 0; i < view->options.measure_count && !error; i++) {
         enum dw_measure measure = view->options.measures[i];
         const uint64_t *at = dw_value_at(values, row, measure);
-        if (!at || !is_inclusive(measure))
+        if (!at || !dw_measures[measure].is_inclusive)
             continue;
         uint64_t own = own_part(values, row, measure, *at);
-        bool is_outer = view->place_key >= 0 ? is_outermost(grouping, item->group, row->path)
-                                             : !dw_key_is_inside_itself(&of);
-        bool is_entry = DW_MASK(measure) & DW_ENTRY_MASK;
-        bool is_whole = view->place_key >= 0 || (is_entry && is_by_region(view));
         bool is_count = DW_MASK(measure) & DW_OFTEN_MASK;
+        bool is_whole = is_placed || (is_by_entry && DW_MASK(measure) & DW_ENTRY_MASK);
         view->all[i] = dw_measure_add(measure, view->all[i], own);
         numbers[i].self = dw_measure_add(measure, numbers[i].self, own);
         if (is_count || is_outer || !is_whole)
             numbers[i].total = dw_measure_add(measure, numbers[i].total, is_whole ? *at : own);
+        if (measure == DW_CALLS && is_outer)
+            numbers[view->options.measure_count + DW_VIEW_PRIMITIVE].self += *at;
     }
     return error;
 }
@@ -363,33 +429,97 @@ static void touch(struct grouping *grouping, dw_path_id path)
     }
 }
 
-static int add_sample(struct grouping *grouping, const struct item *item)
+static uint64_t *spent_on(struct grouping *grouping, dw_path_id path)
+{
+    return &grouping->spent[path * (grouping->placed_count + 1u)];
+}
+
+/* DW_VIEW_PARTS when it is not known. */
+static enum dw_view_part part_of(uint32_t state)
+{
+    static const enum dw_view_part parts[DW_SAMPLE_STATES] = {
+        [DW_SAMPLE_PYTHON] = DW_VIEW_PYTHON, [DW_SAMPLE_NATIVE] = DW_VIEW_NATIVE,
+        [DW_SAMPLE_KERNEL] = DW_VIEW_NATIVE, [DW_SAMPLE_WAITING] = DW_VIEW_WAITING,
+        [DW_SAMPLE_GIL] = DW_VIEW_WAITING,   [DW_SAMPLE_RUNNING] = DW_VIEW_PARTS,
+    };
+    state &= DW_SAMPLE_STATE_MASK;
+    return state < DW_SAMPLE_STATES ? parts[state] : DW_VIEW_PARTS;
+}
+
+/* How samples were spent is told of their innermost Python code, and of what is innermost. */
+static int add_part(struct grouping *grouping, uint32_t group, dw_path_id path,
+                    enum dw_view_part part, uint64_t weight)
+{
+    struct dw_view *view = grouping->view;
+    dw_path_id python = grouping->python[path];
+    int error = 0;
+    view->tells_running |= part != DW_VIEW_WAITING;
+    view->tells_waiting = true;
+    for (unsigned i = 0; i < 2 && !error; i++) {
+        dw_path_id at = i ? path : python;
+        bool is_again = i && python && grouping->spot_of[path] == grouping->spot_of[python];
+        struct dw_view_number *numbers =
+            grouping->spot_of[at] && !is_again ? numbers_of(grouping, group, at, &error) : NULL;
+        if (numbers)
+            numbers[view->options.measure_count + part].self += weight;
+    }
+    return error;
+}
+
+/* What is beside the measures of samples in one row of the profile. */
+static int add_states(struct grouping *grouping, const struct item *item)
+{
+    struct dw_view *view = grouping->view;
+    const struct dw_value_table *values = &grouping->profile->threads[item->thread].values;
+    uint32_t at = item->row;
+    struct dw_sample sample;
+    int error = 0;
+    if (!dw_sample_next(values, &grouping->profile->labels, &at, &sample) || at != item->row + 1)
+        return 0;
+    enum dw_view_part part = part_of(sample.state);
+    if (part != DW_VIEW_PARTS)
+        error = add_part(grouping, item->group, sample.path, part, sample.weight);
+    if (error || part != DW_VIEW_WAITING || !grouping->is_idle[item->thread])
+        return error;
+    spent_on(grouping, sample.path)[grouping->placed_count] += sample.weight;
+    if (!grouping->spot_of[sample.path])
+        return 0;
+    struct dw_view_number *numbers = numbers_of(grouping, item->group, sample.path, &error);
+    if (numbers)
+        numbers[view->options.measure_count + DW_VIEW_IDLE].self += sample.weight;
+    return error;
+}
+
+/* Measures of samples are of the end of their path. */
+static int add_placed(struct grouping *grouping, const struct item *item)
 {
     struct dw_view *view = grouping->view;
     const struct dw_value_table *values = &grouping->profile->threads[item->thread].values;
     const struct dw_value_row *row = &values->rows[item->row];
-    dw_path_id path = row->path;
-    int error = 0;
     bool is_placed = view->place_key >= 0;
-    struct dw_view_number *numbers = is_placed && !(path && grouping->spot_of[path])
+    int error = 0;
+    struct dw_view_number *numbers = is_placed && !grouping->spot_of[row->path]
                                          ? NULL
-                                         : numbers_of(grouping, item->group, path, &error);
-    if (is_placed && !error)
-        touch(grouping, path);
+                                         : numbers_of(grouping, item->group, row->path, &error);
+    uint32_t placed = 0;
     for (uint32_t i = 0; i < view->options.measure_count && !error; i++) {
+        bool is_inclusive = dw_measures[view->options.measures[i]].is_inclusive;
         const uint64_t *at = dw_value_at(values, row, view->options.measures[i]);
-        if (!at || is_inclusive(view->options.measures[i]))
-            continue;
-        view->all[i] += *at;
-        if (numbers)
-            numbers[i].self += *at;
-        if (numbers && !is_placed)
-            numbers[i].total += *at;
-        for (uint32_t p = 0; is_placed && p < grouping->placed_count; p++)
-            if (grouping->placed[p] == i)
-                grouping->spent[(size_t)path * grouping->placed_count + p] += *at;
+        if (at && !is_inclusive) {
+            view->all[i] += *at;
+            if (numbers)
+                numbers[i].self += *at;
+            if (numbers && !is_placed)
+                numbers[i].total += *at;
+            if (is_placed)
+                spent_on(grouping, row->path)[placed] += *at;
+        }
+        placed += !is_inclusive;
     }
-    return error;
+    if (error || !is_placed)
+        return error;
+    touch(grouping, row->path);
+    return add_states(grouping, item);
 }
 
 static int descending(const void *a, const void *b)
@@ -398,23 +528,37 @@ static int descending(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
+/* Puts the touched paths into the order of their ids, the last first: children before parents. */
+static void order_touched(struct grouping *grouping)
+{
+    uint32_t all = grouping->profile->paths.count, count = 0;
+    if (!grouping->path_count || grouping->path_count < all / FEW) {
+        if (grouping->path_count)
+            qsort(grouping->paths, grouping->path_count, sizeof *grouping->paths, descending);
+        return;
+    }
+    for (dw_path_id path = all; path-- > 1;)
+        if (grouping->touched[path])
+            grouping->paths[count++] = path;
+}
+
 /* What samples of the group spent on a path counts for all paths above it. */
 static int add_up(struct grouping *grouping, uint32_t group)
 {
+    uint32_t idle = grouping->view->options.measure_count + DW_VIEW_IDLE;
     int error = 0;
-    if (grouping->path_count)
-        qsort(grouping->paths, grouping->path_count, sizeof *grouping->paths, descending);
+    order_touched(grouping);
     for (uint32_t i = 0; i < grouping->path_count; i++) {
         dw_path_id path = grouping->paths[i];
-        uint64_t *spent = &grouping->spent[(size_t)path * grouping->placed_count];
+        uint64_t *spent = spent_on(grouping, path);
         dw_path_id parent = grouping->profile->paths.paths[path].parent;
         bool counts = !error && grouping->spot_of[path] && grouping->outermost[path];
         struct dw_view_number *numbers = counts ? numbers_of(grouping, group, path, &error) : NULL;
-        for (uint32_t p = 0; p < grouping->placed_count; p++) {
+        for (uint32_t p = 0; p <= grouping->placed_count; p++) {
             if (numbers)
-                numbers[grouping->placed[p]].total += spent[p];
+                numbers[p < grouping->placed_count ? grouping->placed[p] : idle].total += spent[p];
             if (parent != DW_PATH_ROOT)
-                grouping->spent[(size_t)parent * grouping->placed_count + p] += spent[p];
+                spent_on(grouping, parent)[p] += spent[p];
             spent[p] = 0;
         }
         grouping->touched[path] = false;
@@ -432,46 +576,35 @@ static int by_group(const void *left, const void *right)
                                   : (a->row > b->row) - (a->row < b->row);
 }
 
+static dw_measure_mask inclusive_mask(void)
+{
+    dw_measure_mask mask = 0;
+    for (enum dw_measure measure = 0; measure < DW_MEASURES; measure++)
+        mask |= dw_measures[measure].is_inclusive ? DW_MASK(measure) : 0;
+    return mask;
+}
+
 static int add_numbers(struct grouping *grouping)
 {
+    dw_measure_mask inclusive = inclusive_mask();
     int error = 0;
-    if (grouping->count)
+    if (grouping->groups.count > 1)
         qsort(grouping->items, grouping->count, sizeof *grouping->items, by_group);
     for (uint32_t i = 0; i < grouping->count && !error; i++) {
         const struct item *item = &grouping->items[i];
         const struct dw_value_table *values = &grouping->profile->threads[item->thread].values;
+        dw_measure_mask mask = values->rows[item->row].mask;
         bool is_last = i + 1 == grouping->count || item->group != grouping->items[i + 1].group;
         if (grouping->group_of && (!i || item->group != item[-1].group))
             mark_group(grouping, i);
-        if (values->rows[item->row].mask & mask_of(grouping->view, false))
-            error = add_sample(grouping, item);
-        if (!error && values->rows[item->row].mask & mask_of(grouping->view, true))
+        if (mask & ~inclusive)
+            error = add_placed(grouping, item);
+        if (!error && mask & inclusive)
             error = add_inclusive(grouping, item);
         if (!error && is_last)
             error = add_up(grouping, item->group);
     }
     return error;
-}
-
-static int name_rows(struct dw_view *view)
-{
-    size_t *starts = calloc((size_t)view->count * view->options.key_count + 1u, sizeof *starts);
-    size_t *at = starts;
-    if (!starts)
-        return DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < view->count; i++)
-        for (uint32_t k = 0; k < view->options.key_count; k++) {
-            *at++ = view->names.buffer.size;
-            view->keys[k]->put(&view->names, view->profile, view->rows[i].keys[k]);
-            dw_out_char(&view->names, '\0');
-        }
-    bool failed = view->names.error || view->names.buffer.failed;
-    at = starts;
-    for (uint32_t i = 0; i < view->count && !failed; i++)
-        for (uint32_t k = 0; k < view->options.key_count; k++)
-            view->rows[i].names[k] = (const char *)view->names.buffer.data + *at++;
-    free(starts);
-    return failed ? DW_ERR_MEMORY : 0;
 }
 
 static int compare_names(const struct dw_view *view, const struct dw_view_row *a,
@@ -483,58 +616,95 @@ static int compare_names(const struct dw_view *view, const struct dw_view_row *a
     return order;
 }
 
+static int compare_values(uint64_t a, uint64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+/* Time of idle threads counts last. */
+static int compare_measure(const struct dw_view *view, const struct dw_view_row *a,
+                           const struct dw_view_row *b, uint32_t measure)
+{
+    static const struct dw_view_number none = {0};
+    bool is_weight = measure == view->weight, by_self = !view->options.by_total;
+    const struct dw_view_number *x = &a->numbers[measure], *y = &b->numbers[measure];
+    const struct dw_view_number *u = is_weight ? dw_view_part(view, a, DW_VIEW_IDLE) : &none;
+    const struct dw_view_number *v = is_weight ? dw_view_part(view, b, DW_VIEW_IDLE) : &none;
+    int order = by_self ? compare_values(x->self - u->self, y->self - v->self) : 0;
+    if (!order)
+        order = compare_values(x->total - u->total, y->total - v->total);
+    if (!order && by_self)
+        order = compare_values(x->self, y->self);
+    return order ? order : compare_values(x->total, y->total);
+}
+
+/* By the measure asked for, then by the others; by name there is none. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct dw_view *view = context;
     const struct dw_view_row *a = left, *b = right;
-    int order = 0;
-    for (uint32_t i = view->options.sort; i < view->options.measure_count && !order; i++) {
-        const struct dw_view_number *x = &a->numbers[i], *y = &b->numbers[i];
-        if (!view->options.by_total)
-            order = (x->self < y->self) - (x->self > y->self);
-        if (!order)
-            order = (x->total < y->total) - (x->total > y->total);
-    }
-    return order ? order : compare_names(view, a, b);
+    uint32_t first = view->options.sort, count = view->options.measure_count;
+    int order = first < count ? compare_measure(view, a, b, first) : 0;
+    for (uint32_t i = 0; i < count && first < count && !order; i++)
+        order = compare_measure(view, a, b, i);
+    if (!order)
+        order = compare_names(view, a, b);
+    return order ? order : (a->place > b->place) - (a->place < b->place);
 }
 
-static bool matches(const struct dw_view *view, const struct dw_view_row *row)
+static bool matches(const struct dw_view *view, const struct dw_view_row *row,
+                    const struct dw_restriction *restriction)
 {
-    if (view->options.leaves_out_none && !row->numbers[0].self)
-        return false;
-    if (!view->options.match)
-        return true;
     for (uint32_t k = 0; k < view->options.key_count; k++)
-        if (!regexec(view->options.match, row->names[k], 0, NULL, 0))
+        if (dw_restriction_matches(restriction, row->names[k]))
             return true;
     return false;
 }
 
-static void choose_rows(struct dw_view *view)
+static void cut_down(struct dw_view *view, const struct dw_restriction *restriction)
+{
+    uint32_t kept = 0, limit;
+    for (uint32_t i = 0; i < view->count; i++) {
+        if (matches(view, &view->rows[i], restriction))
+            view->rows[kept++] = view->rows[i];
+        else
+            free(view->rows[i].numbers);
+    }
+    for (limit = dw_restriction_limit(restriction, kept); kept > limit; view->left_out++)
+        free(view->rows[--kept].numbers);
+    view->count = kept;
+}
+
+static void leave_out_none(struct dw_view *view)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < view->count; i++) {
-        if (matches(view, &view->rows[i]))
+        if (view->rows[i].numbers[0].self)
             view->rows[kept++] = view->rows[i];
         else
             free(view->rows[i].numbers);
     }
     view->count = kept;
-    if (kept)
-        qsort_r(view->rows, kept, sizeof *view->rows, compare_rows, view);
-    while (view->options.limit && view->count > view->options.limit) {
-        free(view->rows[--view->count].numbers);
-        view->left_out++;
-    }
+}
+
+static void choose_rows(struct dw_view *view)
+{
+    const struct dw_restrictions *restrictions = &view->options.restrictions;
+    if (view->options.leaves_out_none)
+        leave_out_none(view);
+    if (view->count)
+        qsort_r(view->rows, view->count, sizeof *view->rows, compare_rows, view);
+    for (uint32_t i = 0; i < restrictions->count; i++)
+        cut_down(view, &restrictions->list[i]);
 }
 
 static int fill(struct grouping *grouping)
 {
     struct dw_view *view = grouping->view;
     int error = find_keys(view);
-    if (!error && !view->options.measure_count)
-        view->options.measure_count =
-            dw_view_default_measures(view->profile, view->place_key >= 0, view->options.measures);
+    dw_view_choose_measures(view->profile, &view->options, view->place_key >= 0);
+    if (!error)
+        error = find_idle(grouping);
     if (!error)
         error = add_items(grouping);
     if (!error && view->place_key >= 0)
@@ -542,7 +712,7 @@ static int fill(struct grouping *grouping)
     if (!error)
         error = add_numbers(grouping);
     if (!error)
-        error = name_rows(view);
+        error = dw_view_name_rows(view);
     if (!error)
         choose_rows(view);
     return error;
@@ -563,6 +733,8 @@ int dw_view_make(const struct dw_profile *profile, const struct dw_view_options 
     free(grouping.spot_of);
     free(grouping.outermost);
     free(grouping.group_of);
+    free(grouping.python);
+    free(grouping.is_idle);
     free(grouping.spent);
     free(grouping.touched);
     free(grouping.paths);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * Reports as data: the one shape of CSV and JSON (docs/json.md). A report says what its rows are
+ * told apart by and what they carry, then the cells of each row, each with its name; the cells of
+ * all rows have the same names. CSV has those as its first line. */
+#ifndef DW_LENS_TABLE_DATA_H
+#define DW_LENS_TABLE_DATA_H
+
+#include "base/out.h"
+#include "model/profile.h"
+
+struct dw_data {
+    struct dw_out *out;
+    bool is_csv;
+    bool has_no_rows;      /* of CSV: the one that follows is there for its names */
+    uint32_t rows, cells;  /* begun so far; cells of the row at hand */
+    struct dw_out heading; /* of CSV: the names of the cells of the first row */
+    struct dw_out line;    /* and its cells, which come behind them */
+};
+
+/* Of CSV, the words are not shown. */
+void dw_data_begin(struct dw_data *data, struct dw_out *out, bool is_csv);
+void dw_data_keys(struct dw_data *data, const char *const *keys, uint32_t count);
+/* What rows carry; `all` is the whole, NULL when there is no such number. */
+struct dw_data_measure {
+    const char *name, *meaning;
+    enum dw_unit unit;
+    const uint64_t *all;
+};
+void dw_data_measures(struct dw_data *data, const struct dw_data_measure *measures, uint32_t count);
+
+void dw_data_row(struct dw_data *data);
+void dw_data_text(struct dw_data *data, const char *name, struct dw_string text);
+void dw_data_number(struct dw_data *data, const char *name, uint64_t number);
+/* Four decimals; nothing, or null, when there is no such number. */
+void dw_data_real(struct dw_data *data, const char *name, double number, bool is_known);
+/* With and without what is under the key: an object, or the columns NAME and NAME_self. */
+void dw_data_pair(struct dw_data *data, const char *name, uint64_t total, uint64_t self);
+
+/* Begins a cell of another form, which is of JSON only; returns where its value goes. */
+struct dw_out *dw_data_cell(struct dw_data *data, const char *name);
+
+/* An array of rows inside of other JSON, in place of begin and end. */
+void dw_data_begin_rows(struct dw_data *data, struct dw_out *out);
+void dw_data_end_rows(struct dw_data *data);
+
+/* After all rows: what could not be kept, how samples were taken when they are shown. */
+void dw_data_end(struct dw_data *data, const struct dw_profile *profile, uint32_t left_out,
+                 bool of_samples);
+
+#endif
