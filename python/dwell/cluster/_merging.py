@@ -26,13 +26,15 @@ def merge_files(files: Sequence[str], out: str) -> None:
                 merged.append(f"{parts}/{len(os.listdir(parts))}.dwell")
                 _merge(group, merged[-1])
             files = merged
-        sys.stderr.write(_merge(files, out))
+        sys.stderr.write(_merge(files, f"{parts}/all.dwell"))
+        os.replace(f"{parts}/all.dwell", out)
 
 
 def _merge(files: Sequence[str], out: str) -> str:
-    """What it says about losses."""
+    """What it says about losses. A file that cannot be read, as that of a process which was killed
+    at once, does not keep the others from being merged."""
     command = [sys.executable, "-m", "dwell", "merge", *files, "-o", out]
     done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
+    if done.returncode and not os.path.exists(out):
         raise OSError(done.stderr.strip().removeprefix("dwell: "))
     return done.stderr

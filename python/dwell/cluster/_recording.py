@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """All probes of one process in one file, begun and ended while the process goes on."""
 
+import contextlib
 import functools
 import os
 from collections.abc import Iterable
@@ -64,6 +65,8 @@ class Recording:
             self._start()
         except BaseException:
             self.stop()
+            with contextlib.suppress(OSError):
+                os.unlink(self.file)  # it holds nothing
             raise
 
     def _start(self) -> None:

@@ -35,7 +35,7 @@ static void free_codes(void)
     dw_heap.codes = NULL;
 }
 
-void dw_heap_release(void)
+void dw_heap_end(void)
 {
     free_codes();
     free(dw_heap.steps);
@@ -49,7 +49,7 @@ void dw_heap_release(void)
 
 int dw_heap_init(void)
 {
-    dw_heap_release();
+    dw_heap_end();
     int error = dw_numbers_reset(&dw_heap_codes);
     if (!error)
         error = DW_GROW(dw_heap.steps, 0, dw_heap.step_capacity);

@@ -94,7 +94,7 @@ extern struct dw_number_set dw_heap_codes;
 bool dw_heap_lock(void);
 /* From here on the lock is held. Nothing is in it; 0 or DW_ERR_MEMORY. */
 int dw_heap_init(void);
-void dw_heap_release(void);
+void dw_heap_end(void);
 /* 0: there is no memory. */
 uint32_t dw_heap_step(uint32_t parent, uint64_t token);
 uint32_t dw_heap_site(const struct dw_heap_site_key *key);

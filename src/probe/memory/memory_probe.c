@@ -128,7 +128,7 @@ static void end_heap(void)
     pthread_mutex_lock(&dw_heap.lock);
     dw_blocks_release();
     dw_mappings_release();
-    dw_heap_release();
+    dw_heap_end();
     pthread_mutex_unlock(&dw_heap.lock);
     dw_shadow_clear();
 }
