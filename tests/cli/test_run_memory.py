@@ -125,9 +125,7 @@ for thread in threads: thread.join()
 @MODES
 def test_forks_while_threads_allocate_harm_nobody(mode, run_dwell: Program, tmp_path: Path):
     (tmp_path / "program.py").write_text(FORKS)
-    done = run_dwell(
-        "run", "-q", f"--memory={mode}", "-o", "x.dwell", "-W", "ignore", "program.py"
-    )
+    done = run_dwell("run", "-q", f"--memory={mode}", "-o", "x.dwell", "-W", "ignore", "program.py")
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
     files = sorted(map(str, tmp_path.glob("x.*.dwell")))
     assert run_dwell("check", *files).returncode == 0
@@ -201,7 +199,9 @@ def test_pprof_has_the_four_types_of_heap_profiles(run_dwell: Program, tmp_path:
     values = [packed(fields_of(sample)[2][0]) for sample in profile[2]]
     sums = [sum(column) for column in zip(*values, strict=True)]
     (all_of_it,) = view(run_dwell, "process", "x.dwell")
-    wanted = [all_of_it[name]["self"] for name in ("allocations", "alloc_bytes", "live", "live_bytes")]
+    wanted = [
+        all_of_it[name]["self"] for name in ("allocations", "alloc_bytes", "live", "live_bytes")
+    ]
     assert sums == wanted
 
 

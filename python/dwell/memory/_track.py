@@ -19,9 +19,7 @@ class track:
     "exact" looks at each. Without a file the recording is kept in memory, for report() and
     rows()."""
 
-    def __init__(
-        self, file: str | os.PathLike[str] | None = None, mode: Mode = "sampled"
-    ) -> None:
+    def __init__(self, file: str | os.PathLike[str] | None = None, mode: Mode = "sampled") -> None:
         if mode not in ("sampled", "exact"):
             raise ValueError(f"mode is 'sampled' or 'exact', not {mode!r}")
         self.file = None if file is None else os.path.abspath(os.fsdecode(file))
