@@ -54,10 +54,35 @@ def test_report_begins_with_sums_and_the_lines_of_the_peak(run_dwell: Program, t
     text = done.stderr
     assert "allocated" in text and "at the peak" in text and "at the end" in text
     peak, end = text.split("Still there at the end")
-    assert peak.splitlines()[-2].startswith("(") or "large (program.py:11)" in peak
     assert "large (program.py:11)" in peak and "leak (program.py:6)" in peak
     assert "leak (program.py:6)" in end and "large" not in end
-    assert run_dwell("report", "x.dwell").stdout.splitlines()[0].split()[0] == "allocated"
+    assert run_dwell("report", "x.dwell").stdout.startswith("Resident in the end, by what it is\n")
+
+
+@MODES
+def test_parts_of_resident_memory_add_up_to_it(mode, run_dwell: Program, tmp_path: Path):
+    (tmp_path / "program.py").write_text(
+        "import mmap, threading\n"
+        "kept = [bytearray(i) for i in range(30000)]\n"
+        "objects = [object() for _ in range(300000)]\n"
+        "mapped = mmap.mmap(-1, 20_000_000)\n"
+        "mapped.write(b'x' * 20_000_000)\n"
+        "del kept[::2]\n"
+        "print(open('/proc/self/statm').read().split()[1])\n"
+    )
+    done = run_dwell("run", "-q", f"--memory={mode}", "-o", "x.dwell", "program.py")
+    resident = 4096 * int(done.stdout)
+    report = run_dwell(
+        "report", "x.dwell", "--by", "function", "--measure", "resident_bytes", "--format", "json"
+    )
+    parts = {
+        row["function"]: row["resident_bytes"]["self"] for row in json.loads(report.stdout)["rows"]
+    }
+    sums = sum(parts.values()) - 2 * parts.get("<live, but never touched>", 0)
+    assert sums == pytest.approx(resident, rel=0.1)
+    assert parts["<mapped by the program>"] >= 20_000_000
+    assert parts["<Python, live>"] >= 200_000_000
+    assert parts.get("<not explained>", 0) < 0.1 * resident
 
 
 @MODES
@@ -100,9 +125,7 @@ for thread in threads: thread.join()
 @MODES
 def test_forks_while_threads_allocate_harm_nobody(mode, run_dwell: Program, tmp_path: Path):
     (tmp_path / "program.py").write_text(FORKS)
-    done = run_dwell(
-        "run", "-q", f"--memory={mode}", "-o", "x.dwell", "-W", "ignore", "program.py"
-    )
+    done = run_dwell("run", "-q", f"--memory={mode}", "-o", "x.dwell", "-W", "ignore", "program.py")
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
     files = sorted(map(str, tmp_path.glob("x.*.dwell")))
     assert run_dwell("check", *files).returncode == 0
@@ -176,7 +199,9 @@ def test_pprof_has_the_four_types_of_heap_profiles(run_dwell: Program, tmp_path:
     values = [packed(fields_of(sample)[2][0]) for sample in profile[2]]
     sums = [sum(column) for column in zip(*values, strict=True)]
     (all_of_it,) = view(run_dwell, "process", "x.dwell")
-    wanted = [all_of_it[name]["self"] for name in ("allocations", "alloc_bytes", "live", "live_bytes")]
+    wanted = [
+        all_of_it[name]["self"] for name in ("allocations", "alloc_bytes", "live", "live_bytes")
+    ]
     assert sums == wanted
 
 

@@ -379,9 +379,7 @@ print(tracked.totals()["live_bytes"])
 @pytest.mark.parametrize("mode", ["exact", "sampled"])
 @pytest.mark.parametrize("allocator", ["malloc", "debug", "pymalloc_debug", "malloc_debug"])
 def test_any_allocator_of_python_will_do(allocator, mode, python_program: Program):
-    done = python_program(
-        HOW_PYTHON_ALLOCATES.format(mode=mode), env={"PYTHONMALLOC": allocator}
-    )
+    done = python_program(HOW_PYTHON_ALLOCATES.format(mode=mode), env={"PYTHONMALLOC": allocator})
     assert done.returncode == 0, done.stderr
     if mode == "exact":
         assert int(done.stdout) == pytest.approx(2000 * 1999 / 2 + 2000 * 33 + 16000, rel=0.05)

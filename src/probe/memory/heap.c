@@ -123,6 +123,8 @@ uint32_t dw_heap_site(const struct dw_heap_site_key *key)
     uint32_t found = dw_map_find(&dw_heap.site_index, hash, equal_site, dw_heap.sites, key);
     if (found != DW_MAP_NONE)
         return found;
+    if (key->thread >= dw_heap.thread_count) /* of a recording that is over */
+        return 0;
     if (DW_GROW(dw_heap.sites, dw_heap.site_count, dw_heap.site_capacity))
         return 0;
     dw_heap.sites[dw_heap.site_count] = (struct dw_heap_site){.key = *key};

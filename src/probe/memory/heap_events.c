@@ -239,24 +239,36 @@ void dw_heap_put_back(void *block, const struct dw_block *taken)
 }
 
 /* Python's arenas have no stack: whoever needs the first object of one is not to blame. */
+static void add_arena(struct dw_heap_thread *thread, void *start, size_t size)
+{
+    struct dw_heap_known arena = {.key = {.thread = thread->index, .kind = DW_HEAP_ARENA},
+                                  .mark = 1 + DW_MARK_ARENAS};
+    pthread_mutex_lock(&dw_heap.lock);
+    dw_mapping_put((uintptr_t)start, size, enter_site(&arena));
+    pthread_mutex_unlock(&dw_heap.lock);
+}
+
+/* Mappings are few, so that each is looked at. */
+static void add_mapping(struct dw_heap_thread *thread, void *start, size_t size, const void *caller)
+{
+    bool is_exact = atomic_load_explicit(&dw_heap_is_exact, memory_order_relaxed);
+    uint32_t site = is_exact ? exact_site(thread, DW_HEAP_MMAP, caller) : 0;
+    pthread_mutex_lock(&dw_heap.lock);
+    if (!is_exact)
+        site = whole_site(thread, DW_HEAP_MMAP);
+    dw_mapping_put((uintptr_t)start, size, site);
+    pthread_mutex_unlock(&dw_heap.lock);
+}
+
 void dw_heap_mapped(void *start, size_t size, const void *caller)
 {
     int saved_errno = errno;
-    bool is_arena = dw_heap_here.is_in_python;
     dw_heap_here.busy++;
     struct dw_heap_thread *thread = dw_heap_thread();
-    enum dw_heap_kind kind = is_arena ? DW_HEAP_ARENA : DW_HEAP_MMAP;
-    if (thread) {
-        struct dw_heap_known arena = {.key = {.thread = thread->index, .kind = kind},
-                                      .mark = 1 + DW_MARK_ARENAS};
-        uint32_t exact =
-            is_arena || !atomic_load(&dw_heap_is_exact) ? 0 : exact_site(thread, kind, caller);
-        pthread_mutex_lock(&dw_heap.lock);
-        uint32_t site = is_arena ? enter_site(&arena) : exact ? exact : whole_site(thread, kind);
-        if (site)
-            dw_mapping_put((uintptr_t)start, size, site);
-        pthread_mutex_unlock(&dw_heap.lock);
-    }
+    if (thread && dw_heap_here.is_in_python)
+        add_arena(thread, start, size);
+    else if (thread)
+        add_mapping(thread, start, size, caller);
     dw_heap_here.busy--;
     errno = saved_errno;
 }

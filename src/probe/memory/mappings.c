@@ -52,6 +52,8 @@ void dw_mapping_put(uintptr_t start, uint64_t size, uint32_t site)
 {
     uint64_t whole = (size + 4095) & ~(uint64_t)4095;
     dw_mapping_remove(start, whole);
+    if (!site) /* there was no memory for it */
+        return;
     dw_heap_add(site, DW_HEAP_COUNT, whole);
     add((struct mapping){start, start + whole, site});
 }
