@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The probe of gauges: what the process holds and has used, read by the flusher every tenth of a
- * second. It needs no Python, and costs the program a few microseconds a second. */
+ * second. It needs no Python, and less than a thousandth of a CPU. */
 #ifndef DW_RECORD_GAUGES_H
 #define DW_RECORD_GAUGES_H
 

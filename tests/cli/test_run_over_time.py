@@ -250,6 +250,7 @@ def test_many_processes_are_ten_curves(run_dwell, tmp_path):
     drawn = run_dwell("plot", "many.dat", "-o", "-")
     assert 'class="c9 line"' in drawn.stdout
     assert any(text.startswith("7 others together") for text in texts(drawn.stdout))
+    assert "many.py 6.00 MiB" in texts(drawn.stdout)  # not among the others
     assert f"{5 + sum(range(1, 16))}.0 MiB at 1.00 s" in texts(drawn.stdout)
 
 

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "lens/diff/diff.h"
+#include "lens/plot/plot.h"
+#include "lens/plot/series_report.h"
 #include "lens/table/view_report.h"
 #include "lens/timing/timings.h"
 #include "lens/view/function_list.h"
@@ -82,6 +84,30 @@ static int show_timings(const struct dw_profile *profile, uint32_t which, uint32
     return dw_timing_table.write(profile, &(struct dw_lens_options){0}, out);
 }
 
+static int show_series(const struct dw_profile *profile, uint32_t which, uint32_t salt,
+                       struct dw_out *out)
+{
+    static const struct dw_lens *const lenses[] = {&dw_series_table, &dw_series_csv,
+                                                   &dw_series_json};
+    (void)salt;
+    return lenses[which]->write(profile, &(struct dw_lens_options){0}, out);
+}
+
+static int plot(const struct dw_profile *profile, uint32_t which, uint32_t salt, struct dw_out *out)
+{
+    struct dw_plot_options options = {.sum = salt % 2, .from_ns = salt % 3 ? 0 : salt};
+    struct dw_chart chart;
+    int error = dw_chart_init(&chart, profile, &options);
+    if (error)
+        return error == DW_ERR_NO_SAMPLES ? 0 : error;
+    if (which)
+        dw_plot_put_text(out, &chart, salt % 200);
+    else
+        dw_plot_put_svg(out, &chart, NULL);
+    dw_chart_release(&chart);
+    return 0;
+}
+
 static int compare(const struct dw_profile *old, const struct dw_profile *new, enum dw_diff_by by,
                    bool normalise, struct dw_out *out)
 {
@@ -139,6 +165,8 @@ static const struct kind {
     {show_functions, 3},
     {show_view, VIEWS},
     {show_timings, 1},
+    {show_series, 3},
+    {plot, 2},
     {compare_with_itself, DW_DIFF_BYS},
     {compare_with_nothing, DW_DIFF_BYS},
 };

@@ -32,6 +32,11 @@ def views(name: str) -> Iterator[list[str]]:
         yield ["export", file, "--to", lens, "-o", "-"]
         for grouping in GROUPINGS:
             yield ["export", file, "--to", lens, "--by", grouping, "-o", "-"]
+    if name == "series":
+        for form in ("table", "csv", "json"):
+            yield ["report", file, "--by", "time", "--format", form]
+        yield ["plot", file]
+        yield ["plot", file, "-o", "-"]
     if name in COMPARED:
         for form in ("table", "json"):
             yield ["diff", file, f"{COMPARED[name]}.dwell", "--format", form]

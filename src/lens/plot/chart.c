@@ -69,36 +69,17 @@ static void measure_curve(const struct dw_chart *chart, struct dw_curve *curve)
 static int add_up(const struct dw_curve *curves, uint32_t count, struct dw_curve *sum)
 {
     const struct dw_series **parts = calloc(count + 1u, sizeof(const struct dw_series *));
-    uint32_t with_cpu = 0;
     if (!parts)
         return DW_ERR_MEMORY;
-    *sum = (struct dw_curve){.process = curves->process, .count = count};
+    *sum = (struct dw_curve){
+        .process = curves->process, .count = count, .first_cpu = curves->first_cpu};
     sum->own.unit = curves->gauge->unit;
     sum->own.is_total = curves->gauge->is_total;
-    sum->own_cpu.is_total = true;
     for (uint32_t i = 0; i < count; i++)
         parts[i] = curves[i].gauge;
     int error = dw_series_sum(parts, count, &sum->own);
-    for (uint32_t i = 0; i < count; i++)
-        if (curves[i].cpu)
-            parts[with_cpu++] = curves[i].cpu;
-    if (!error && with_cpu)
-        error = dw_series_sum(parts, with_cpu, &sum->own_cpu);
     free(parts);
     return error;
-}
-
-/* When the curve lies where it stays. */
-static void settle_sum(struct dw_curve *sum)
-{
-    sum->gauge = &sum->own;
-    sum->cpu = sum->own_cpu.count ? &sum->own_cpu : NULL;
-}
-
-static void release_curve(struct dw_curve *curve)
-{
-    dw_series_release(&curve->own);
-    dw_series_release(&curve->own_cpu);
 }
 
 /* `found` has room for three series of each process. */
@@ -180,6 +161,19 @@ static int compare_curves(const void *left, const void *right)
     return (b->peak.value > a->peak.value) - (b->peak.value < a->peak.value);
 }
 
+/* The process that started it all stays apart, however small it is. */
+static void keep_first_process(struct dw_chart *chart)
+{
+    uint32_t last = DW_CURVES_MAX - 2;
+    for (uint32_t i = last + 1; i < chart->count && chart->count > DW_CURVES_MAX; i++) {
+        struct dw_curve curve = chart->curves[i];
+        if (curve.process != chart->first_process)
+            continue;
+        chart->curves[i] = chart->curves[last];
+        chart->curves[last] = curve;
+    }
+}
+
 /* More curves than can be told apart: the smallest become one. */
 static int fold_smallest(struct dw_chart *chart)
 {
@@ -188,10 +182,20 @@ static int fold_smallest(struct dw_chart *chart)
     struct dw_curve others, *first = &chart->curves[DW_CURVES_MAX - 1];
     int error = add_up(first, chart->count - (DW_CURVES_MAX - 1), &others);
     *first = others;
-    settle_sum(first);
+    first->gauge = &first->own;
     chart->count = DW_CURVES_MAX;
     find_peak(chart, first);
     return error;
+}
+
+static int list_cpus(struct dw_chart *chart)
+{
+    chart->cpus = calloc(chart->count + 1u, sizeof(const struct dw_series *));
+    for (uint32_t i = 0; chart->cpus && i < chart->count; i++) {
+        chart->cpus[i] = chart->curves[i].cpu;
+        chart->curves[i].first_cpu = i;
+    }
+    return chart->cpus ? 0 : DW_ERR_MEMORY;
 }
 
 /* Everything but the spans. */
@@ -204,7 +208,7 @@ static int make_curves(struct dw_chart *chart, const struct dw_plot_options *opt
         error = add_up(chart->curves, chart->count, &chart->sum);
     if (error)
         return error;
-    settle_sum(&chart->sum);
+    chart->sum.gauge = &chart->sum.own;
     chart->unit = chart->sum.own.unit;
     chart->is_total = chart->sum.own.is_total;
     for (uint32_t i = 0; i < chart->count; i++)
@@ -212,11 +216,15 @@ static int make_curves(struct dw_chart *chart, const struct dw_plot_options *opt
     chart->sum.noted = chart->count == 1 ? chart->curves[0].noted : NULL;
     measure_curve(chart, &chart->sum);
     qsort(chart->curves, chart->count, sizeof *chart->curves, compare_curves);
+    keep_first_process(chart);
+    error = list_cpus(chart);
+    if (error)
+        return error;
     if (!options->sum || chart->count == 1)
         return fold_smallest(chart);
     chart->curves[0] = chart->sum;
-    chart->sum.own = chart->sum.own_cpu = (struct dw_series){0};
-    settle_sum(&chart->curves[0]);
+    chart->sum.own = (struct dw_series){0};
+    chart->curves[0].gauge = &chart->curves[0].own;
     chart->count = 1;
     return 0;
 }
@@ -239,9 +247,10 @@ int dw_chart_init(struct dw_chart *chart, const struct dw_profile *profile,
 void dw_chart_release(struct dw_chart *chart)
 {
     for (uint32_t i = 0; i < chart->count; i++)
-        release_curve(&chart->curves[i]);
-    release_curve(&chart->sum);
+        dw_series_release(&chart->curves[i].own);
+    dw_series_release(&chart->sum.own);
     free(chart->curves);
+    free(chart->cpus);
     free(chart->spans);
     *chart = (struct dw_chart){0};
 }
@@ -261,11 +270,32 @@ void dw_chart_put_name(struct dw_out *out, const struct dw_chart *chart,
         dw_out_printf(out, "%" PRIu32 " others together", curve->count);
 }
 
-double dw_cpu_share(const struct dw_series *cpu, uint32_t index)
+bool dw_curve_has_cpu(const struct dw_chart *chart, const struct dw_curve *curve)
 {
-    if (!index || index >= cpu->count)
-        return 0;
-    const struct dw_series_point *now = &cpu->points[index], *before = now - 1;
-    double ns = (double)(now->time_ns - before->time_ns);
-    return ns > 0 && now->value > before->value ? (double)(now->value - before->value) / ns : 0;
+    for (uint32_t i = 0; i < curve->count; i++)
+        if (chart->cpus[curve->first_cpu + i])
+            return true;
+    return false;
+}
+
+/* The CPU time that was used up to then, as if it was used evenly between two readings. */
+static double cpu_at(const struct dw_series *cpu, uint64_t time_ns)
+{
+    uint32_t index = dw_series_index(cpu, time_ns);
+    if (index == UINT32_MAX || index + 1 == cpu->count)
+        return (double)cpu->points[index == UINT32_MAX ? 0 : index].value;
+    const struct dw_series_point *before = &cpu->points[index], *after = before + 1;
+    double share = (double)(time_ns - before->time_ns) / (double)(after->time_ns - before->time_ns);
+    return (double)before->value + share * ((double)after->value - (double)before->value);
+}
+
+double dw_curve_cpu(const struct dw_chart *chart, const struct dw_curve *curve, uint64_t from_ns,
+                    uint64_t to_ns)
+{
+    double used_ns = 0;
+    for (uint32_t i = 0; i < curve->count; i++) {
+        const struct dw_series *cpu = chart->cpus[curve->first_cpu + i];
+        used_ns += cpu ? cpu_at(cpu, to_ns) - cpu_at(cpu, from_ns) : 0;
+    }
+    return to_ns > from_ns && used_ns > 0 ? used_ns / (double)(to_ns - from_ns) : 0;
 }

@@ -22,12 +22,12 @@ struct dw_curve {
     uint32_t process;     /* the first of them */
     uint32_t count;       /* how many */
     struct dw_series own; /* a sum, when there are several */
-    struct dw_series own_cpu;
     const struct dw_series *gauge;
-    const struct dw_series *cpu;   /* NULL: not known */
+    const struct dw_series *cpu;   /* of a single process; NULL: not known */
+    uint32_t first_cpu;            /* in the chart's list, of as many as the curve has */
     const struct dw_series *noted; /* what the kernel has noted as the peak so far, or NULL */
     struct dw_series_point peak;   /* in the window */
-    bool is_between;               /* the peak was between two readings, before this time */
+    bool is_between;               /* it was between two readings, before this time */
 };
 
 /* A stretch in which a thread was in a region, or in many short ones of the same name. */
@@ -46,7 +46,8 @@ struct dw_chart {
     bool has_hosts;         /* they ran on several */
     const char *gauge;
     struct dw_curve sum;
-    bool is_total; /* the gauge only grows */
+    const struct dw_series **cpus; /* of the curves, in their order; NULL: not known */
+    bool is_total;                 /* the gauge only grows */
     enum dw_unit unit;
     uint64_t start_ns;       /* the first reading */
     uint64_t from_ns, to_ns; /* what is shown */
@@ -63,8 +64,10 @@ void dw_chart_release(struct dw_chart *chart);
 /* The curve's name: the program and its process, how many more, or all of them. */
 void dw_chart_put_name(struct dw_out *out, const struct dw_chart *chart,
                        const struct dw_curve *curve);
-/* The share of a CPU that was used up to the point, 1 for one of them; 0 for the first point. */
-double dw_cpu_share(const struct dw_series *cpu, uint32_t index);
+bool dw_curve_has_cpu(const struct dw_chart *chart, const struct dw_curve *curve);
+/* How much of a CPU was used between two times, 1 for one of them. */
+double dw_curve_cpu(const struct dw_chart *chart, const struct dw_curve *curve, uint64_t from_ns,
+                    uint64_t to_ns);
 /* chart_spans.c: finds the spans of the timeline. 0 or DW_ERR_MEMORY. */
 int dw_chart_find_spans(struct dw_chart *chart);
 

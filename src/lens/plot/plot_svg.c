@@ -291,56 +291,43 @@ static void put_span(struct drawing *drawing, const struct dw_span *span)
     dw_out_text(drawing->out, "</g>\n");
 }
 
-static double cpu_at(const struct dw_series *cpu, uint64_t time_ns)
-{
-    uint32_t index = dw_series_index(cpu, time_ns);
-    if (index == UINT32_MAX)
-        return (double)cpu->points[0].value;
-    if (index + 1 == cpu->count)
-        return (double)cpu->points[index].value;
-    double since = (double)(time_ns - cpu->points[index].time_ns);
-    return (double)cpu->points[index].value + since * dw_cpu_share(cpu, index + 1);
-}
-
 /* How much of a CPU was used between two columns of pixels. */
-static double share_between(const struct drawing *drawing, const struct dw_series *cpu, int from,
+static double share_between(const struct drawing *drawing, const struct dw_curve *curve, int from,
                             int to)
 {
     double ns = drawing->span_ns / PLOT_WIDTH;
-    uint64_t start = drawing->chart->from_ns + (uint64_t)(from * ns);
-    uint64_t end = drawing->chart->from_ns + (uint64_t)(to * ns);
-    return end > start ? (cpu_at(cpu, end) - cpu_at(cpu, start)) / (double)(end - start) : 0;
+    uint64_t start_ns = drawing->chart->from_ns;
+    return dw_curve_cpu(drawing->chart, curve, start_ns + (uint64_t)(from * ns),
+                        start_ns + (uint64_t)(to * ns));
 }
 
 #define CPU_COLUMN 2 /* pixels */
 static double most_cpu(const struct drawing *drawing)
 {
+    const struct dw_chart *chart = drawing->chart;
     double most = 0;
-    for (uint32_t i = 0; i < drawing->chart->count; i++)
-        for (int x = 0; drawing->chart->curves[i].cpu && x < PLOT_WIDTH; x += CPU_COLUMN)
-            most = fmax(most,
-                        share_between(drawing, drawing->chart->curves[i].cpu, x, x + CPU_COLUMN));
+    for (uint32_t i = 0; i < chart->count; i++)
+        for (int x = 0; x < PLOT_WIDTH; x += CPU_COLUMN)
+            most = fmax(most, share_between(drawing, &chart->curves[i], x, x + CPU_COLUMN));
     return most;
 }
 
 static void put_cpu(struct drawing *drawing, uint32_t index)
 {
-    const struct dw_series *cpu = drawing->chart->curves[index].cpu;
+    const struct dw_curve *curve = &drawing->chart->curves[index];
+    const struct dw_series *gauge = curve->gauge;
     double before = NAN;
-    if (!cpu)
+    if (!dw_curve_has_cpu(drawing->chart, curve))
         return;
-    int from = (int)x_of(drawing, cpu->points[0].time_ns) - LEFT;
-    int to = (int)x_of(drawing, cpu->points[cpu->count - 1].time_ns) - LEFT;
-    dw_out_printf(drawing->out, "<path class=\"c%" PRIu32 " line\" d=\"", index % COLOURS);
+    int from = (int)x_of(drawing, gauge->points[0].time_ns) - LEFT;
+    int to = (int)x_of(drawing, gauge->points[gauge->count - 1].time_ns) - LEFT;
+    dw_out_printf(drawing->out, "<path class=\"c%" PRIu32 " line\" d=\"M%d %.1f", index % COLOURS,
+                  LEFT + from, drawing->cpu_y + CPU_HEIGHT);
     for (int x = from; x < to; x += CPU_COLUMN) {
-        double share = share_between(drawing, cpu, x, x + CPU_COLUMN);
+        double share = share_between(drawing, curve, x, x + CPU_COLUMN);
         double y = drawing->cpu_y + CPU_HEIGHT * (1 - fmin(1, share / drawing->most_cpu));
-        if (isnan(before))
-            dw_out_printf(drawing->out, "M%d %.1f", LEFT + x, y);
-        else if (fabs(y - before) >= 0.1)
+        if (!(fabs(y - before) < 0.1))
             dw_out_printf(drawing->out, "H%dV%.1f", LEFT + x, y);
-        else
-            continue;
         before = y;
     }
     dw_out_printf(drawing->out, "H%d\"/>\n", LEFT + to);
@@ -415,7 +402,7 @@ static struct drawing lay_out(const struct dw_chart *chart, struct dw_out *out)
     drawing.span_ns = (double)(chart->to_ns - chart->from_ns);
     drawing.most = fmax(step, ceil(peak * 1.06 / step) * step);
     for (uint32_t i = 0; i < chart->count; i++)
-        drawing.has_cpu |= chart->curves[i].cpu && chart->curves[i].cpu->count > 1;
+        drawing.has_cpu |= dw_curve_has_cpu(chart, &chart->curves[i]);
     drawing.most_cpu = fmax(1, ceil(most_cpu(&drawing) - 0.05));
     drawing.lanes_y = drawing.gauge_y + GAUGE_HEIGHT + (chart->lanes ? 8 : 0);
     drawing.cpu_y = drawing.lanes_y + chart->lanes * LANE_HEIGHT + GAP;

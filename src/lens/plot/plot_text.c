@@ -2,6 +2,7 @@
  * Characters of braille have two by four dots, so a terminal has room for a small picture. */
 #include "lens/plot/plot.h"
 
+#include "base/error.h"
 #include "lens/plot/scale.h"
 
 #include <inttypes.h>
@@ -14,6 +15,11 @@
 #define LABEL 10 /* columns of the numbers at the side */
 #define WIDTH_MIN 30
 #define WIDTH_MAX 160
+
+static void fail(struct dw_out *out)
+{
+    out->error = out->error ? out->error : DW_ERR_MEMORY;
+}
 
 /* The most in each column of dots; NAN where there is no reading. */
 static void sample(const struct dw_chart *chart, const struct dw_series *gauge, double *columns,
@@ -116,27 +122,25 @@ static void put_eighths(struct dw_out *out, double share)
     dw_out_text(out, bars[share <= 0 ? 0 : share >= 1 ? 8 : 1 + (int)(share * 7.999)]);
 }
 
+static double cpu_of_column(const struct dw_chart *chart, const struct dw_curve *curve, size_t i,
+                            size_t width)
+{
+    double span = (double)(chart->to_ns - chart->from_ns) / (double)width;
+    return dw_curve_cpu(chart, curve, chart->from_ns + (uint64_t)(span * (double)i),
+                        chart->from_ns + (uint64_t)(span * (double)(i + 1)));
+}
+
 /* A line of bars of the share of a CPU, up to the most that there was. */
-static void put_cpu(struct dw_out *out, const struct dw_chart *chart, const struct dw_series *cpu,
+static void put_cpu(struct dw_out *out, const struct dw_chart *chart, const struct dw_curve *curve,
                     size_t width)
 {
-    double *shares = calloc(width, sizeof *shares), most = 1;
-    double span = (double)(chart->to_ns - chart->from_ns);
-    for (uint32_t i = 1; shares && i < cpu->count && span > 0; i++) {
-        double at = ((double)cpu->points[i].time_ns - (double)chart->from_ns) / span;
-        double from = ((double)cpu->points[i - 1].time_ns - (double)chart->from_ns) / span;
-        double share = dw_cpu_share(cpu, i);
-        for (double x = fmax(0, floor(from * (double)width));
-             x < at * (double)width && x < (double)width; x++)
-            shares[(size_t)x] = fmax(shares[(size_t)x], share);
-    }
-    for (size_t i = 0; shares && i < width; i++)
-        most = fmax(most, shares[i]);
+    double most = 1;
+    for (size_t i = 0; i < width; i++)
+        most = fmax(most, cpu_of_column(chart, curve, i, width));
     dw_out_printf(out, "%*s%4.0f%% ┤", LABEL - 5, "CPU ", 100 * most);
-    for (size_t i = 0; shares && i < width; i++)
-        put_eighths(out, shares[i] / most);
+    for (size_t i = 0; i < width; i++)
+        put_eighths(out, cpu_of_column(chart, curve, i, width) / most);
     dw_out_char(out, '\n');
-    free(shares);
 }
 
 static void put_small_curve(struct dw_out *out, const struct dw_chart *chart,
@@ -160,16 +164,18 @@ void dw_plot_put_text(struct dw_out *out, const struct dw_chart *chart, size_t w
     const struct dw_curve *shown = chart->count > 1 ? &chart->sum : &chart->curves[0];
     double *columns = malloc(2 * plot * sizeof *columns);
     double most = shown->peak.value > 0 ? (double)shown->peak.value : 1;
-    if (!columns)
+    if (!columns) {
+        fail(out);
         return;
+    }
     dw_chart_put_name(out, chart, shown);
     dw_out_text(out, ": ");
     dw_plot_put_peak(out, chart);
     dw_out_char(out, '\n');
     sample(chart, shown->gauge, columns, 2 * plot);
     put_rows(out, chart, columns, plot, most);
-    if (shown->cpu && shown->cpu->count > 1)
-        put_cpu(out, chart, shown->cpu, plot);
+    if (dw_curve_has_cpu(chart, shown))
+        put_cpu(out, chart, shown, plot);
     put_axis(out, chart, plot);
     for (uint32_t i = 0; i < chart->count && chart->count > 1; i++)
         put_small_curve(out, chart, &chart->curves[i], columns, plot / 2);
