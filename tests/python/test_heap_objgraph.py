@@ -93,6 +93,19 @@ def test_backrefs_and_refs_as_text(capsys):
     assert "more backreferences" in output.getvalue() and "extra" in output.getvalue()
 
 
+def test_reference_counts_are_without_our_own(capsys):
+    target = Chained()
+    pair = [target, target]
+    holder = {"x": pair}
+    expected = ["dict, 1 items, [1]", "→ ['x'] list, 2 items, [2]", "→ [0] Chained, [3]"]
+    heap.show_chain([holder, pair, target], refcounts=True)
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == expected
+    heap.show_refs([holder], refcounts=True, filter=lambda o: isinstance(o, list | Chained))
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == expected
+    heap.show_backrefs([target], 1, refcounts=True, filter=lambda o: o is pair)
+    assert "Chained, [3]" in capsys.readouterr().out
+
+
 def test_counts():
     things = [Chained() for _ in range(7)]
     assert heap.count("Chained", things) == 7 == heap.typestats(things)["Chained"]

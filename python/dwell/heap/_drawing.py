@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """objgraph's pictures of what refers to what: text, DOT, and what `dot` makes of it."""
 
-import sys
 import types
 from collections.abc import Callable, Collection, Iterator
 from itertools import pairwise
@@ -79,7 +78,7 @@ def show_backrefs(
 ) -> None:
     """What refers to the objects: printed, or drawn into a file."""
     starts = objs if isinstance(objs, list | tuple) else [objs]
-    drawing = _Drawing(shortnames, _info(extra_info, refcounts), True)
+    drawing = _Drawing(shortnames, _info(extra_info, refcounts, {id(objs), id(starts)}), True)
     picture = _core.HeapSnapshot()
     nodes = [node for obj in starts if (node := picture.find(id(obj)))]
     seen, level = set(nodes), nodes
@@ -119,7 +118,7 @@ def show_refs(
 ) -> None:
     """What the objects refer to: printed, or drawn into a file."""
     starts = objs if isinstance(objs, list | tuple) else [objs]
-    drawing = _Drawing(shortnames, _info(extra_info, refcounts), False)
+    drawing = _Drawing(shortnames, _info(extra_info, refcounts, {id(objs), id(starts)}), False)
     drawing.marked.update(map(drawing.add, starts))
     seen, level = set(map(id, starts)), list(starts)
     for _ in range(max_depth):
@@ -151,7 +150,7 @@ def show_chain(
     extra_node_attrs: dict[str, str] | None = None,
 ) -> None:
     """Chains of find_backref_chain or find_ref_chain: printed, or drawn into a file."""
-    drawing = _Drawing(shortnames, _info(extra_info, refcounts), False)
+    drawing = _Drawing(shortnames, _info(extra_info, refcounts, set(map(id, chains))), False)
     for chain in chains:
         for obj in chain:
             drawing.add(obj)
@@ -219,15 +218,27 @@ def _write(dot: str, filename: str) -> None:
         out.write(dot)
 
 
-def _info(extra_info: Text | None, refcounts: bool) -> Text | None:
+def _info(extra_info: Text | None, refcounts: bool, lists: Collection[int]) -> Text | None:
+    """What is written below a name; references from the lists that were passed do not count."""
     if not refcounts:
         return extra_info
+    picture = _core.HeapSnapshot()
 
     def text(obj: Any) -> str:
-        # What calls this holds it three times.
-        return (f"{extra_info(obj)}\n" if extra_info else "") + f"[{sys.getrefcount(obj) - 4}]"
+        return (f"{extra_info(obj)}\n" if extra_info else "") + f"[{_count(picture, obj, lists)}]"
 
     return text
+
+
+def _count(picture: _core.HeapSnapshot, obj: object, lists: Collection[int]) -> str:
+    node = picture.find(id(obj))
+    outside = picture.node(node)[6]
+    if not node or outside < 0:
+        return "immortal" if node else "?"
+    frames = [picture.frame(holder) for holder, _ in picture.referrers([node])]
+    own = sum(frame is not None and frame[4] for frame in frames)
+    listed = sum(picture.node(h)[0] in lists for h, _ in picture.referrers([node]))
+    return str(outside + len(frames) - own - listed)
 
 
 def _describe(obj: object, shortnames: bool) -> str:

@@ -297,13 +297,36 @@ static int find_roots(struct dw_heap *heap)
     return 0;
 }
 
+/* Gives back what growing has taken too much; where that fails it stays as it is. */
+#define TRIM(array, count)                                                                         \
+    do {                                                                                           \
+        void *trimmed = realloc((array), ((size_t)(count) + 1) * sizeof *(array));                 \
+        (array) = trimmed ? trimmed : (array);                                                     \
+    } while (0)
+
+static void trim(struct dw_heap *heap)
+{
+    struct dw_heap_graph *graph = &heap->graph;
+    TRIM(graph->first, graph->count);
+    TRIM(graph->types, graph->count);
+    TRIM(graph->sizes, graph->count);
+    TRIM(heap->addresses, graph->count);
+    TRIM(heap->outside, graph->count);
+    TRIM(graph->targets, graph->edge_count);
+    TRIM(graph->roots, graph->root_count);
+}
+
 static int walk_to_end(struct walk *walk)
 {
     int error = walk_all(walk);
     if (!error)
         error = find_modules(walk);
     ask_foreign(walk);
-    return error ? error : find_roots(walk->heap);
+    if (!error)
+        error = find_roots(walk->heap);
+    if (!error)
+        trim(walk->heap);
+    return error;
 }
 
 int dw_heap_walk(struct dw_heap *heap, bool with_hashes)
