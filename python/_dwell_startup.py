@@ -183,7 +183,7 @@ def _start_lines(options: list[str], log_file: str) -> None:
 
     from dwell import _core, _line_targets
 
-    tracer = _core.LineTracer("callees" in options)
+    tracer = _core.LineTracer("callees" in options, "memory" in options)
     take = os.environ.get if "subprocesses" in options else os.environ.pop
     names = [name for name in take("DWELL_LINES", "").split("\n") if name]
     wanted = _line_targets.Wanted(names, tracer._add)

@@ -24,13 +24,19 @@ class LineProfiler(_core.LineTracer):
 
     As a decorator it profiles while the decorated function runs. Functions that are
     added with add_function() are profiled whenever it is enabled. callees=True also
-    measures what each line calls.
+    measures what each line calls, memory=True how much memory is resident before and after it.
     """
 
     timer_unit = 1e-9
 
-    def __init__(self, *functions: Callable[..., Any], callees: bool = False, **_: Any) -> None:
-        super().__init__(callees)
+    def __init__(
+        self,
+        *functions: Callable[..., Any],
+        callees: bool = False,
+        memory: bool = False,
+        **_: Any,
+    ) -> None:
+        super().__init__(callees, memory)
         self.functions: list[FunctionType] = []
         self._sources: dict[str, str] = {}
         for function in functions:

@@ -177,15 +177,21 @@ static void release(struct line_fold *fold)
 static void copy_hits(const struct dw_value_table *values, const struct dw_value_row *row,
                       struct dw_line *line)
 {
-    static const enum dw_measure measures[] = {
-        [DW_LINE_HITS] = DW_HITS,
-        [DW_LINE_TIME] = DW_HIT_TIME,
-        [DW_LINE_SELF] = DW_HIT_SELF,
-        [DW_LINE_INCLUSIVE] = DW_HIT_INCLUSIVE,
-        [DW_LINE_SUSPENDED] = DW_HIT_SUSPENDED,
+    static const struct {
+        enum dw_line_metric metric;
+        enum dw_measure measure;
+    } pairs[] = {
+        {DW_LINE_HITS, DW_HITS},
+        {DW_LINE_TIME, DW_HIT_TIME},
+        {DW_LINE_SELF, DW_HIT_SELF},
+        {DW_LINE_INCLUSIVE, DW_HIT_INCLUSIVE},
+        {DW_LINE_SUSPENDED, DW_HIT_SUSPENDED},
+        {DW_LINE_MEMORY, DW_LINE_RSS},
+        {DW_LINE_GROWTH, DW_LINE_GROWN},
+        {DW_LINE_SHRINKING, DW_LINE_SHRUNK},
     };
-    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
-        line->values[i] = dw_value_get(values, row, measures[i]);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        line->values[pairs[i].metric] = dw_value_get(values, row, pairs[i].measure);
     line->values[DW_LINE_HITS] += dw_value_get(values, row, DW_LINE_CALLS);
 }
 

@@ -47,6 +47,9 @@ int dw_line_add(struct dw_line_table *table, const struct dw_line *from)
 {
     struct dw_line *into = dw_line_get(table, from->function, from->line, from->callee);
     for (size_t i = 0; into && i < DW_LINE_METRICS; i++)
-        into->values[i] += from->values[i];
+        if (i != DW_LINE_MEMORY)
+            into->values[i] += from->values[i];
+        else if (from->values[i] > into->values[i])
+            into->values[i] = from->values[i];
     return into ? 0 : DW_ERR_MEMORY;
 }

@@ -20,6 +20,9 @@ enum dw_line_metric {
     DW_LINE_PYTHON = 7,    /* of it: the interpreter ran, with this as the innermost Python line */
     DW_LINE_NATIVE = 8,    /* the same: native code or the kernel worked under it */
     DW_LINE_WAITING = 9,   /* the same: it did not run; for the GIL included */
+    DW_LINE_MEMORY = 10,   /* resident bytes: the most after it; of a function: before its lines */
+    DW_LINE_GROWTH = 11,   /* by how much they grew from its begin to its end */
+    DW_LINE_SHRINKING = 12,
     DW_LINE_METRICS
 };
 

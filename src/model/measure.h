@@ -54,8 +54,12 @@ enum dw_measure {
     DW_HIT_SELF,      /* in none of the callees that were measured */
     DW_HIT_INCLUSIVE, /* from its begin to its end, what it recurses into included, once */
     DW_HIT_SUSPENDED, /* in which a generator or task slept on it */
-    DW_LINE_CALLS,    /* of a function whose lines are watched, which is a place without a line */
-    DW_CALLEE_CALLS,  /* of what the line calls */
+    DW_LINE_RSS,      /* memory of the process that is resident: the most after the line; of a
+                         function as a whole: before its first one */
+    DW_LINE_GROWN,    /* by how much it grew from the begin of the line to its end */
+    DW_LINE_SHRUNK,
+    DW_LINE_CALLS,   /* of a function whose lines are watched, which is a place without a line */
+    DW_CALLEE_CALLS, /* of what the line calls */
     DW_CALLEE_TIME,
     /* Memory. */
     DW_ALLOCATIONS,
@@ -94,7 +98,9 @@ typedef uint64_t dw_measure_mask;
     (DW_MASK(DW_HITS) | DW_MASK(DW_HIT_TIME) | DW_MASK(DW_HIT_SELF) | DW_MASK(DW_HIT_INCLUSIVE) |  \
      DW_MASK(DW_HIT_SUSPENDED))
 #define DW_CALLEE_MASK (DW_MASK(DW_CALLEE_CALLS) | DW_MASK(DW_CALLEE_TIME))
-#define DW_LINE_MASK (DW_HIT_MASK | DW_CALLEE_MASK | DW_MASK(DW_LINE_CALLS))
+#define DW_LINE_MEMORY_MASK                                                                        \
+    (DW_MASK(DW_LINE_RSS) | DW_MASK(DW_LINE_GROWN) | DW_MASK(DW_LINE_SHRUNK))
+#define DW_LINE_MASK (DW_HIT_MASK | DW_LINE_MEMORY_MASK | DW_CALLEE_MASK | DW_MASK(DW_LINE_CALLS))
 /* How often something happened: no part of it is what happened inside. */
 #define DW_OFTEN_MASK                                                                              \
     (DW_MASK(DW_COUNT) | DW_MASK(DW_CALLS) | DW_MASK(DW_HITS) | DW_MASK(DW_LINE_CALLS) |           \

@@ -431,6 +431,7 @@ static PyMethodDef methods[] = {
     {"last_words_stop", dw_last_words_py_stop, METH_NOARGS, NULL},
     {"line_log", dw_line_rows_to_log, METH_VARARGS, NULL},
     {"line_rows", dw_line_rows_of_log, METH_O, NULL},
+    {"line_memory", dw_line_memory_of_log, METH_O, NULL},
     {"add_logs", dw_line_add_logs, METH_O, NULL},
     {0},
 };

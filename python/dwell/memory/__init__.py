@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Memory: what a program allocates, where, and what of it stays."""
 
-_HOMES = {"mark": "_track", "memory_usage": "_usage", "track": "_track"}
+_HOMES = {
+    "mark": "_track",
+    "memory_usage": "_usage",
+    "profile": "_profile",
+    "show_results": "_profile",
+    "track": "_track",
+}
 
 __all__ = [*_HOMES]
 

@@ -93,18 +93,18 @@ static void put_process(struct dw_out *out, const struct dw_profile *profile, dw
 }
 
 static const struct dw_key keys[] = {
-    {"function", "Python and native functions", DW_KEY_FUNCTION, function_of, NULL, NULL},
-    {"line", "lines of functions", DW_KEY_LINE, line_of, NULL, NULL},
+    {"function", "Python and native functions", DW_KEY_FUNCTION, function_of, NULL, NULL, false},
+    {"line", "lines of functions", DW_KEY_LINE, line_of, NULL, NULL, false},
     {"python", "lines of Python functions, with the native code that they called", DW_KEY_LINE,
-     line_of, NULL, NULL, .of_caller = true},
-    {"module", "files of Python code, libraries", DW_KEY_MODULE, module_of, NULL, NULL},
-    {"region", "marked regions, and what was recorded inside them", 0, NULL, region_of, put_text},
-    {"thread", "threads", 0, NULL, thread_of, put_thread},
-    {"process", "processes", 0, NULL, process_of, put_process},
-    {"host", "machines", 0, NULL, label_of, put_text},
+     line_of, NULL, NULL, true},
+    {"module", "files of Python code, libraries", DW_KEY_MODULE, module_of, NULL, NULL, false},
+    {"region", "marked regions, and what was recorded inside them", 0, NULL, region_of, put_text, false},
+    {"thread", "threads", 0, NULL, thread_of, put_thread, false},
+    {"process", "processes", 0, NULL, process_of, put_process, false},
+    {"host", "machines", 0, NULL, label_of, put_text, false},
 };
 
-static const struct dw_key label_key = {"label", "a label", 0, NULL, label_of, put_text};
+static const struct dw_key label_key = {"label", "a label", 0, NULL, label_of, put_text, false};
 
 const struct dw_key *dw_key_at(size_t index)
 {

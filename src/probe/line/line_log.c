@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "probe/ledger_python.h"
+#include "probe/line/line_memory.h"
 #include "probe/line/line_track.h"
 #include "record/probes.h"
 
@@ -15,7 +16,8 @@ static struct dw_line_profile *recorded; /* the one that has a file */
 struct collecting {
     struct dw_ledger *ledger;
     const struct dw_line_profile *profile;
-    bool is_file; /* that of the profile, which is told only what is new */
+    bool is_file;                          /* that of the profile, which is told only what is new */
+    dw_measure_mask line_mask, whole_mask; /* what a line has, and a function as a whole */
     struct dw_line_track *track;
     dw_labels_id labels;
 };
@@ -55,10 +57,13 @@ static int add_edge(struct collecting *all, dw_path_id line, const struct dw_lin
 static int add_count(struct collecting *all, const struct dw_line_count *count,
                      dw_frame_id function, uint32_t line)
 {
+    bool is_plain = !all->profile->with_memory;
     dw_path_id path = 0;
     int error = path_of(all->ledger, DW_PATH_ROOT, function, line, &path);
     if (!error)
-        error = add_numbers(all, path, line ? DW_HIT_MASK : DW_MASK(DW_LINE_CALLS), &count->hits);
+        error = line ? add_numbers(all, path, all->line_mask, &count->hits)
+                     : add_numbers(all, path, all->whole_mask,
+                                   &(uint64_t[]){count->rss, count->hits}[is_plain]);
     for (const struct dw_line_edge *edge = count->edges; edge && !error; edge = edge->next)
         error = add_edge(all, path, edge);
     return error;
@@ -173,7 +178,12 @@ int dw_lines_collect(void *context, struct dw_ledger *ledger, struct dw_sink *si
 {
     struct dw_line_profile *profile = context;
     struct collecting all = {
-        .ledger = ledger, .profile = profile, .is_file = ledger == profile->log};
+        .ledger = ledger,
+        .profile = profile,
+        .is_file = ledger == profile->log,
+        .line_mask = DW_HIT_MASK | (profile->with_memory ? DW_LINE_MEMORY_MASK : 0),
+        .whole_mask = DW_MASK(DW_LINE_CALLS) | (profile->with_memory ? DW_MASK(DW_LINE_RSS) : 0),
+    };
     bool has_track = profile->track_count || dw_line_track_find(profile);
     dw_lines_settle(profile);
     int error = has_track ? add_tracks(&all) : DW_ERR_MEMORY;
@@ -237,6 +247,7 @@ static void stop(void)
 static void forked(void)
 {
     dw_lines_forget_other_threads();
+    dw_line_memory_forked();
     if (recorded)
         dw_lines_forked(recorded);
 }

@@ -2,6 +2,7 @@
  * The hot path of the lines probe. At a line event the line before ends and the next
  * begins, with one read of the clock. */
 #include "cpython/line_events.h"
+#include "probe/line/line_memory.h"
 #include "probe/line/line_track.h"
 
 #define STRAYS_MAX 256 /* unwanted events of a function before they are turned off */
@@ -29,6 +30,10 @@ static inline void step(struct dw_line_track *track, struct dw_line_activation *
     const struct dw_line_code *owner = open->function->outermost;
     uint32_t at = (uint32_t)number - owner->first_line;
     dw_line_end(open, now);
+    if (__builtin_expect(track->profile->with_memory, 0)) {
+        dw_line_end_memory(open);
+        now = dw_tick(); /* it took longer than most lines */
+    }
     dw_line_follow_labels(track, open);
     struct dw_line_count *line =
         at < owner->line_count && open->counts ? &open->counts[at + 1] : NULL;
@@ -77,6 +82,14 @@ static void forget_sleeper(struct dw_line_profile *profile)
     dw_pointer_map_take(&profile->asleep_on, generator, &old);
 }
 
+/* Of a function as a whole: it is called once more, with that much memory. */
+static void count_start(struct dw_line_count *whole, const struct dw_line_activation *open)
+{
+    whole->hits++;
+    if (open->rss > whole->rss)
+        whole->rss = open->rss;
+}
+
 static void start(struct dw_line_track *track, struct dw_line_code *function)
 {
     if (function->code->co_flags & SLEEPERS)
@@ -85,10 +98,13 @@ static void start(struct dw_line_track *track, struct dw_line_code *function)
     if (!function->is_inner)
         count_call(line, &function->callee);
     struct dw_line_activation *open = dw_line_push(track, function, &function->callee);
-    if (open && open->counts && !function->is_inner)
-        open->counts->hits++;
-    if (open)
-        open->start = dw_tick();
+    if (!open)
+        return;
+    if (track->profile->with_memory)
+        dw_line_begin_memory(open);
+    if (open->counts && !function->is_inner)
+        count_start(open->counts, open);
+    open->start = dw_tick();
 }
 
 void dw_lines_on_start(PyCodeObject *code)
@@ -164,6 +180,8 @@ static void wake(struct dw_line_track *track, struct dw_line_code *function,
     if (!open)
         return;
     open->start = now;
+    if (track->profile->with_memory)
+        dw_line_begin_memory(open);
     if (!dw_pointer_map_take(&track->profile->asleep_since, generator, &since) ||
         !dw_pointer_map_take(&track->profile->asleep_on, generator, &on))
         return;

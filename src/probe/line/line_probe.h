@@ -14,8 +14,8 @@
 
 /* What one line took, in ticks. docs/format.md says what each of them means. */
 struct dw_line_count {
-    uint64_t hits, time, self, inclusive, suspended; /* in the order of their measures */
-    struct dw_line_edge *edges;                      /* what it called, the last one first */
+    uint64_t hits, time, self, inclusive, suspended, rss, grown, shrunk; /* as their measures */
+    struct dw_line_edge *edges; /* what it called, the last one first */
 };
 
 struct dw_line_edge {
@@ -73,6 +73,7 @@ struct dw_line_activation {
     uint64_t line_start;          /* the same of the line */
     uint64_t children;            /* time of calls above it since line_start */
     uint64_t nested;              /* the part of that in activations of the same function */
+    uint64_t rss;                 /* when the line began, if that is asked for; 0: not known */
     uint32_t outer;               /* the activation of the same function below it, or 0 */
     uint32_t *frozen; /* by line: how many activations of the function stand there, below others;
                          NULL while it does not recurse */
@@ -99,7 +100,7 @@ struct dw_line_profile {
     uint64_t serial; /* of this enabling, unique in the process; 0: off */
     uint32_t enable_count;
     struct dw_line_profile *next_on; /* while it is on */
-    bool with_callees;
+    bool with_callees, with_memory;
     struct dw_line_code **functions;
     uint32_t function_count, function_capacity;
     uint32_t watched_count;          /* the functions before this one are watched */

@@ -186,7 +186,11 @@ static PyObject *function_row(const struct dw_profile *profile,
     return NULL;
 }
 
-static PyObject *function_rows(struct dw_profile *profile)
+typedef PyObject *make_row(const struct dw_profile *profile,
+                           const struct dw_line_listing *function);
+
+/* What is made of each function, as a list. */
+static PyObject *list_functions(struct dw_profile *profile, make_row *make)
 {
     struct dw_line_list lines = {0};
     int error = dw_profile_prepare(profile, false);
@@ -194,16 +198,58 @@ static PyObject *function_rows(struct dw_profile *profile)
         error = dw_line_list_make(profile, NULL, &lines);
     PyObject *list = error ? dw_raise_error(error, NULL) : PyList_New(0);
     for (uint32_t i = 0; list && i < lines.count; i++)
-        if (append(list, function_row(profile, &lines.functions[i])))
+        if (append(list, make(profile, &lines.functions[i])))
             Py_CLEAR(list);
     dw_line_list_release(&lines);
     return list;
+}
+
+static PyObject *function_rows(struct dw_profile *profile)
+{
+    return list_functions(profile, function_row);
 }
 
 PyObject *dw_line_rows_of_log(PyObject *module, PyObject *log)
 {
     (void)module;
     return dw_log_to_object(log, function_rows);
+}
+
+/* (line, hits, most bytes after it, bytes that it added) */
+static PyObject *memory_row(const struct dw_line *line)
+{
+    const uint64_t *values = line->values;
+    return Py_BuildValue("(IKKL)", line->line, (unsigned long long)values[DW_LINE_HITS],
+                         (unsigned long long)values[DW_LINE_MEMORY],
+                         (long long)(values[DW_LINE_GROWTH] - values[DW_LINE_SHRINKING]));
+}
+
+/* (file, first line, name, lines); the function as a whole is line 0. */
+static PyObject *memory_of(const struct dw_profile *profile, const struct dw_line_listing *function)
+{
+    (void)profile;
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < function->row_count; i++)
+        if (!function->rows[i]->callee && append(list, memory_row(function->rows[i])))
+            Py_CLEAR(list);
+    PyObject *file = text_of(function->file), *name = text_of(function->name);
+    if (list && file && name)
+        return Py_BuildValue("(NINN)", file, function->line, name, list);
+    Py_XDECREF(list);
+    Py_XDECREF(file);
+    Py_XDECREF(name);
+    return NULL;
+}
+
+static PyObject *memory_rows(struct dw_profile *profile)
+{
+    return list_functions(profile, memory_of);
+}
+
+PyObject *dw_line_memory_of_log(PyObject *module, PyObject *log)
+{
+    (void)module;
+    return dw_log_to_object(log, memory_rows);
 }
 
 /* The profile knows a recording again by its uuid, and would refuse it. */

@@ -13,6 +13,8 @@ PyObject *dw_line_log_bytes(dw_collect *collect, void *context, PyObject *source
 PyObject *dw_line_rows_to_log(PyObject *module, PyObject *arguments);
 /* line_rows(log): (file, first line, name, calls, lines) of every function in a log. */
 PyObject *dw_line_rows_of_log(PyObject *module, PyObject *log);
+/* line_memory(log): (file, first line, name, lines) of every function, with resident memory. */
+PyObject *dw_line_memory_of_log(PyObject *module, PyObject *log);
 /* add_logs(logs): one log that has the sums, also of a log that is in it twice. */
 PyObject *dw_line_add_logs(PyObject *module, PyObject *logs);
 

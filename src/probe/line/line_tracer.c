@@ -19,11 +19,12 @@ static struct dw_line_profile *profile_of(PyObject *self)
 
 static int tracer_init(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"callees", NULL};
-    int callees = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p", names, &callees))
+    static char *names[] = {"callees", "memory", NULL};
+    int callees = 0, memory = 0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|pp", names, &callees, &memory))
         return -1;
     profile_of(self)->with_callees = callees;
+    profile_of(self)->with_memory = memory;
     return 0;
 }
 

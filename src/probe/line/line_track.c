@@ -5,6 +5,7 @@
 
 #include "base/grow.h"
 #include "cpython/thread_name.h"
+#include "probe/line/line_memory.h"
 
 #include <string.h>
 
@@ -223,6 +224,8 @@ void dw_line_drop(struct dw_line_track *track)
 
 void dw_line_pop(struct dw_line_track *track, uint64_t now)
 {
+    if (track->profile->with_memory)
+        dw_line_end_memory(&track->stack[track->depth]);
     settle(track, &track->stack[track->depth], now);
     dw_line_drop(track);
 }
