@@ -3,12 +3,11 @@
 
 import os
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from . import _core, _files
 
 By = Literal["region", "thread", "process", "path", "name", "function", "line", "module"]
-_BY: tuple[str, ...] = get_args(By)
 
 
 class Snapshot:
@@ -24,7 +23,7 @@ class Snapshot:
         """The output of a lens (`dwell export --to help` lists them) as text.
 
         The tables of samples are by function, line or module."""
-        text = _core.render(self._log, lens, _BY.index(by), columns)
+        text = _core.render(self._log, lens, by, columns)
         return text.decode("utf-8", "surrogateescape")
 
     @cached_property

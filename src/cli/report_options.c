@@ -313,22 +313,14 @@ int dw_report_want_lines(struct dw_report_request *request, const struct dw_repo
     return words->unit ? parse_unit(words->unit, &options->unit_s) : 0;
 }
 
-static const struct {
-    const char *word;
-    enum dw_by by;
-} groupings[] = {{"region", DW_BY_REGION},   {"path", DW_BY_PATH},     {"thread", DW_BY_THREAD},
-                 {"process", DW_BY_PROCESS}, {"function", DW_BY_NAME}, {"name", DW_BY_NAME}};
-
 static int parse_by(const char *word, enum dw_by *by)
 {
     struct dw_guess guess = {.typed = word};
-    for (size_t i = 0; i < sizeof groupings / sizeof *groupings; i++) {
-        if (!strcmp(groupings[i].word, word)) {
-            *by = groupings[i].by;
-            return 0;
-        }
-        dw_guess_try(&guess, groupings[i].word);
-    }
+    const char *known;
+    if (dw_by_find(word, by))
+        return 0;
+    for (size_t i = 0; (known = dw_by_word(i)); i++)
+        dw_guess_try(&guess, known);
     if (!strcmp(word, "line") || !strcmp(word, "module"))
         return dw_cli_usage("--by %s is for tables, CSV and JSON of %s", word,
                             *word == 'l' ? "samples and lines" : "samples");
@@ -395,14 +387,12 @@ int dw_report_want_rows(struct dw_report_request *request, const struct dw_repor
     return status;
 }
 
+/* One key that has a report of its own is no view, unless measures or labels are asked for. */
 bool dw_report_words_of_view(const struct dw_report_words *words)
 {
-    static const char *const others[] = {"function", "line",   "module",  "region",
-                                         "path",     "thread", "process", "name"};
-    for (size_t i = 0; words->by && i < sizeof others / sizeof *others; i++)
-        if (!strcmp(others[i], words->by))
-            return words->measure || words->match_labels.count;
-    return words->by || words->measure || words->match_labels.count;
+    enum dw_by by;
+    bool is_own = !words->by || dw_by_find(words->by, &by) || dw_cli_is_of_places(words->by);
+    return !is_own || words->measure || words->match_labels.count;
 }
 
 const char *dw_report_words_of_lines(const struct dw_report_words *words)

@@ -26,6 +26,28 @@ EACH_LENS(DECLARE)
 #define ENTRY(name) &dw_lens_##name,
 static const struct dw_lens *const lenses[] = {EACH_LENS(ENTRY)};
 
+static const struct {
+    const char *word;
+    enum dw_by by;
+} groupings[] = {{"region", DW_BY_REGION},   {"path", DW_BY_PATH},     {"thread", DW_BY_THREAD},
+                 {"process", DW_BY_PROCESS}, {"function", DW_BY_NAME}, {"name", DW_BY_NAME}};
+
+const char *dw_by_word(size_t index)
+{
+    return index < sizeof groupings / sizeof *groupings ? groupings[index].word : NULL;
+}
+
+bool dw_by_find(const char *word, enum dw_by *by)
+{
+    for (size_t i = 0; i < sizeof groupings / sizeof *groupings; i++) {
+        if (strcmp(groupings[i].word, word) != 0)
+            continue;
+        *by = groupings[i].by;
+        return true;
+    }
+    return false;
+}
+
 const struct dw_lens *dw_lens_at(size_t index)
 {
     return index < sizeof lenses / sizeof *lenses ? lenses[index] : NULL;

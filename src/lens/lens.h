@@ -17,6 +17,11 @@ enum dw_by {
     DW_BY_NAME,    /* a flat list of names, wherever they are called from */
 };
 
+/* By its word: "region", "thread", ...; "function" is that of names. False when it is not one. */
+bool dw_by_find(const char *word, enum dw_by *by);
+/* The i-th word, NULL past the end. */
+const char *dw_by_word(size_t index);
+
 /* The measures that one probe fills: lens/view/measured.h. */
 enum dw_family {
     DW_FAMILY_ANY, /* the first that there is */

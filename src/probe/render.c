@@ -98,36 +98,36 @@ static PyObject *rendered(struct rendering *rendering, const Py_buffer *log)
     return result;
 }
 
-/* Counts on after enum dw_by: the table of samples, by function, line or module. */
-static int read_by(int by, struct rendering *rendering)
+/* Tables of samples are by function, line or module, all others by what rows are. */
+static int read_by(const char *by, struct rendering *rendering)
 {
-    bool is_of_samples = by > DW_BY_NAME;
-    if (is_of_samples && rendering->lens != dw_lens_find("table")) {
-        PyErr_SetString(PyExc_ValueError, "only tables are by function, line or module");
+    static const struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = SAMPLE_ROWS};
+    bool is_of_places = false;
+    for (size_t i = DW_KEY_FUNCTION; i <= DW_KEY_MODULE; i++)
+        is_of_places |= !strcmp(dw_key_at(i)->name, by);
+    if (!is_of_places && dw_by_find(by, &rendering->options.by))
+        return 0;
+    if (!is_of_places || rendering->lens != dw_lens_find("table")) {
+        PyErr_Format(PyExc_ValueError,
+                     is_of_places ? "only tables are by function, line or module"
+                                  : "nothing is told by '%s'",
+                     by);
         return -1;
     }
-    if (is_of_samples) {
-        static const struct dw_restriction first = {.kind = DW_RESTRICT_COUNT,
-                                                    .count = SAMPLE_ROWS};
-        rendering->view = dw_view_of_samples(dw_key_at((size_t)(by - DW_BY_NAME - 1))->name,
-                                             (struct dw_restrictions){&first, 1});
-        rendering->options.view = &rendering->view;
-        rendering->lens = &dw_view_table;
-    } else {
-        rendering->options.by = (enum dw_by)by;
-    }
+    rendering->view = dw_view_of_samples(by, (struct dw_restrictions){&first, 1});
+    rendering->options.view = &rendering->view;
+    rendering->lens = &dw_view_table;
     return 0;
 }
 
 PyObject *dw_render(PyObject *module, PyObject *arguments)
 {
     Py_buffer log;
-    const char *lens;
-    int by = 0;
+    const char *lens, *by = "region";
     PyObject *columns = NULL, *result = NULL;
     struct rendering rendering = {0};
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*s|iO!", &log, &lens, &by, &PyTuple_Type, &columns))
+    if (!PyArg_ParseTuple(arguments, "y*s|sO!", &log, &lens, &by, &PyTuple_Type, &columns))
         return NULL;
     rendering.lens = dw_lens_find(lens);
     if (!rendering.lens)

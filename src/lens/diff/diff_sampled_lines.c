@@ -22,7 +22,7 @@ static int sampled_init(struct sampled *sampled, const struct dw_profile *profil
 {
     int error = dw_stack_tree_make(profile, &sampled->tree);
     if (!error)
-        error = dw_place_spots_make(&sampled->tree, DW_SPOT_LINE, &sampled->spots);
+        error = dw_place_spots_make(&sampled->tree, DW_KEY_LINE, &sampled->spots);
     if (error)
         return error;
     uint32_t count = sampled->tree.count;

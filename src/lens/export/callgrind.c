@@ -250,7 +250,7 @@ static int write_callgrind(const struct dw_profile *profile, const struct dw_len
     if (!error)
         error = dw_stack_tree_make_of(profile, callgrind.family, &callgrind.tree);
     if (!error)
-        error = dw_place_spots_make(&callgrind.tree, DW_SPOT_LINE, &callgrind.spots);
+        error = dw_place_spots_make(&callgrind.tree, DW_KEY_LINE, &callgrind.spots);
     if (!error)
         error = find_edges(&callgrind);
     if (!error)

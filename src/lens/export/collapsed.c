@@ -46,7 +46,7 @@ static void put_name(struct dw_out *out, struct dw_string name)
 
 static int map_paths(struct folding *folding, const struct dw_stack_tree *tree)
 {
-    enum dw_spot by = folding->with_lines ? DW_SPOT_LINE : DW_SPOT_FUNCTION;
+    enum dw_key_part by = folding->with_lines ? DW_KEY_LINE : DW_KEY_FUNCTION;
     int error = dw_place_spots_make(tree, by, &folding->spots);
     if (!error)
         error = dw_path_tree_init(&folding->paths);

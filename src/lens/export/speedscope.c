@@ -214,7 +214,7 @@ static int number_lines(struct speedscope *scope)
     int error = dw_stack_tree_make_of(scope->profile, scope->family, &tree);
     if (error)
         return error;
-    error = dw_place_spots_make(&tree, DW_SPOT_LINE, &scope->spots);
+    error = dw_place_spots_make(&tree, DW_KEY_LINE, &scope->spots);
     dw_stack_tree_release(&tree);
     return error;
 }

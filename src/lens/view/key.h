@@ -18,7 +18,10 @@ struct dw_key_row {
 
 typedef uint64_t dw_key_value; /* what it means is the key's concern */
 
-/* What of a place a key tells apart. */
+typedef dw_key_value dw_key_of_place(const struct dw_profile *profile,
+                                     const struct dw_place *place);
+
+/* What of a place a key tells apart; the first keys are these, in this order. */
 enum dw_key_part { DW_KEY_FUNCTION, DW_KEY_LINE, DW_KEY_MODULE };
 
 struct dw_key {
@@ -26,7 +29,7 @@ struct dw_key {
     const char *meaning;
     enum dw_key_part part;
     /* Of a place; NULL: it is a key of rows. */
-    dw_key_value (*of_place)(const struct dw_profile *profile, const struct dw_place *place);
+    dw_key_of_place *of_place;
     dw_key_value (*of_row)(const struct dw_key_row *row);
     /* Of a key of rows; view_names.c has those of places. */
     void (*put)(struct dw_out *out, const struct dw_profile *profile, dw_key_value value);

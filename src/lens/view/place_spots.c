@@ -26,17 +26,6 @@ dw_string_id dw_place_module_name(const struct dw_profile *profile, const struct
     return frame->file ? frame->file : frame->name;
 }
 
-static uint64_t key_of(const struct dw_profile *profile, const struct dw_place *place,
-                       enum dw_spot by)
-{
-    switch (by) {
-    case DW_SPOT_LINE: return (uint64_t)place->frame << 32 | place->line;
-    case DW_SPOT_MODULE: return dw_place_module_name(profile, place);
-    case DW_SPOT_FUNCTION: break;
-    }
-    return place->frame;
-}
-
 static void number(const struct dw_profile *profile, const struct keyed *keyed, uint32_t count,
                    struct dw_place_spots *spots)
 {
@@ -57,11 +46,12 @@ static void mark_used(const struct dw_stack_tree *tree, struct dw_place_spots *s
             spots->of[tree->paths[path].step] = 1;
 }
 
-int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_spot by,
+int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_key_part by,
                         struct dw_place_spots *spots)
 {
     const struct dw_profile *profile = tree->profile;
     uint32_t places = profile->places.count, count = 0;
+    dw_key_of_place *of_place = dw_key_at(by)->of_place;
     struct keyed *keyed = malloc((places + 1u) * sizeof *keyed);
     *spots = (struct dw_place_spots){
         .of = calloc(places + 1u, sizeof *spots->of),
@@ -76,7 +66,7 @@ int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_spot by,
     for (dw_place_id place = 1; place < places; place++)
         if (spots->of[place])
             keyed[count++] =
-                (struct keyed){key_of(profile, &profile->places.places[place], by), place};
+                (struct keyed){of_place(profile, &profile->places.places[place]), place};
     if (count)
         qsort(keyed, count, sizeof *keyed, compare_keyed);
     number(profile, keyed, count, spots);

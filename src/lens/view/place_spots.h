@@ -3,9 +3,8 @@
 #ifndef DW_LENS_VIEW_PLACE_SPOTS_H
 #define DW_LENS_VIEW_PLACE_SPOTS_H
 
+#include "lens/view/key.h"
 #include "lens/view/stack_tree.h"
-
-enum dw_spot { DW_SPOT_FUNCTION, DW_SPOT_LINE, DW_SPOT_MODULE };
 
 struct dw_place_spots {
     uint32_t *of;                  /* of each place; 0 is that of no place */
@@ -14,7 +13,7 @@ struct dw_place_spots {
 };
 
 /* Of the places that something was spent on or under. */
-int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_spot by,
+int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_key_part by,
                         struct dw_place_spots *spots);
 void dw_place_spots_release(struct dw_place_spots *spots);
 

@@ -607,97 +607,6 @@ static int add_numbers(struct grouping *grouping)
     return error;
 }
 
-static int compare_names(const struct dw_view *view, const struct dw_view_row *a,
-                         const struct dw_view_row *b)
-{
-    int order = 0;
-    for (uint32_t k = 0; k < view->options.key_count && !order; k++)
-        order = strcmp(a->names[k], b->names[k]);
-    return order;
-}
-
-static int compare_values(uint64_t a, uint64_t b)
-{
-    return (a < b) - (a > b);
-}
-
-/* Time of idle threads counts last. */
-static int compare_measure(const struct dw_view *view, const struct dw_view_row *a,
-                           const struct dw_view_row *b, uint32_t measure)
-{
-    static const struct dw_view_number none = {0};
-    bool is_weight = measure == view->weight, by_self = !view->options.by_total;
-    const struct dw_view_number *x = &a->numbers[measure], *y = &b->numbers[measure];
-    const struct dw_view_number *u = is_weight ? dw_view_part(view, a, DW_VIEW_IDLE) : &none;
-    const struct dw_view_number *v = is_weight ? dw_view_part(view, b, DW_VIEW_IDLE) : &none;
-    int order = by_self ? compare_values(x->self - u->self, y->self - v->self) : 0;
-    if (!order)
-        order = compare_values(x->total - u->total, y->total - v->total);
-    if (!order && by_self)
-        order = compare_values(x->self, y->self);
-    return order ? order : compare_values(x->total, y->total);
-}
-
-/* By the measure asked for, then by the others; by name there is none. */
-static int compare_rows(const void *left, const void *right, void *context)
-{
-    const struct dw_view *view = context;
-    const struct dw_view_row *a = left, *b = right;
-    uint32_t first = view->options.sort, count = view->options.measure_count;
-    int order = first < count ? compare_measure(view, a, b, first) : 0;
-    for (uint32_t i = 0; i < count && first < count && !order; i++)
-        order = compare_measure(view, a, b, i);
-    if (!order)
-        order = compare_names(view, a, b);
-    return order ? order : (a->place > b->place) - (a->place < b->place);
-}
-
-static bool matches(const struct dw_view *view, const struct dw_view_row *row,
-                    const struct dw_restriction *restriction)
-{
-    for (uint32_t k = 0; k < view->options.key_count; k++)
-        if (dw_restriction_matches(restriction, row->names[k]))
-            return true;
-    return false;
-}
-
-static void cut_down(struct dw_view *view, const struct dw_restriction *restriction)
-{
-    uint32_t kept = 0, limit;
-    for (uint32_t i = 0; i < view->count; i++) {
-        if (matches(view, &view->rows[i], restriction))
-            view->rows[kept++] = view->rows[i];
-        else
-            free(view->rows[i].numbers);
-    }
-    for (limit = dw_restriction_limit(restriction, kept); kept > limit; view->left_out++)
-        free(view->rows[--kept].numbers);
-    view->count = kept;
-}
-
-static void leave_out_none(struct dw_view *view)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < view->count; i++) {
-        if (view->rows[i].numbers[0].self)
-            view->rows[kept++] = view->rows[i];
-        else
-            free(view->rows[i].numbers);
-    }
-    view->count = kept;
-}
-
-static void choose_rows(struct dw_view *view)
-{
-    const struct dw_restrictions *restrictions = &view->options.restrictions;
-    if (view->options.leaves_out_none)
-        leave_out_none(view);
-    if (view->count)
-        qsort_r(view->rows, view->count, sizeof *view->rows, compare_rows, view);
-    for (uint32_t i = 0; i < restrictions->count; i++)
-        cut_down(view, &restrictions->list[i]);
-}
-
 static int fill(struct grouping *grouping)
 {
     struct dw_view *view = grouping->view;
@@ -714,7 +623,7 @@ static int fill(struct grouping *grouping)
     if (!error)
         error = dw_view_name_rows(view);
     if (!error)
-        choose_rows(view);
+        dw_view_choose_rows(view);
     return error;
 }
 

@@ -111,7 +111,9 @@ struct dw_view_where {
 };
 struct dw_view_where dw_view_where(const struct dw_view *view, const struct dw_view_row *row);
 
-/* A step of dw_view_make, in a file of its own: what rows are called. */
+/* Steps of dw_view_make, in files of their own: what rows are called, in which order they come and
+ * which of them stay. */
 int dw_view_name_rows(struct dw_view *view);
+void dw_view_choose_rows(struct dw_view *view);
 
 #endif
