@@ -124,7 +124,7 @@ static bool is_spared(const struct object *object, const struct dw_got_patch *pa
     for (size_t i = 0; i < sizeof patch->spared / sizeof *patch->spared; i++)
         if (patch->spared[i] && holds(object, patch->spared[i]))
             return true;
-    return !object->symbols || !object->strings;
+    return false;
 }
 
 /* What was read-only becomes so again. */
@@ -200,7 +200,7 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
         return 0;
     read_object(info, &object);
     object.is_loader = is_loader(&object, info->dlpi_name, applying->patch);
-    if (is_spared(&object, applying->patch))
+    if (!object.symbols || !object.strings || is_spared(&object, applying->patch))
         return 0;
     for (int list = 0; list < 2; list++)
         for (size_t i = 0; object.relocations[list] && i < object.counts[list]; i++)
