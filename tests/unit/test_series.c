@@ -59,6 +59,34 @@ static void test_points_come_in_order_and_are_found_by_time(void **state)
     dw_profile_free(profile);
 }
 
+/* The peak of a sum is one that there was; a process that is over counts no more. */
+static void test_a_sum_is_made_on_one_clock(void **state)
+{
+    struct dw_profile *profile = fixture_small();
+    new_series(profile, 0, "rss", DW_UNIT_BYTES);
+    new_series(profile, 1, "rss", DW_UNIT_BYTES);
+    struct dw_series *first = &profile->series[0], *second = &profile->series[1], sum = {0};
+    const struct dw_series *parts[] = {first, second};
+    (void)state;
+    add(first, 10, 100);
+    add(first, 20, 5);
+    add(first, 60, 7);
+    add(second, 30, 90);
+    add(second, 40, 80);
+    assert_int_equal(dw_series_sum(parts, 2, &sum), 0);
+    int64_t expected[] = {100, 5, 95, 85, 5, 7, 0};
+    assert_int_equal(sum.count, COUNT_OF(expected));
+    for (size_t i = 0; i < COUNT_OF(expected); i++)
+        assert_int_equal(sum.points[i].value, expected[i]);
+    dw_series_release(&sum);
+    first->is_total = second->is_total = sum.is_total = true;
+    assert_int_equal(dw_series_sum(parts, 2, &sum), 0);
+    assert_int_equal(sum.points[0].value, 0); /* totals count from their first point on */
+    assert_int_equal(sum.points[sum.count - 1].value, 7 - 100 + 80 - 90);
+    dw_series_release(&sum);
+    dw_profile_free(profile);
+}
+
 static void check_same(const struct dw_profile *a, const struct dw_profile *b)
 {
     assert_int_equal(a->series_count, b->series_count);
@@ -229,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_points_come_in_order_and_are_found_by_time),
+        cmocka_unit_test(test_a_sum_is_made_on_one_clock),
         cmocka_unit_test(test_a_log_keeps_series),
         cmocka_unit_test(test_an_hour_is_small),
         cmocka_unit_test(test_each_chunk_starts_anew),
