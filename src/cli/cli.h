@@ -10,7 +10,7 @@
 #include "lens/view/line_list.h"
 #include "lens/view/measured.h"
 #include "lens/view/stack_tree.h"
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 #include "native/debug/annotate.h"
 
 #define DW_EXIT_TROUBLE 1

@@ -5,7 +5,7 @@
 
 #include "lens/view/measured.h"
 #include "log/reader.h"
-#include "model/shown_measure.h"
+#include "model/prepare/shown_measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

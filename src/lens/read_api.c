@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "lens/lens.h"
 #include "log/reader.h"
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 
 int dw_profile_open(const char *const *log_files, int count, struct dw_profile **result)
 {

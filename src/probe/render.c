@@ -8,7 +8,7 @@
 #include "lens/table/view_report.h"
 #include "lens/view/line_list.h"
 #include "log/reader.h"
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "lens/timing/timings.h"
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "log/reader.h"
 #include "log/save.h"
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/address_map.h"
 #include "base/error.h"
-#include "model/heap_graph.h"
+#include "model/heap/heap_graph.h"
 
 #include <stdlib.h>
 #include <string.h>

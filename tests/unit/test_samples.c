@@ -7,7 +7,7 @@
 #include "lens/view/measured.h"
 #include "log/reader.h"
 #include "log/save.h"
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 #include "record/samples.h"
 
 #include <stdio.h>

@@ -5,11 +5,11 @@
  * the B of an E by its name and arguments, so both have the same of each. */
 #include "base/error.h"
 #include "lens/export/event_walk.h"
+#include "lens/export/name_cache.h"
 #include "lens/export/slice_walk.h"
 #include "lens/export/track_numbers.h"
 #include "lens/lens.h"
 #include "lens/view/measured.h"
-#include "lens/view/name_cache.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
 

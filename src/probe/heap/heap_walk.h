@@ -5,7 +5,7 @@
 #ifndef DW_PROBE_HEAP_WALK_H
 #define DW_PROBE_HEAP_WALK_H
 
-#include "model/heap_graph.h"
+#include "model/heap/heap_graph.h"
 #include "model/string_table.h"
 
 #include <stdbool.h>

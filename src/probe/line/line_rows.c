@@ -6,7 +6,7 @@
 #include "lens/view/line_list.h"
 #include "log/reader.h"
 #include "log/save.h"
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 #include "probe/ledger_python.h"
 #include "probe/render.h"
 

@@ -2,8 +2,8 @@
  * Paths as people read them: inlined functions are steps of their own, and the functions of the
  * interpreter itself are left out, so that their time is that of the Python function that they
  * work for. */
-#ifndef DW_MODEL_SHOWN_PATHS_H
-#define DW_MODEL_SHOWN_PATHS_H
+#ifndef DW_MODEL_PREPARE_SHOWN_PATHS_H
+#define DW_MODEL_PREPARE_SHOWN_PATHS_H
 
 #include "model/profile.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The names of all frames as JSON strings, quoted and escaped once up front:
  * a timeline repeats them a million times. */
-#ifndef DW_LENS_VIEW_NAME_CACHE_H
-#define DW_LENS_VIEW_NAME_CACHE_H
+#ifndef DW_LENS_EXPORT_NAME_CACHE_H
+#define DW_LENS_EXPORT_NAME_CACHE_H
 
 #include "base/out.h"
 #include "model/profile.h"

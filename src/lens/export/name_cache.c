@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "lens/view/name_cache.h"
+#include "lens/export/name_cache.h"
 
 #include "base/error.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What everyone does who has read a profile and wants to show it. */
-#ifndef DW_MODEL_PREPARE_H
-#define DW_MODEL_PREPARE_H
+#ifndef DW_MODEL_PREPARE_PREPARE_H
+#define DW_MODEL_PREPARE_PREPARE_H
 
 #include "model/profile.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * One measure of stacks, as bytes at the peak, in place of samples: whatever shows samples that
  * stand for no known time shows it. */
-#ifndef DW_MODEL_SHOWN_MEASURE_H
-#define DW_MODEL_SHOWN_MEASURE_H
+#ifndef DW_MODEL_PREPARE_SHOWN_MEASURE_H
+#define DW_MODEL_PREPARE_SHOWN_MEASURE_H
 
 #include "model/profile.h"
 

@@ -2,7 +2,7 @@
  * Dominators by semi-dominators and nearest common ancestors (Georgiadis, "Linear-Time Algorithms
  * for Dominators and Related Problems"). All work is done on numbers in the order of a depth-first
  * walk, so that neighbours in the graph are neighbours in memory. */
-#include "model/heap_graph.h"
+#include "model/heap/heap_graph.h"
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "model/shown_measure.h"
+#include "model/prepare/shown_measure.h"
 
 #include "base/error.h"
 

@@ -2,7 +2,7 @@
  * Samples are added up by path first. What lies under a path is then known at once, so a line gets
  * the samples of all paths that it is outermost in, and no path is walked twice: with paths as deep
  * as there are samples that would take forever. */
-#include "model/line_fold.h"
+#include "model/prepare/line_fold.h"
 
 #include "base/error.h"
 #include "model/outermost.h"

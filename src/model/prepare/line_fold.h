@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * From rows of the profile to its table of lines. */
-#ifndef DW_MODEL_LINE_FOLD_H
-#define DW_MODEL_LINE_FOLD_H
+#ifndef DW_MODEL_PREPARE_LINE_FOLD_H
+#define DW_MODEL_PREPARE_LINE_FOLD_H
 
 #include "model/profile.h"
 

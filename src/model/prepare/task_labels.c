@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Parents come before their children, so one walk finds the task of every path. */
-#include "model/task_labels.h"
+#include "model/prepare/task_labels.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What is asked of a graph that stands: sums by type and shortest ways. */
-#include "model/heap_graph.h"
+#include "model/heap/heap_graph.h"
 
 #include "base/error.h"
 

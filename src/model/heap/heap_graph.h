@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Objects and the references between them: what dominates what, what would be freed with it, and
  * how the roots lead to it. Nothing here recurses, however long a chain of objects is. */
-#ifndef DW_MODEL_HEAP_GRAPH_H
-#define DW_MODEL_HEAP_GRAPH_H
+#ifndef DW_MODEL_HEAP_HEAP_GRAPH_H
+#define DW_MODEL_HEAP_HEAP_GRAPH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * The order matters: names first, since they decide which frames are one; then paths; then what is
  * made of paths. */
-#include "model/prepare.h"
+#include "model/prepare/prepare.h"
 
 #include "base/error.h"
 #include "model/extension_names.h"
-#include "model/line_fold.h"
-#include "model/shown_paths.h"
-#include "model/task_labels.h"
+#include "model/prepare/line_fold.h"
+#include "model/prepare/shown_paths.h"
+#include "model/prepare/task_labels.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Parents come before their children, so one walk over the old tree makes the new one. */
-#include "model/shown_paths.h"
+#include "model/prepare/shown_paths.h"
 
 #include "base/error.h"
 
