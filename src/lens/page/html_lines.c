@@ -37,7 +37,7 @@ static void put_columns(struct dw_out *out)
 
 static void put_values(struct dw_out *out, const uint64_t values[DW_LINE_METRICS])
 {
-    for (size_t i = 0; i < DW_LINE_METRICS; i++) {
+    for (size_t i = 0; i < DW_LINE_MEMORY; i++) { /* the page has no columns for memory */
         dw_out_text(out, i ? "," : "");
         dw_out_u64(out, values[i]);
     }
