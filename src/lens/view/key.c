@@ -113,17 +113,18 @@ static void put_process(struct dw_out *out, const struct dw_profile *profile, dw
 }
 
 static const struct dw_key keys[] = {
-    {"function", "Python and native functions", function_of, NULL, put_function},
-    {"line", "lines of functions", line_of, NULL, put_line},
+    {"function", "Python and native functions", function_of, NULL, put_function, false},
+    {"line", "lines of functions", line_of, NULL, put_line, false},
     {"python", "lines of Python functions, with the native code that they called", line_of, NULL,
-     put_line, .of_caller = true},
-    {"module", "files of Python code, libraries", module_of, NULL, put_module},
-    {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text},
-    {"thread", "threads", NULL, thread_of, put_thread},
-    {"process", "processes", NULL, process_of, put_process},
+     put_line, true},
+    {"module", "files of Python code, libraries", module_of, NULL, put_module, false},
+    {"region", "marked regions, and what was recorded inside them", NULL, region_of, put_text,
+     false},
+    {"thread", "threads", NULL, thread_of, put_thread, false},
+    {"process", "processes", NULL, process_of, put_process, false},
 };
 
-static const struct dw_key label_key = {"label", "a label", NULL, label_of, put_text};
+static const struct dw_key label_key = {"label", "a label", NULL, label_of, put_text, false};
 
 const struct dw_key *dw_key_at(size_t index)
 {
