@@ -34,10 +34,10 @@ struct dw_gauge {
 };
 #define DW_GAUGES_MAX 64 /* that are read together */
 
-/* Names of the gauges of a process that recorders write. */
+/* Names of the gauges of a process that recorders write. The peak is the most that RSS has been so
+ * far, also between two readings. */
 #define DW_SERIES_RSS "rss"
-#define DW_SERIES_PEAK "peak_rss" /* the most that RSS has been so far, also between two readings  \
-                                   */
+#define DW_SERIES_PEAK "peak_rss"
 #define DW_SERIES_PSS "pss"
 #define DW_SERIES_CPU "cpu"
 #define DW_SERIES_THREADS "threads"
