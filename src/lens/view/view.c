@@ -60,8 +60,8 @@ static uint32_t default_measures(const struct dw_profile *profile, enum dw_famil
                                  bool of_places, enum dw_measure measures[DW_MEASURES])
 {
     static const enum dw_measure wanted[] = {
-        DW_CPU,   DW_WALL,     DW_SAMPLES,    DW_TOTAL,      DW_COUNT,       DW_CALL_TOTAL, DW_CALLS,
-        DW_HITS,  DW_HIT_TIME, DW_PEAK_BYTES, DW_LIVE_BYTES, DW_ALLOC_BYTES, DW_ALLOCATIONS};
+        DW_CPU,  DW_WALL,     DW_SAMPLES,    DW_TOTAL,      DW_COUNT,       DW_CALL_TOTAL, DW_CALLS,
+        DW_HITS, DW_HIT_TIME, DW_PEAK_BYTES, DW_LIVE_BYTES, DW_ALLOC_BYTES, DW_ALLOCATIONS};
     static const dw_measure_mask masks[DW_FAMILIES] = {[DW_FAMILY_CALLS] = DW_CALL_MASK,
                                                        [DW_FAMILY_REGIONS] = DW_ENTRY_MASK,
                                                        [DW_FAMILY_MEMORY] = DW_MEMORY_MASK};
@@ -400,8 +400,8 @@ static int add_inclusive(struct grouping *grouping, const struct item *item)
         (is_placed && !grouping->spot_of[row->path]))
         return 0;
     struct dw_view_number *numbers = numbers_of(grouping, item->group, row->path, &error);
-    bool is_outer = is_placed ? is_outermost(grouping, item->group, row->path)
-                              : !dw_key_is_inside_itself(&of);
+    bool is_outer =
+        is_placed ? is_outermost(grouping, item->group, row->path) : !dw_key_is_inside_itself(&of);
     for (uint32_t i = 0; i < view->options.measure_count && !error; i++) {
         enum dw_measure measure = view->options.measures[i];
         const uint64_t *at = dw_value_at(values, row, measure);

@@ -28,7 +28,7 @@ struct dw_view_options {
     struct dw_view_label labels[DW_VIEW_KEYS_MAX]; /* rows must have these */
     uint32_t label_count;
     struct dw_restrictions restrictions; /* of rows; a pattern is of the name of any key */
-    bool leaves_out_none;                /* rows that have nothing of the first measure themselves */
+    bool leaves_out_none; /* rows that have nothing of the first measure themselves */
 };
 
 /* The table of samples: by function, line or module. */
