@@ -2,6 +2,7 @@
 """Allocations by call path: numbers that are known beforehand."""
 
 import ctypes
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -412,3 +413,31 @@ def test_a_file_is_as_good_as_memory(tmp_path: Path, run_dwell: Program):
     assert row(tracked, "leak")["live"] == 100_000
     assert "leak (test_memory.py:" in tracked.report()
     assert "leak (test_memory.py:" in run_dwell("report", "x.dwell").stdout
+
+
+def test_recordings_come_and_go_while_threads_allocate_and_fork(python_program: Program):
+    done = python_program(
+        """
+import os, threading, dwell.memory
+stops = False
+def churn():
+    while not stops:
+        [bytearray(size) for size in range(1, 5000, 100)]
+threads = [threading.Thread(target=churn) for _ in range(4)]
+for thread in threads: thread.start()
+for i in range(24):
+    with dwell.memory.track(mode=["exact", "sampled"][i % 2]) as tracked:
+        kept = [bytearray(900) for _ in range(1000)]
+        if i % 3 == 0:
+            child = os.fork()
+            if not child:
+                [bytes(100) for _ in range(1000)]
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    assert tracked.totals()["live_bytes"] < 1 << 30
+stops = True
+for thread in threads: thread.join()
+""",
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr
