@@ -30,7 +30,7 @@ static inline void step(struct dw_line_track *track, struct dw_line_activation *
     const struct dw_line_code *owner = open->function->outermost;
     uint32_t at = (uint32_t)number - owner->first_line;
     dw_line_end(open, now);
-    if (__builtin_expect(track->profile->with_memory, 0)) {
+    if (__builtin_expect(track->with_memory, 0)) {
         dw_line_end_memory(open);
         now = dw_tick(); /* it took longer than most lines */
     }
@@ -100,7 +100,7 @@ static void start(struct dw_line_track *track, struct dw_line_code *function)
     struct dw_line_activation *open = dw_line_push(track, function, &function->callee);
     if (!open)
         return;
-    if (track->profile->with_memory)
+    if (track->with_memory)
         dw_line_begin_memory(open);
     if (open->counts && !function->is_inner)
         count_start(open->counts, open);
@@ -180,7 +180,7 @@ static void wake(struct dw_line_track *track, struct dw_line_code *function,
     if (!open)
         return;
     open->start = now;
-    if (track->profile->with_memory)
+    if (track->with_memory)
         dw_line_begin_memory(open);
     if (!dw_pointer_map_take(&track->profile->asleep_since, generator, &since) ||
         !dw_pointer_map_take(&track->profile->asleep_on, generator, &on))

@@ -89,6 +89,7 @@ struct dw_line_track {
     struct dw_line_set **sets; /* by labels; NULL: it never had them */
     uint32_t set_count;
     struct dw_line_set *set;            /* of the labels that it has now, or had last */
+    bool with_memory;                   /* as the profile */
     char *thread_name;                  /* NULL: none */
     bool is_entered;                    /* into the ledger of the profile's file */
     uint32_t log_thread[2];             /* how a log in memory calls it, and the file */

@@ -81,6 +81,7 @@ struct dw_line_track *dw_line_track_find(struct dw_line_profile *profile)
         return NULL;
     }
     track->profile = profile;
+    track->with_memory = profile->with_memory;
     track->thread = thread;
     return profile->tracks[profile->track_count++] = enter(track);
 }
@@ -224,7 +225,7 @@ void dw_line_drop(struct dw_line_track *track)
 
 void dw_line_pop(struct dw_line_track *track, uint64_t now)
 {
-    if (track->profile->with_memory)
+    if (track->with_memory)
         dw_line_end_memory(&track->stack[track->depth]);
     settle(track, &track->stack[track->depth], now);
     dw_line_drop(track);
