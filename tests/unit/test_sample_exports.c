@@ -3,7 +3,7 @@
 #include "check.h"
 #include "fixture.h"
 
-#include "lens/view/sample_list.h"
+#include "lens/view/view.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -269,10 +269,12 @@ static void test_samples_without_frames_are_part_of_the_whole(void **state)
     text = fixture_show(profile, "collapsed", NULL, NULL);
     assert_non_null(strstr(text, "<main>;[no frames] 2500\n"));
     free(text);
-    struct dw_sample_list list;
-    assert_int_equal(dw_sample_list_make(profile, &(struct dw_sample_options){0}, &list), 0);
-    assert_int_equal(list.all.weight, 13500000);
-    dw_sample_list_release(&list);
+    struct dw_view_options options =
+        dw_view_of_samples("function", (struct dw_restrictions){NULL, 0});
+    struct dw_view view;
+    assert_int_equal(dw_view_make(profile, &options, &view), 0);
+    assert_int_equal(view.all[0], 13500000);
+    dw_view_release(&view);
     dw_profile_free(profile);
 }
 
