@@ -177,30 +177,50 @@ static void set_functions(const struct dw_run_options *run)
     free(text);
 }
 
+static void put_words(struct dw_out *out, const struct dw_run_options *run)
+{
+    const struct {
+        bool is_meant;
+        const char *word;
+    } words[] = {
+        {run->sample, "sample"},
+        {run->calls, "calls"},
+        {run->regions, "regions"},
+        {run->lines, "lines"},
+        {run->memory, "memory"},
+        {run->memory, "gauges"},
+        {run->exact_memory, "exact-memory"},
+        {run->pss, "pss"},
+        {run->signatures, "signatures"},
+        {run->callees, "callees"},
+        {run->timeline, "timeline"},
+        {run->cpu, "cpu"},
+        {run->wall, "wall"},
+        {!run->no_native, "native"},
+        {!run->no_follow, "subprocesses"},
+        {dw_redacts(DW_REDACT_ARGV), "no-argv"},
+        {dw_redacts(DW_REDACT_SOURCES), "no-sources"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].is_meant)
+            dw_out_printf(out, "%s,", words[i].word);
+    dw_out_text(out, run->more);
+}
+
 /* What the interpreter is to record, and where. */
 static int set_request(const struct dw_run_options *run, const char *out_file)
 {
-    char *wanted;
-    const char *redactions =
-        dw_redacts(DW_REDACT_ARGV)
-            ? dw_redacts(DW_REDACT_SOURCES) ? "no-argv,no-sources," : "no-argv,"
-        : dw_redacts(DW_REDACT_SOURCES) ? "no-sources,"
-                                        : "";
-    if (asprintf(&wanted, "%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s%speriod=%.0f,interval=%.0f,by=%d %s",
-                 run->sample ? "sample," : "", run->calls ? "calls," : "",
-                 run->regions ? "regions," : "", run->lines ? "lines," : "", run->more,
-                 run->memory ? "memory,gauges," : "", run->exact_memory ? "exact-memory," : "",
-                 run->pss ? "pss," : "", run->signatures ? "signatures," : "",
-                 run->callees ? "callees," : "", run->timeline ? "timeline," : "",
-                 run->cpu ? "cpu," : "", run->wall ? "wall," : "", run->no_native ? "" : "native,",
-                 run->no_follow ? "" : "subprocesses,", redactions,
-                 fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), run->interval_ns, (int)getpid(),
-                 out_file) < 0)
-        return dw_cli_error("run", DW_ERR_MEMORY);
-    setenv("DWELL_RUN", wanted, 1);
+    struct dw_out wanted;
+    dw_out_init_memory(&wanted);
+    put_words(&wanted, run);
+    dw_out_printf(&wanted, "period=%.0f,interval=%.0f,by=%d ",
+                  fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), run->interval_ns, (int)getpid());
+    dw_out_text(&wanted, out_file);
+    dw_out_char(&wanted, 0);
+    if (!wanted.error)
+        setenv("DWELL_RUN", (const char *)wanted.buffer.data, 1);
     set_functions(run);
-    free(wanted);
-    return 0;
+    return dw_out_close(&wanted) ? dw_cli_error("run", DW_ERR_MEMORY) : 0;
 }
 
 /* Whether the script does not exist, which Python itself reports. */
