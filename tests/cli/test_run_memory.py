@@ -246,3 +246,23 @@ def test_programs_that_it_starts_are_not_recorded(run_dwell: Program, tmp_path: 
     assert done.returncode == 0, done.stderr
     assert not list(tmp_path.glob("x.*.dwell"))
     subprocess.run(["true"], check=True)
+
+
+GROWING = """
+def grow():
+    kept = b"x" * (64 << 20)
+    del kept
+grow()
+"""
+
+
+def test_lines_have_what_they_did_to_memory(run_dwell: Program, tmp_path: Path):
+    (tmp_path / "program.py").write_text(GROWING)
+    words = ("--memory", "--lines", "-f", "grow", "-q", "-o", "x.dwell")
+    assert run_dwell("run", *words, "program.py").returncode == 0
+    text = run_dwell("report", "x.dwell").stdout
+    heading = next(line for line in text.splitlines() if line.startswith("Line #"))
+    assert heading.split("% Time")[1].split() == "Mem usage Increment Line Contents".split()
+    rows = text[text.index(heading) :].splitlines()
+    cells = {row.split()[0]: row.split() for row in rows if " MiB " in row}
+    assert float(cells["3"][7]) > 32 and float(cells["4"][7]) < -32

@@ -10,6 +10,8 @@
 
 #include <inttypes.h>
 
+#define PAGE_METRICS DW_LINE_MEMORY /* memory is not on the page */
+
 struct data {
     struct dw_out *out;
     struct dw_out scratch; /* a function's text, before '<' is taken out of it */
@@ -26,7 +28,7 @@ static void put_columns(struct dw_out *out)
     };
     const struct dw_line_column *column;
     dw_out_text(out, "\"columns\":[");
-    for (size_t i = 0; (column = dw_line_column_at(i)); i++)
+    for (size_t i = 0; (column = dw_line_column_at(i)) && column->metric < PAGE_METRICS; i++)
         dw_out_printf(out,
                       "%s{\"id\":\"%s\",\"label\":\"%s\",\"metric\":%d,\"form\":\"%s\","
                       "\"always\":%s,\"about\":\"%s\"}",
@@ -37,7 +39,7 @@ static void put_columns(struct dw_out *out)
 
 static void put_values(struct dw_out *out, const uint64_t values[DW_LINE_METRICS])
 {
-    for (size_t i = 0; i < DW_LINE_MEMORY; i++) { /* the page has no columns for memory */
+    for (size_t i = 0; i < PAGE_METRICS; i++) {
         dw_out_text(out, i ? "," : "");
         dw_out_u64(out, values[i]);
     }
@@ -71,7 +73,7 @@ static void put_present(struct dw_out *out, const struct dw_line_listing *functi
     const struct dw_line_column *column;
     bool first = true;
     dw_out_text(out, ",\"columns\":[");
-    for (size_t i = 0; (column = dw_line_column_at(i)); i++) {
+    for (size_t i = 0; (column = dw_line_column_at(i)) && column->metric < PAGE_METRICS; i++) {
         if (!dw_line_column_is_present(column, function))
             continue;
         dw_out_printf(out, "%s%zu", first ? "" : ",", i);

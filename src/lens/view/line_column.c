@@ -36,6 +36,11 @@ static bool has_split(const struct dw_line_listing *function)
            function->totals[DW_LINE_WAITING];
 }
 
+static bool has_memory(const struct dw_line_listing *function)
+{
+    return function->totals[DW_LINE_MEMORY] > 0;
+}
+
 static const struct dw_line_column columns[] = {
     {"hits", "Hits", 9, DW_LINE_HITS, DW_LINE_FORM_COUNT, is_watched, false,
      "times that the line began"},
@@ -63,6 +68,10 @@ static const struct dw_line_column columns[] = {
      "time in none of the callees that were measured"},
     {"suspended", "Suspended", 12, DW_LINE_SUSPENDED, DW_LINE_FORM_TIME, has_slept, true,
      "time in which a generator or task slept on it"},
+    {"memory", "Mem usage", 13, DW_LINE_MEMORY, DW_LINE_FORM_BYTES, has_memory, false,
+     "the most resident memory after it"},
+    {"increment", "Increment", 13, DW_LINE_GROWTH, DW_LINE_FORM_INCREMENT, has_memory, false,
+     "what its hits added to that, less what they gave back"},
 };
 
 const struct dw_line_column *dw_line_column_at(size_t index)
@@ -78,7 +87,8 @@ bool dw_line_column_is_present(const struct dw_line_column *column,
 
 bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw_line_list *list)
 {
-    return list->is_sampled || column->metric < DW_LINE_SAMPLES;
+    return column->metric < DW_LINE_SAMPLES ||
+           (list->is_sampled && column->metric < DW_LINE_MEMORY);
 }
 
 bool dw_line_has_run(const struct dw_line *line)
@@ -96,6 +106,8 @@ bool dw_line_column_number(const struct dw_line_column *column,
     double value = (double)line->values[column->metric], divisor = 1;
     if (column->form == DW_LINE_FORM_SHARE && line->callee)
         return false; /* with what it recurses into it may be more than the whole */
+    if (column->form == DW_LINE_FORM_INCREMENT)
+        value -= (double)line->values[DW_LINE_SHRINKING];
     if (column->form == DW_LINE_FORM_PER_HIT)
         divisor = (double)line->values[DW_LINE_HITS];
     if (column->form == DW_LINE_FORM_SHARE)
@@ -126,6 +138,10 @@ void dw_line_column_show(const struct dw_line_column *column,
     bool is_shown = dw_line_has_run(line) && (!column->sparse || line->values[column->metric]);
     if (!is_shown || !dw_line_column_number(column, function, line, &number))
         return;
-    bool is_share = column->form == DW_LINE_FORM_SHARE;
-    show_decimal(is_share ? number : number * 1e-9 / unit_s, column->width, cell);
+    if (column->form == DW_LINE_FORM_BYTES || column->form == DW_LINE_FORM_INCREMENT)
+        snprintf(cell, DW_LINE_CELL_MAX, "%.1f MiB", number / (1 << 20));
+    else if (column->form == DW_LINE_FORM_SHARE)
+        show_decimal(number, column->width, cell);
+    else
+        show_decimal(number * 1e-9 / unit_s, column->width, cell);
 }

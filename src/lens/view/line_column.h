@@ -11,6 +11,8 @@ enum dw_line_form {
     DW_LINE_FORM_TIME,
     DW_LINE_FORM_PER_HIT, /* the time, divided by the hits */
     DW_LINE_FORM_SHARE,   /* the time, as percents of the function's */
+    DW_LINE_FORM_BYTES,
+    DW_LINE_FORM_INCREMENT, /* bytes that came, less those that went */
 };
 
 struct dw_line_column {
@@ -30,7 +32,7 @@ const struct dw_line_column *dw_line_column_at(size_t index);
 bool dw_line_column_is_present(const struct dw_line_column *column,
                                const struct dw_line_listing *function);
 
-/* Whether data has it: always, but for what only samples tell. */
+/* Whether data has it: always, but for what only samples tell. Memory is in the view. */
 bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw_line_list *list);
 
 #define DW_LINE_CELL_MAX 32
@@ -39,8 +41,8 @@ bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw
 void dw_line_column_show(const struct dw_line_column *column,
                          const struct dw_line_listing *function, const struct dw_line *line,
                          double unit_s, char cell[DW_LINE_CELL_MAX]);
-/* The number that is behind the cell: nanoseconds, percents, a count. False when it has none, as
- * the share of a callee. */
+/* The number that is behind the cell: nanoseconds, percents, bytes, a count. False when it has
+ * none, as the share of a callee. */
 bool dw_line_column_number(const struct dw_line_column *column,
                            const struct dw_line_listing *function, const struct dw_line *line,
                            double *number);
