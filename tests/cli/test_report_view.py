@@ -215,7 +215,7 @@ def test_a_call_that_recurses_into_a_region_counts_there(counted, view):
 
 def test_lines_know_their_region_labels_and_thread(counted, view, tmp_path):
     lines = COUNTED.splitlines()
-    loop = f"work (program.py:{lines.index('        leaf()') + 1})"
+    loop = f"program.py:{lines.index('        leaf()') + 1} (work)"
 
     def hits(key, *words):
         rows = view("--by", f"{key},line", "--measure", "hits", *words)["rows"]

@@ -54,8 +54,8 @@ def test_report_begins_with_sums_and_the_lines_of_the_peak(run_dwell: Program, t
     text = done.stderr
     assert "allocated" in text and "at the peak" in text and "at the end" in text
     peak, end = text.split("Still there at the end")
-    assert "large (program.py:11)" in peak and "leak (program.py:6)" in peak
-    assert "leak (program.py:6)" in end and "large" not in end
+    assert "program.py:11 (large)" in peak and "program.py:6 (leak)" in peak
+    assert "program.py:6 (leak)" in end and "large" not in end
     assert run_dwell("report", "x.dwell").stdout.startswith("Resident in the end, by what it is\n")
 
 

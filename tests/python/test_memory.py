@@ -113,7 +113,7 @@ def row(tracked: dwell.memory.track, function: str, *keys: str, **labels: str) -
 
 def lines_of(tracked: dwell.memory.track, function: str) -> dict[str, dict]:
     rows = tracked.rows("python")
-    return {found["python"]: found for found in rows if found["python"].startswith(function + " ")}
+    return {found["python"]: found for found in rows if found["python"].endswith(f" ({function})")}
 
 
 def leak(kept: list, count: int) -> None:
@@ -126,7 +126,7 @@ def test_objects_that_leak_are_counted_one_by_one():
     with exact() as tracked:
         leak(kept, 12_345)
     (line,) = (found for found in lines_of(tracked, "leak").values() if found["live"]["self"])
-    assert line["python"].endswith(f"(test_memory.py:{leak.__code__.co_firstlineno + 2})")
+    assert line["python"] == f"test_memory.py:{leak.__code__.co_firstlineno + 2} (leak)"
     assert line["live"]["self"] == line["allocations"]["self"] == 12_345
     assert line["live_bytes"]["self"] == 12_345 * object.__basicsize__
 
@@ -246,7 +246,7 @@ def test_lists_of_8_and_160_megabytes(mode):
         kept = my_func()
     first = my_func.__code__.co_firstlineno
     lines = lines_of(tracked, "my_func")
-    a, b = (lines[f"my_func (test_memory.py:{first + i})"] for i in (1, 2))
+    a, b = (lines[f"test_memory.py:{first + i} (my_func)"] for i in (1, 2))
     assert a["peak_bytes"]["self"] == pytest.approx(8e6, rel=0.02)
     assert a["live_bytes"]["self"] == pytest.approx(8e6, rel=0.02)
     assert b["peak_bytes"]["self"] == pytest.approx(160e6, rel=0.02)
