@@ -103,7 +103,7 @@ def test_a_killed_program_leaves_its_calls(tmp_path, run_dwell):
     assert_between(int(done.stdout) - 1, calls, math.inf)
 
 
-def test_a_forked_child_leaves_the_file_alone(tmp_path, run_dwell):
+def test_a_forked_child_has_calls_of_its_own(tmp_path, run_dwell):
     (tmp_path / "program.py").write_text(
         "import os\n"
         "def leaf(): pass\n"
@@ -112,9 +112,11 @@ def test_a_forked_child_leaves_the_file_alone(tmp_path, run_dwell):
         "if pid == 0: os._exit(0)\n"
         "os.wait()\n"
     )
-    run_dwell("run", "-q", "--calls", "-o", "x.dwell", "program.py")
-    assert run_dwell("check", "x.dwell").returncode == 0
-    assert functions(run_dwell, "x.dwell")["leaf"]["calls"]["total"] == 3
+    run_dwell("run", "-q", "--calls", "--keep", "-o", "x.dwell", "program.py")
+    (child,) = tmp_path.glob("x.*.dwell")
+    for file, calls in ((child, 3), ("x.dwell", 6)):
+        assert run_dwell("check", file).returncode == 0
+        assert functions(run_dwell, file)["leaf"]["calls"]["total"] == calls
 
 
 def test_export_for_pstats(tmp_path, run_dwell):

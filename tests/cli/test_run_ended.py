@@ -132,7 +132,7 @@ def test_workers_that_are_terminated_lose_nothing(tmp_path, run_dwell, options):
         "os.kill(pid, signal.SIGTERM)\n"
         "sys.exit(os.waitstatus_to_exitcode(os.wait()[1]) != -signal.SIGTERM)\n"
     )
-    done = run_dwell("run", "-q", "-o", "x.dwell", *options, "program.py")
+    done = run_dwell("run", "-q", "--keep", "-o", "x.dwell", *options, "program.py")
     assert (done.returncode, done.stderr) == (0, "")
     (log,) = tmp_path.glob("x.*.dwell")
     assert_complete(run_dwell, log, options)

@@ -302,7 +302,7 @@ def test_a_child_that_goes_on_inside_an_open_function(run_dwell, tmp_path) -> No
         "main()\n"
     )
     (tmp_path / "forks.py").write_text(source)
-    run_dwell("run", "--lines", "-q", "-o", "run.dwell", "forks.py")
+    run_dwell("run", "--lines", "-q", "--keep", "-o", "run.dwell", "forks.py")
     (child,) = tmp_path.glob("run.*.dwell")
     assert lines_in(run_dwell, child)["main"][5] == 6
 

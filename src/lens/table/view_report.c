@@ -151,7 +151,7 @@ static void put_names(struct page *page, const char *const *names, size_t width)
 static void put_notes(struct page *page)
 {
     const struct dw_view *view = &page->view;
-    if (dw_family_is_in(view->profile, DW_FAMILY_SAMPLES))
+    if (view->options.is_sampled_list || dw_family_is_in(view->profile, DW_FAMILY_SAMPLES))
         dw_notes_put_sampling(page->out, view->profile, "");
     if (view->options.is_sampled_list)
         dw_notes_put_whole(page->out, view->profile, "");
