@@ -285,7 +285,7 @@ def descend(depth):
         os._exit(0)
 
 descend(0)
-"""
+""",
     )
     assert done.returncode == 0, done.stderr
     assert "2 children" in done.stderr
