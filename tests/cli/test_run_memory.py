@@ -262,7 +262,7 @@ def test_lines_have_what_they_did_to_memory(run_dwell: Program, tmp_path: Path):
     assert run_dwell("run", *words, "program.py").returncode == 0
     text = run_dwell("report", "x.dwell").stdout
     heading = next(line for line in text.splitlines() if line.startswith("Line #"))
-    assert heading.split("% Time")[1].split() == "Mem usage Increment Line Contents".split()
+    assert " ".join(heading.split("% Time")[1].split()) == "Mem usage Increment Line Contents"
     rows = text[text.index(heading) :].splitlines()
     cells = {row.split()[0]: row.split() for row in rows if " MiB " in row}
     assert float(cells["3"][7]) > 32 and float(cells["4"][7]) < -32
