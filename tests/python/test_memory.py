@@ -272,7 +272,7 @@ def test_the_peak_is_of_one_moment():
         for function in (first, second):
             if _name(function) in found["function"]:
                 peak[function] = found["peak_bytes"]["self"]
-    assert peak[first] == 0
+    assert peak[first] < 1000  # what Python keeps of a function that ran
     assert peak[second] == pytest.approx(9_000_000, rel=0.01)
 
 
@@ -343,7 +343,7 @@ def test_native_code_without_python_has_its_stack(mode, native: ctypes.CDLL):
         native.take(200, 1_000_000)
     assert row(tracked, "take_one")["live_bytes"] == pytest.approx(200e6, rel=0.5)
     (caller,) = {found["python"] for found in tracked.rows("python") if found["live"]["self"] > 99}
-    assert caller.startswith(_name(test_native_code_without_python_has_its_stack))
+    assert caller.endswith(f" ({_name(test_native_code_without_python_has_its_stack)})")
 
 
 def test_numpy_temporaries_are_counted_once():
@@ -411,8 +411,8 @@ def test_a_file_is_as_good_as_memory(tmp_path: Path, run_dwell: Program):
     with dwell.memory.track(tmp_path / "x.dwell", mode="exact") as tracked:
         leak(kept, 100_000)
     assert row(tracked, "leak")["live"] == 100_000
-    assert "leak (test_memory.py:" in tracked.report()
-    assert "leak (test_memory.py:" in run_dwell("report", "x.dwell").stdout
+    assert " (leak)" in tracked.report()
+    assert " (leak)" in run_dwell("report", "x.dwell").stdout
 
 
 def test_recordings_come_and_go_while_threads_allocate_and_fork(python_program: Program):
