@@ -226,7 +226,7 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
 /* Memory has a report for people; all else about it is in the view. */
 static bool is_by_memory(const struct dw_profile *profile, const struct request *request)
 {
-    return dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY;
+    return !request->shows_lines && dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY;
 }
 
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,

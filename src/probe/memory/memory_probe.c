@@ -49,7 +49,7 @@ static int flush(bool is_last)
     pthread_mutex_lock(&memory.work);
     if (is_last || now_ns - memory.looked_ns >= PROCESS_NS) {
         memory.looked_ns = now_ns;
-        dw_memory_look_at_process(&memory.recording);
+        memory.recording.looks = true;
     }
     int error = dw_ledger_flush(log, dw_memory_collect, &memory.recording, is_last);
     pthread_mutex_unlock(&memory.work);
@@ -229,7 +229,7 @@ static void flush_last(void)
         return;
     dw_heap_here.busy++;
     pthread_mutex_lock(&memory.work);
-    dw_memory_look_at_process(&memory.recording);
+    memory.recording.looks = true;
     dw_ledger_flush_end(memory.recording.log, dw_memory_collect, &memory.recording);
     pthread_mutex_unlock(&memory.work);
     dw_heap_here.busy--;

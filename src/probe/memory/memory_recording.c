@@ -238,9 +238,10 @@ static int add_resident(struct dw_memory_recording *recording, enum dw_resident 
     return error;
 }
 
-void dw_memory_look_at_process(struct dw_memory_recording *recording)
+static void look_at_process(struct dw_memory_recording *recording)
 {
     uint64_t parts[DW_RESIDENTS];
+    recording->looks = false;
     if (!recording->thread_count || recording->threads[0].is_left || !dw_resident_find(parts))
         return;
     for (enum dw_resident i = 0; i < DW_RESIDENTS; i++)
@@ -273,6 +274,8 @@ int dw_memory_collect(void *context, struct dw_ledger *ledger, struct dw_sink *s
         error = enter_threads(recording);
     for (uint32_t i = 0; i < recording->change_count && !error; i++)
         error = add_row(recording, &recording->changes[i]);
+    if (!error && recording->looks)
+        look_at_process(recording);
     if (!error)
         error = dw_ledger_collect(NULL, ledger, sink);
     if (!error)

@@ -12,6 +12,7 @@ struct dw_memory_change;
 
 struct dw_memory_recording {
     uint64_t resident[DW_RESIDENTS]; /* as the log has it */
+    bool looks;                      /* at the memory of the process, when it writes next */
     struct dw_ledger *log;
     bool is_exact;
     struct dw_sample_places places;
@@ -34,8 +35,6 @@ struct dw_memory_recording {
 /* The log is there already. Release it in any case. */
 int dw_memory_recording_init(struct dw_memory_recording *recording);
 void dw_memory_recording_release(struct dw_memory_recording *recording);
-/* Looks at the memory of the process, for the next time that something is written. */
-void dw_memory_look_at_process(struct dw_memory_recording *recording);
 /* Writes what is new. */
 dw_collect dw_memory_collect;
 
