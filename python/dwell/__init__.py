@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""dwell: where a Python program, and the native code under it, spends its time.
+"""dwell: where a Python program, and the native code under it, spends its time and memory.
 
 Programs that are measured import this, so it loads no more than the core; everything else comes
 when it is first asked for. The types of all are in __init__.pyi.

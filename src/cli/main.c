@@ -29,13 +29,13 @@ static const struct command commands[] = {
 
 static int print_help(FILE *stream)
 {
-    fputs("dwell shows where a Python program, and the native code under it, spends its time.\n"
+    fputs("dwell shows where a Python program, and the native code under it, spends its time and "
+          "memory.\n"
           "\n"
           "  dwell run train.py                   run it, record it, and say where its time went\n"
           "  dwell run -o run.dwell train.py      the same, recorded in run.dwell\n"
           "  dwell report run.dwell --by line     the lines that took the time\n"
           "  dwell export run.dwell -o run.html   a page for the browser; run.svg: a flame graph\n"
-          "  dwell plot run.dwell -o run.svg      memory over time, of 'dwell run --memory'\n"
           "  dwell diff old.dwell run.dwell       what got slower, and why\n"
           "  dwell top 4711                       watch process 4711 live\n"
           "\n"

@@ -372,5 +372,5 @@ def test_samples_have_the_page_faults_of_their_threads(disturbed):
 def test_samples_have_the_context_switches_of_their_threads(disturbed):
     switches, functions = disturbed("context_switches")
     involuntary, _ = disturbed("involuntary_switches")
-    assert switches - involuntary >= 200
-    assert switches >= functions["<module>"] >= 200
+    assert switches - involuntary >= 100  # a sleep may be over before it has begun
+    assert switches >= functions["<module>"] >= 100

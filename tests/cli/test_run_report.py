@@ -272,7 +272,7 @@ def test_what_cannot_be_had_together_is_refused(tmp_path, run_dwell, options, sa
 
 
 @pytest.mark.any_python
-@pytest.mark.parametrize(("words", "most"), [(["--help"], 24), (["run", "--help"], 40)])
+@pytest.mark.parametrize(("words", "most"), [(["--help"], 24), (["run", "--help"], 50)])
 def test_help_is_a_screen_and_begins_with_examples(run_dwell, words, most):
     done = run_dwell(*words)
     lines = done.stdout.splitlines()
