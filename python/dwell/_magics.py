@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The magics of `%load_ext dwell`: %lprun, %%lprun_all, %dwell, %dtime and %memit.
+"""The magics of `%load_ext dwell`: %lprun, %%lprun_all, %dwell, %dtime, %memit and %mprun.
 
 Only load_ipython_extension() imports this, so that dwell does without IPython.
 """
@@ -123,6 +123,7 @@ class Magics:
         self._shell.register_magic_function(self.dwell, "line_cell")
         self._shell.register_magic_function(self.dtime, "line_cell")
         self._shell.register_magic_function(self.memit, "line_cell")
+        self._shell.register_magic_function(self.mprun, "line_cell")
 
     @no_var_expand
     def lprun(self, line: str, cell: str | None = None) -> LineProfiler | None:
@@ -293,6 +294,39 @@ class Magics:
         if "q" not in options:
             print(result)
         return result if "o" in options else None
+
+    @no_var_expand
+    def mprun(self, line: str, cell: str | None = None) -> LineProfiler | None:
+        """Shows what the lines of functions do to memory while a statement or a cell runs.
+
+        Usage:
+            %mprun [options] statement
+            %%mprun [options]
+            cell
+
+        -f FUNCTION  a function, method, class or property; can be repeated
+        -m MODULE    all functions and methods of a module; can be repeated
+        -r           return the LineProfiler
+        -T FILE      write the report
+        -c           accepted as memory_profiler has it; children are not counted
+
+        Without -f and -m these are the functions that you defined in the session.
+        """
+        __tracebackhide__ = True
+        from .memory._profile import show_results
+
+        options = _Options(line, "f:m:rT:c")
+        code = self._compiled(options, cell)
+        profiler = LineProfiler(memory=True)
+        if not self._add_chosen(profiler, options):
+            self._add_own(profiler, code)
+        with _as_builtin(profiler):
+            end = self._run(code, profiler)
+        report = io.StringIO()
+        show_results(profiler, report)
+        self._show(report.getvalue())
+        _write_files(profiler, report.getvalue(), options, end)
+        return profiler if "r" in options else None
 
     def _tree(self, source: str, file: str = "<unknown>") -> ast.Module:
         """The tree that the shell would run, with its own transformers applied."""

@@ -109,6 +109,17 @@ def test_memit_of_a_cell_with_a_setup(run):
     assert isinstance(run("%memit 1 / 0").error, ZeroDivisionError)
 
 
+def test_mprun_shows_what_lines_do_to_memory(run):
+    run("def grow():\n    kept = b'x' * (64 << 20)\n    del kept")
+    ran = run("%mprun -f grow grow()")
+    assert ran.error is None
+    assert "Mem usage    Increment  Occurrences   Line Contents" in ran.text
+    taken, given = (
+        re.search(rf"(-?[\d.]+) MiB +1   .*{text}", ran.text) for text in ("kept =", "del")
+    )
+    assert float(taken[1]) > 32 and float(given[1]) < -32
+
+
 def test_importing_dwell_does_not_import_ipython():
     program = "import sys, dwell; sys.exit('IPython' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
