@@ -254,10 +254,15 @@ def test_program_that_it_starts(top: Callable[..., Terminal], tmp_path: Path):
 
 
 def test_quitting_ends_the_program_that_it_started(top: Callable[..., Terminal], tmp_path: Path):
-    script = tmp_path / "long.py"
-    script.write_text("print('shown later', flush=True)\nwhile True:\n    pass\n", encoding="utf-8")
+    script, began = tmp_path / "long.py", tmp_path / "began"
+    script.write_text(
+        f"print('shown later', flush=True)\nopen({str(began)!r}, 'w')\nwhile True:\n    pass\n",
+        encoding="utf-8",
+    )
     terminal = top("--", script)
     pid = int(terminal.wait_for(r"process (\d+): long.py")[1])
+    while not began.exists():
+        terminal.read(0.05)
     terminal.press("q")
     terminal.wait_for("shown later")
     assert terminal.process.wait(PATIENCE_S) == 0
