@@ -112,7 +112,7 @@ static int unknown_key(const struct dw_profile *profile, const char *name)
     strncat(there, "path, and the labels of the recording", sizeof there - strlen(there) - 1);
     for (uint32_t i = 0; i < profile->labels.pair_count; i++)
         dw_guess_try(&guess, dw_profile_string(profile, profile->labels.pairs[i].key).bytes);
-    return dw_cli_unknown("no grouping", "", &guess, there);
+    return dw_cli_unknown("no grouping", "", &guess, "%s", there);
 }
 
 static int parse_keys(struct dw_report_request *request, const struct dw_profile *profile,

@@ -6,6 +6,7 @@
 
 #include <regex.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum dw_restriction_kind {
