@@ -83,7 +83,8 @@ static void run_converter(const struct converter *converter, const char *in, con
                    : !strcmp(converter->words[i], "OUT") ? out
                                                          : converter->words[i];
     dw_memory_unlimit();
-    if (nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0)
+    if (words[0] && nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
+        dup2(nothing, STDERR_FILENO) >= 0)
         execvp(words[0], (char *const *)(uintptr_t)words);
     _exit(127);
 }

@@ -275,6 +275,7 @@ static void finish(const struct dw_run_options *run, struct dw_run_end *end, tim
     dw_recordings_gather(&recordings);
     end->recordings = &recordings;
     report(run, end, python);
+    end->recordings = NULL;
 }
 
 static int start(const struct dw_run_options *run)

@@ -49,7 +49,9 @@ int dw_cli_compile(const char *text, regex_t *pattern)
 static int parse_restrictions(struct dw_report_request *request, const struct dw_option_uses *uses)
 {
     struct dw_restriction *list = calloc(uses->count + 1u, sizeof *list);
-    int status = list ? 0 : dw_cli_usage("out of memory");
+    int status = 0;
+    if (!list)
+        return dw_cli_usage("out of memory");
     request->restrictions.list = request->restriction_list = list;
     for (uint32_t i = 0; i < uses->count && !status; i++) {
         const char *value = uses->uses[i].value;

@@ -116,7 +116,7 @@ static int list_curves(struct dw_chart *chart)
     free(found);
     free(order);
     chart->process_count = chart->count;
-    chart->first_process = chart->count ? chart->curves[0].process : 0;
+    chart->first_process = has_room && chart->count ? chart->curves[0].process : 0;
     chart->has_hosts = dw_roster_has_hosts(chart->profile);
     return !has_room ? DW_ERR_MEMORY : chart->count ? 0 : DW_ERR_NO_SAMPLES;
 }
@@ -127,6 +127,8 @@ static int find_window(struct dw_chart *chart, const struct dw_plot_options *opt
     chart->start_ns = UINT64_MAX;
     for (uint32_t i = 0; i < chart->count; i++) {
         const struct dw_series *gauge = chart->curves[i].gauge;
+        if (!gauge || !gauge->count)
+            continue;
         uint64_t last_ns = gauge->points[gauge->count - 1].time_ns;
         if (gauge->points[0].time_ns < chart->start_ns)
             chart->start_ns = gauge->points[0].time_ns;

@@ -346,7 +346,8 @@ static void put_legend_entry(struct drawing *drawing, uint32_t index, const stru
                              const char *class)
 {
     double x = LEFT + (double)(index % LEGEND_COLUMNS) * PLOT_WIDTH / LEGEND_COLUMNS;
-    double y = drawing->bottom + AXIS_HEIGHT + (double)(index / LEGEND_COLUMNS) * LEGEND_LINE;
+    uint32_t row = index / LEGEND_COLUMNS;
+    double y = drawing->bottom + AXIS_HEIGHT + (double)row * LEGEND_LINE;
     dw_out_printf(drawing->out, "<path class=\"%s line\" d=\"M%.1f %.1fh18\"/>\n", class, x, y - 4);
     put_text(drawing, x + 25, y, "start", "");
     put_name(drawing, curve);

@@ -162,7 +162,7 @@ void dw_plot_put_text(struct dw_out *out, const struct dw_chart *chart, size_t w
     width = width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
     size_t plot = width - LABEL - 3;
     const struct dw_curve *shown = chart->count > 1 ? &chart->sum : &chart->curves[0];
-    double *columns = malloc(2 * plot * sizeof *columns);
+    double *columns = calloc(2 * plot, sizeof *columns);
     double most = shown->peak.value > 0 ? (double)shown->peak.value : 1;
     if (!columns) {
         fail(out);

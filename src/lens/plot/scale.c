@@ -57,9 +57,7 @@ static void put_bytes(struct dw_out *out, double bytes, double step)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double unit = unit_of_bytes(bytes);
-    size_t name = 0;
-    for (double size = unit; size > 1; size /= 1024)
-        name++;
+    size_t name = (size_t)(log2(unit) / 10);
     if (bytes > 0)
         dw_out_printf(out, "%.*f %s", decimals_of(step / unit), bytes / unit, names[name]);
     else

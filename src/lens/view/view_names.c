@@ -135,9 +135,9 @@ static void put_names(struct dw_view *view, const struct dw_function *shown, siz
     for (uint32_t i = 0; i < view->count; i++)
         for (uint32_t k = 0; k < view->options.key_count; k++) {
             *starts++ = view->names.buffer.size;
-            if (view->keys[k]->of_place)
+            if (shown && view->keys[k]->of_place)
                 put_place(&view->names, view, &view->rows[i], &shown[i]);
-            else
+            else if (view->keys[k]->put)
                 view->keys[k]->put(&view->names, view->profile, view->rows[i].keys[k]);
             dw_out_char(&view->names, '\0');
         }
