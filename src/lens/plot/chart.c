@@ -149,7 +149,7 @@ static int leave_out_others(struct dw_chart *chart)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < chart->count; i++) {
         const struct dw_series *gauge = chart->curves[i].gauge;
-        if (gauge->points[0].time_ns <= chart->to_ns &&
+        if (gauge && gauge->count && gauge->points[0].time_ns <= chart->to_ns &&
             gauge->points[gauge->count - 1].time_ns >= chart->from_ns)
             chart->curves[kept++] = chart->curves[i];
     }
