@@ -54,7 +54,7 @@ accuracy: ## run the tests that measure, and compare with the truth on real prog
 	@for python in $(PYTHONS); do tools/venv $$python accuracy || exit 1; done
 	@tools/bench --accuracy $(PYTHONS)
 
-cluster-test: ## run the tests of clusters on each Python, with LiberTEM and Ray, which `make test` leaves out
+cluster-test: ## run the tests of clusters on each Python, with LiberTEM, Ray and Spark, which `make test` leaves out
 	@tools/setup test
 	@for python in $(PYTHONS); do tools/venv $$python cluster || exit 1; done
 	@for python in $(PYTHONS); do build/venv/$$($$python -c \

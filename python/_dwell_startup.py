@@ -44,7 +44,9 @@ def start() -> None:
         if _is_main_interpreter():  # it records the process
             sys.stderr.write(f"dwell: {error}; nothing is recorded\n")
     finally:
-        for name in ("dwell", "dwell._process", "dwell._line_targets", __name__):
+        own = ("dwell", "dwell._process", "dwell._line_targets", "dwell._memory_pause", __name__)
+        heap = [name for name in sys.modules if name.startswith("dwell.heap")]
+        for name in (*own, *heap):
             sys.modules.pop(name, None)
         if core := sys.modules.get("dwell._core"):
             core.sampler_own_work(False)
@@ -150,6 +152,8 @@ def _start(options: list[str], log_file: str) -> None:
         _core.start_probe(probe, log_file)
     for probe in probes:
         _PROBES[probe](options, log_file)
+    if "started" not in options:
+        _start_pause(options)
 
 
 def _start_regions(options: list[str], log_file: str) -> None:
@@ -201,7 +205,26 @@ def _start_lines(options: list[str], log_file: str) -> None:
 def _start_memory(options: list[str], log_file: str) -> None:
     from dwell import _core
 
+    if "lines" not in options:
+        import builtins
+
+        builtins.profile = _region_of  # type: ignore[attr-defined]
     _core.memory_start(log_file, "exact-memory" in options)
+
+
+def _region_of(function: "Any") -> "Any":
+    """`profile` as a builtin of the program, as mprof has it: calls are brackets in a plot."""
+    from sys import modules
+
+    is_plain = callable(function) and not isinstance(function, type)
+    core: Any = modules["dwell._core"]
+    core.sampler_own_work(True)  # what is imported is not the program's
+    try:
+        import dwell
+
+        return dwell.func()(function) if is_plain else function
+    finally:
+        core.sampler_own_work(False)
 
 
 def _start_gauges(options: list[str], log_file: str) -> None:
@@ -211,18 +234,46 @@ def _start_gauges(options: list[str], log_file: str) -> None:
     _core.gauges_start(log_file, interval_ns, "pss" in options)
 
 
+def _start_pause(options: list[str]) -> None:
+    for word in options:
+        if word.startswith("pdb="):
+            from dwell import _memory_pause
+
+            if "lines" in options and sys.version_info < (3, 12):
+                raise ValueError("--pdb-above beside --lines needs Python 3.12 or newer")
+            _memory_pause.Pause(int(word[4:])).start()
+
+
+def _start_heap(options: list[str], log_file: str) -> None:
+    from dwell import heap_run
+
+    numbers = dict(word.split("=") for word in options if "=" in word)
+    if "leaks" in options:
+        heap_run.watch_leaks(int(numbers.get("heap_every", 10**9)) / 1e9)
+    else:
+        snapshots = heap_run.Snapshots(log_file)
+        if "heap_every" in numbers:
+            snapshots.take_every(int(numbers["heap_every"]) / 1e9)
+        if "heap_signal" in numbers:
+            snapshots.take_at(int(numbers["heap_signal"]))
+
+
 _PROBES = {  # calls come last, since they would see how the others begin
     "sample": _start_sampling,
     "regions": _start_regions,
     "lines": _start_lines,
     "memory": _start_memory,
     "gauges": _start_gauges,
+    "heap": _start_heap,
     "calls": _start_calls,
 }
 _NEED_GIL = {"calls", "lines"}
 _WORDS = {
     *_PROBES,
     *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),
-    *("no-argv", "no-sources", "exact-memory", "pss"),
+    *("no-argv", "no-sources", "exact-memory", "pss", "leaks"),
 }
-_NUMBERS = {"period": 10_000, "interval": 1_000_000, "by": 1}  # the least of each
+_NUMBERS = {  # the least of each
+    **{"period": 10_000, "interval": 1_000_000, "by": 1, "pdb": 1},
+    **{"heap_every": 1_000_000, "heap_signal": 1},
+}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Recordings for the tests: in this process, and of programs run on their own."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from dwell import _core
 
 PATIENCE_S = 900  # with a program that does not end
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
+Recorded = Callable[..., tuple[Path, str]]
 
 
 class Recording:
@@ -40,7 +42,7 @@ def recording() -> Iterator[Recording]:
         _core.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def dwell_program() -> str:
     """Beside the interpreter, or another build of it."""
     beside = os.path.join(sysconfig.get_path("scripts"), "dwell")
@@ -74,5 +76,27 @@ def run_dwell(tmp_path: Path, dwell_program: str) -> Program:
         return subprocess.run(
             [dwell_program, *map(str, args)], capture_output=True, text=True, **options
         )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory, dwell_program: str) -> Recorded:
+    """recorded(SOURCE, OPTIONS...): the recording of a program, and what the program printed. It is
+    run once for all tests that ask for the same; none of them may change the file."""
+
+    @functools.cache
+    def run(source: str, *options: str) -> tuple[Path, str]:
+        folder = tmp_path_factory.mktemp("recorded")
+        (folder / "program.py").write_text(source)
+        done = subprocess.run(
+            [dwell_program, "run", "-q", *options, "-o", "x.dwell", "program.py"],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode == 0, done.stderr
+        return folder / "x.dwell", done.stdout
 
     return run

@@ -39,6 +39,7 @@ export function readTheme() {
   const get = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
   return {
     dark: matchMedia("(prefers-color-scheme: dark)").matches,
+    paper: get("card"),
     ink: get("box-ink"),
     root: get("box-root"),
     rest: get("box-rest"),

@@ -3,7 +3,8 @@
 // run [node, end[node]), and nothing here recurses: a path may be 100,000 frames deep.
 
 /**
- * @typedef {{id: string, unit: string, column: boolean, about: string}} Metric
+ * @typedef {{id: string, unit: string, column: boolean, about: string,
+ *   label?: string}} Metric
  * @typedef {{pid: number, start_ms: number, duration_ns: number, program: string, argv: string,
  *   host: string, cwd: string, python: string, dwell: string}} Process
  * @typedef {{kind: string, name: string, parent: number[], frame: number[],
@@ -11,7 +12,7 @@
  * @typedef {{dwell: string, threads: number, processes: Process[], warnings: string[], sampling: string[],
  *   weight: string, whole: string, metrics: Metric[], strings: string[],
  *   frames: {name: number[], file: number[], line: number[], kind: number[]}, views: View[],
- *   lines?: Lines}} Recording
+ *   within?: string, name?: [string, string], lines?: Lines}} Recording
  * @typedef {{id: string, label: string, metric: number, form: string, always: boolean,
  *   about: string}} LineColumn
  * @typedef {{frame: number, values: number[]}} Callee
@@ -33,6 +34,11 @@ export function valueOf(values) {
 /** @param {LineFunction} func */
 export function timeOf(func) {
   return valueOf(func.totals);
+}
+
+/** @param {Metric} metric */
+export function labelOf({ id, label }) {
+  return label ?? id[0].toUpperCase() + id.slice(1);
 }
 
 /** The whole of all shares on the page: the root of all threads; where only lines were

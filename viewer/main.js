@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The page: one state (tab, view, zoomed node, function, search), kept in the address, shown by all parts.
+// The page: one state (tab, view, form, zoomed node, function, search), kept in the address and
+// shown by all parts.
+import { Chart } from "./chart.js";
 import { Palette } from "./colour.js";
-import { Tree, decode, encode, findMatches, matcher, nodeKey, nodeOf, wholeOf } from "./data.js";
+import { Tree, decode, encode, findMatches, labelOf, matcher, nodeKey, nodeOf, wholeOf } from "./data.js";
 import { duration, localTime, oneLine, plural, share, withUnit } from "./format.js";
 import { Icicle } from "./icicle.js";
 import { LinesView } from "./lines.js";
 import { Table, make } from "./table.js";
 import { Tip } from "./tip.js";
+import { Treemap } from "./treemap.js";
+
+const STEPS_MOST = 200; // of a way, when all are asked for
 
 /** @param {string} id */
 function part(id) {
@@ -22,24 +27,26 @@ const palette = new Palette(recording);
 const weightUnit = recording.metrics.find((m) => m.id === recording.weight)?.unit ?? "ns";
 const whole = wholeOf(recording);
 const tip = new Tip(part("tip"));
-const state = { tab: "paths", view: 0, node: 0, func: 0, search: "" };
+/** @type {import("./chart.js").Form[]} */
+const forms = [new Icicle(), new Treemap()];
+const state = { tab: "paths", view: 0, form: forms[0], node: 0, func: 0, search: "" };
 /** @type {Map<number, Tree>} */
 const trees = new Map();
 let tree = treeOf(0);
 /** @type {Uint8Array | null} */
 let matched = null;
 
-const icicle = new Icicle(part("icicle"), canvas, part("depth"), palette, {
+const chart = new Chart(part("icicle"), canvas, part("depth"), palette, state.form, {
   pick: (node) => zoomTo(node, true),
   hover: (node, event) => {
-    icicle.mark(node);
+    chart.mark(node);
     if (node >= 0) tip.show(tree, node, event);
     else tip.hide();
   },
 });
 const table = new Table(part("table"), palette, columns(), {
   pick: (node) => zoomTo(node, false),
-  point: (node) => icicle.mark(node),
+  point: (node) => chart.mark(node),
   rows: (shown, all) => {
     part("rows").textContent = `${shown.toLocaleString("en")} of ${plural(all, "path")}`;
   },
@@ -58,9 +65,11 @@ function treeOf(view) {
 
 /** The name, then the metrics that are columns; a share stands behind its time. */
 function columns() {
-  const found = [{ id: "name", label: "Name", about: "Region or function", unit: "" }];
-  for (const { id, unit, column, about } of recording.metrics) {
-    const label = id[0].toUpperCase() + id.slice(1);
+  const [name, aboutName] = recording.name ?? ["Name", "region or function"];
+  const found = [{ id: "name", label: name, about: `${name}: ${aboutName}`, unit: "" }];
+  for (const metric of recording.metrics) {
+    const { id, unit, column, about } = metric;
+    const label = labelOf(metric);
     if (column) found.push({ id, label, about: `${label}: ${about}`, unit });
     if (id === recording.weight)
       found.push({ id: "share", label: "%", about: `Share of ${whole.name}`, unit: "" });
@@ -126,7 +135,8 @@ function fillViews() {
   const groups = new Map();
   recording.views.forEach((view, index) => {
     const all = view.kind === "all";
-    const option = make("option", "", all ? "All threads, merged" : oneLine(view.name, 120));
+    const merged = `All ${recording.threads ? "threads" : "processes"}, merged`;
+    const option = make("option", "", all ? merged : oneLine(view.name, 120));
     option.setAttribute("value", String(index));
     if (!groups.has(view.kind)) {
       const group = all ? viewSelect : make("optgroup", "");
@@ -152,8 +162,6 @@ function explainView() {
   part("overlap").hidden = !overlap;
   part("overlap").textContent = `Threads overlap: shares are of ${whole.name}’s `
     + `${duration(tree.whole)} and add up to more than 100%`;
-  canvas.setAttribute("aria-label", `Icicle of ${plural(tree.count, "path")}: width is the `
-    + `${recording.weight}, callers above what they call. The table holds the same data.`);
 }
 
 /** @param {number} node */
@@ -165,12 +173,19 @@ function crumb(node) {
   return button;
 }
 
-/** The way from the root; a long one is cut in the middle. */
-function showTrail() {
+/** In place of the steps that are left out; a click shows them. @param {number} count */
+function cutCrumb(count) {
+  const button = make("button", "crumb", `… ${plural(count, "more", "more")} …`);
+  button.setAttribute("type", "button");
+  button.addEventListener("click", () => showTrail(STEPS_MOST));
+  return button;
+}
+
+/** The way from the root; a long one is cut in the middle. @param {number} [most] steps */
+function showTrail(most = 8) {
   const path = tree.ancestry(state.node);
-  const shown = path.length <= 8 ? path : [...path.slice(0, 2), -1, ...path.slice(-5)];
-  const parts = shown.map((node) => node >= 0 ? crumb(node)
-    : make("span", "crumb cut", `… ${plural(path.length - 7, "more", "more")} …`));
+  const shown = path.length <= most ? path : [...path.slice(0, 2), -1, ...path.slice(3 - most)];
+  const parts = shown.map((node) => node >= 0 ? crumb(node) : cutCrumb(path.length - most + 1));
   part("trail").replaceChildren(...parts.flatMap((element, index) =>
     index ? [make("span", "sep", "›"), element] : [element]));
   part("trail").lastElementChild?.append(make("span", "size",
@@ -209,16 +224,16 @@ function showMatches() {
         + share(found.weight, tree.whole)
       : "No match";
   }
-  icicle.highlight(matched);
+  chart.highlight(matched);
   table.highlight(matched);
 }
 
 /** @param {number} node @param {boolean} reveal whether the table is to follow */
 function zoomTo(node, reveal) {
   tip.hide();
-  icicle.mark(-1);
+  chart.mark(-1);
   state.node = node;
-  icicle.zoom(node);
+  chart.zoom(node);
   table.zoomed = node;
   if (reveal) table.reveal(node);
   else table.draw();
@@ -230,13 +245,31 @@ function showView() {
   tree = treeOf(state.view);
   viewSelect.value = String(state.view);
   state.node = Math.min(state.node, tree.count - 1);
-  icicle.show(tree, state.node);
+  chart.show(tree, state.node, state.form);
   table.show(tree);
   table.zoomed = state.node;
   if (state.node) table.reveal(state.node);
   explainView();
+  showForm();
   showTrail();
   showMatches();
+}
+
+/** @param {import("./chart.js").Form} form */
+function pickForm(form) {
+  tip.hide();
+  state.form = form;
+  showForm();
+  chart.show(tree, state.node, form);
+  saveState(false);
+}
+
+function showForm() {
+  for (const form of forms)
+    part(`form-${form.id}`).setAttribute("aria-pressed", String(form === state.form));
+  canvas.setAttribute("aria-label", `${part(`form-${state.form.id}`).textContent} of `
+    + `${plural(tree.count, "path")}: ${state.form.about} is `
+    + `${columns()[1].label.toLowerCase()}. The table holds the same data.`);
 }
 
 /** @param {number} index */
@@ -283,7 +316,7 @@ function nextMatch() {
     const node = (table.cursor + step) % tree.count;
     if (!matched[node]) continue;
     table.reveal(node);
-    icicle.mark(node);
+    chart.mark(node);
     return;
   }
 }
@@ -294,6 +327,7 @@ function saveState(step) {
   if (state.tab === "lines" && hasPaths()) words.push("tab=lines");
   if (lines && state.func) words.push(`function=${encode(lines.key(state.func))}`);
   if (state.view) words.push(`view=${state.view}`);
+  if (state.form !== forms[0]) words.push(`form=${state.form.id}`);
   if (state.node) words.push(`path=${nodeKey(tree, state.node)}`);
   if (state.search) words.push(`search=${encode(state.search)}`);
   const hash = `#${words.join("&")}`;
@@ -310,6 +344,7 @@ function loadState() {
   const view = Number(words.get("view") ?? 0);
   state.view = recording.views[view] ? view : 0;
   state.node = nodeOf(treeOf(state.view), words.get("path") ?? "");
+  state.form = forms.find((form) => form.id === words.get("form")) ?? forms[0];
   state.search = decode(words.get("search") ?? "");
   searchInput.value = state.search;
   state.tab = lines && (words.get("tab") === "lines" || !hasPaths()) ? "lines" : "paths";
@@ -354,6 +389,8 @@ function listen() {
   });
   for (const tab of ["paths", "lines"])
     part(`tab-${tab}`).addEventListener("click", () => pickTab(tab));
+  for (const form of forms)
+    part(`form-${form.id}`).addEventListener("click", () => pickForm(form));
   searchInput.addEventListener("input", () => searchFor(searchInput.value));
   part("out").addEventListener("click", () => zoomTo(0, true));
   part("expand").addEventListener("click", () => table.setAll(true));
@@ -363,7 +400,7 @@ function listen() {
   addEventListener("scroll", () => tip.hide(), { passive: true, capture: true });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     palette.refresh();
-    icicle.redraw();
+    chart.redraw();
     table.draw();
   });
 }

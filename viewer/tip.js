@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 // All there is to say about a node, beside the pointer.
+import { labelOf } from "./data.js";
 import { oneLine, share, withUnit } from "./format.js";
 import { make } from "./table.js";
+
+const NEAREST = 4; // of those around a node that are told
 
 /** @param {import("./data.js").Tree} tree @param {number} node @returns {[string, string][]} */
 export function describe(tree, node) {
   const { weight, metrics } = tree.recording;
   /** @type {[string, string][]} */
   const lines = [];
-  for (const { id, unit } of metrics) {
+  for (const metric of metrics) {
+    const { id, unit } = metric;
     const value = tree.column(id)[node];
-    if (value > 0 && id !== "suspended") lines.push([id, withUnit(value, unit)]);
+    if (value > 0 && id !== "suspended")
+      lines.push([labelOf(metric).toLowerCase(), withUnit(value, unit)]);
     if (id !== weight) continue;
     lines.push(["of all", share(value, tree.whole)]);
     if (node !== 0) lines.push(["of parent", share(value, tree.weight[tree.parent[node]])]);
@@ -62,6 +67,11 @@ export class Tip {
       list.append(pair);
     }
     this.box.replaceChildren(make("strong", "", oneLine(tree.name(node), 240)), list);
+    const around = tree.ancestry(node).slice(1, -1).slice(-NEAREST).map((at) => tree.label(at));
+    if (around.length) {
+      const way = `${tree.recording.within ?? "in"} ${around.reverse().join(" ‹ ")}`;
+      list.before(make("span", "within", oneLine(way, 240)));
+    }
     const place = tree.place(node);
     if (place) this.box.append(make("code", "", oneLine(place, 240)));
   }

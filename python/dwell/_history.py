@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 from . import _core, _files
 from ._machine import git
+from .memory._paths import size_text
 from .timing import CONFIDENCE, Timing, format_time
 
 FILE_NAME = ".dwell-history.sqlite"
 _APPLICATION_ID = 0x6477_656C  # "dwel"
-_VERSION = 1
+_VERSION = 2
 _TABLE = """CREATE TABLE timing (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
@@ -30,7 +31,8 @@ _TABLE = """CREATE TABLE timing (
     loops INTEGER NOT NULL,
     runs_ns TEXT NOT NULL,    -- a JSON list
     run_group INTEGER NOT NULL,  -- runs of each process, 0 when one made them all
-    machine TEXT NOT NULL     -- a JSON object
+    machine TEXT NOT NULL,    -- a JSON object
+    peak_bytes INTEGER        -- the peak of memory of a loop, where it was asked for
 )"""
 
 
@@ -65,6 +67,20 @@ def _is_ours(connection: sqlite3.Connection, file: str) -> bool:
     return False
 
 
+def _bring_up(connection: sqlite3.Connection, is_ours: bool) -> None:
+    """Makes the table, or gives that of an older dwell what it lacks."""
+    if not is_ours:
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        connection.execute(_TABLE)
+    elif not _has_peaks(connection):
+        connection.execute("ALTER TABLE timing ADD COLUMN peak_bytes INTEGER")
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _has_peaks(connection: sqlite3.Connection) -> bool:
+    return any(row[1] == "peak_bytes" for row in connection.execute("PRAGMA table_info(timing)"))
+
+
 @contextmanager
 def _opened(file: str, mode: str) -> Iterator[sqlite3.Connection]:
     """`mode` is ro or rwc, as SQLite has them."""
@@ -73,10 +89,9 @@ def _opened(file: str, mode: str) -> Iterator[sqlite3.Connection]:
     address = f"{Path(file).absolute().as_uri()}?mode={mode}"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection, connection:
-            if not _is_ours(connection, file) and mode != "ro":
-                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {_VERSION}")
-                connection.execute(_TABLE)
+            is_ours = _is_ours(connection, file)
+            if mode != "ro":
+                _bring_up(connection, is_ours)
             yield connection
     except sqlite3.Error as error:
         raise HistoryError(f"{file}: {error}") from None
@@ -108,11 +123,12 @@ def add(file: str, name: str, timing: Timing, revision: str, machine: dict[str, 
         json.dumps(timing.runs_ns),
         timing.group,
         json.dumps(machine),
+        timing.peak_bytes,
     )
     with _opened(file, "rwc") as connection:
         connection.execute(
             "INSERT INTO timing (name, saved, committed, revision, python, loops, runs_ns,"
-            " run_group, machine) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " run_group, machine, peak_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             row,
         )
 
@@ -122,19 +138,22 @@ def entries(file: str, name: str) -> list[Entry]:
     if not os.path.exists(file):
         raise HistoryError(f"{file}: no such file; 'dwell time --save {name} STMT' makes it")
     with _opened(file, "ro") as connection:
+        peak = "peak_bytes" if _has_peaks(connection) else "NULL"
         rows = connection.execute(
-            "SELECT coalesce(committed, saved), revision, python, loops, runs_ns, run_group"
-            " FROM timing WHERE name = ? ORDER BY 1, id",
+            "SELECT coalesce(committed, saved), revision, python, loops, runs_ns, run_group, "
+            f"{peak} FROM timing WHERE name = ? ORDER BY 1, id",
             (name,),
         ).fetchall()
         names = connection.execute("SELECT DISTINCT name FROM timing ORDER BY 1").fetchall()
     if not rows:
         known = ", ".join(row[0] for row in names) or "nothing"
         raise HistoryError(f"{file}: no timings of '{name}'; there are: {known}")
-    return [
-        Entry(when, revision, python, Timing(name, loops, json.loads(runs), group=group))
-        for when, revision, python, loops, runs, group in rows
-    ]
+    found = []
+    for when, revision, python, loops, runs, group, peak in rows:
+        timing = Timing(name, loops, json.loads(runs), group=group)
+        timing.note_peak(peak)
+        found.append(Entry(when, revision, python, timing))
+    return found
 
 
 def _change(before: Timing, after: Timing) -> str:
@@ -178,6 +197,14 @@ def _strip(timing: Timing, bounds: tuple[float, float], width: int) -> str:
     return "".join(cells)
 
 
+def _peaks(timings: list[Timing]) -> list[str]:
+    """A column of the peaks of memory, when any is known."""
+    known = [timing.peak_bytes for timing in timings]
+    if not any(peak is not None for peak in known):
+        return ["" for _ in known]
+    return [f"{'' if peak is None else size_text(peak):>9}  " for peak in known]
+
+
 _STRIP_MIN = 16  # below it, the ends of the axis run into each other
 
 
@@ -188,8 +215,8 @@ def plot(found: list[Entry], width: int) -> str:
     changes = _changes(timings)
     heads = [
         f"{_day(entry.when)}  {entry.revision[:13]:13}  "
-        f"{entry.python:8} {format_time(entry.timing.median):>8}  "
-        for entry in found
+        f"{entry.python:8} {format_time(entry.timing.median):>8}  {peak}"
+        for entry, peak in zip(found, _peaks(timings), strict=True)
     ]
     strip = width - max(map(len, heads)) - max(map(len, changes)) - 2
     if strip < _STRIP_MIN:
@@ -261,7 +288,10 @@ def _day(when: float) -> str:
 def _svg_point(
     entry: Entry, x: float, height: float, ends: tuple[float, float], change: str
 ) -> str:
-    title = f"{entry.revision} {_day(entry.when)}: {format_time(entry.timing.median)} {change}"
+    peak = entry.timing.peak_bytes
+    size = "" if peak is None else f", peak memory {size_text(peak)}"
+    median = format_time(entry.timing.median)
+    title = f"{entry.revision} {_day(entry.when)}: {median}{size} {change}"
     kind = change.rpartition(" ")[2]
     return (
         f'<path class="whisker" d="M{x:.1f} {ends[0]:.1f}V{ends[1]:.1f}"/>'

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from . import _files, _history, _machine
 from ._time_process import RUNS, Alternative, TimingError, time_in_processes
+from ._time_worker import Code, peak_bytes
 from ._worktree import Checkout, WorktreeError, checkouts
 from .comparison import Comparison, Difference, compare, letters
+from .memory._paths import size_text
 from .timing import CONFIDENCE, Timing, format_time, name_of, save, timeit
 
 _PROCESSES = 10
@@ -32,6 +34,7 @@ them. The ratio has a confidence interval; when it includes 1, no difference cou
 --fail-if 'slower 5%' (or 'slower 1.05x') makes the exit status 1 only when the whole interval
 lies beyond, so noise alone does not fail a build: code that is just that much slower fails in
 one of 40 comparisons with --confidence 95, in one of 200 with 99, and equal code more rarely.
+--fail-if 'larger 5%' is about the peak of memory, which is counted exactly.
 
 Exit status: 0, 1 when --fail-if says so, 2 for trouble, as when the code cannot be run or
 --fail-if cannot be decided.
@@ -52,25 +55,28 @@ class _Parser(argparse.ArgumentParser):
 
 
 class Limit(NamedTuple):
-    """What --fail-if asks for: the ratio of the times must not be wholly beyond."""
+    """What --fail-if asks for: the ratio of the times must not be wholly beyond, or, with larger,
+    that of the memory."""
 
     text: str
-    is_slower: bool
+    word: str
     factor: float
 
     def is_beyond(self, interval: tuple[float, float]) -> bool:
-        return interval[0] > self.factor if self.is_slower else interval[1] < 1 / self.factor
+        return interval[1] < 1 / self.factor if self.word == "faster" else interval[0] > self.factor
 
 
 def _limit(text: str) -> Limit:
-    found = re.fullmatch(r"\s*(slower|faster)\s+(\d+(?:\.\d+)?)\s*(%|x)\s*", text)
+    found = re.fullmatch(r"\s*(slower|faster|larger)\s+(\d+(?:\.\d+)?)\s*(%|x)\s*", text)
     if not found:
-        raise argparse.ArgumentTypeError(f"'{text}' is not like 'slower 5%' or 'slower 1.05x'")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not like 'slower 5%', 'slower 1.05x' or 'larger 5%'"
+        )
     number = float(found[2])
     factor = number if found[3] == "x" else 1 + number / 100
     if factor < 1:
         raise argparse.ArgumentTypeError(f"'{text}': the factor must be at least 1")
-    return Limit(text.strip(), found[1] == "slower", factor)
+    return Limit(text.strip(), found[1], factor)
 
 
 def _count(text: str) -> int:
@@ -120,6 +126,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--python", action="append", default=[], metavar="PATH", help="an interpreter to time in")
     add("--rev", action="append", default=[], help="a git revision; . is the working tree")
     add("--confidence", type=_percent, default=CONFIDENCE, metavar="PERCENT", help="(95)")
+    add(
+        "--memory", action="store_true", help="the peak of what one loop allocates, beside its time"
+    )
     add("--fail-if", type=_limit, metavar="LIMIT", help="exit with 1 if surely beyond, see below")
     add("--json", action="store_true", help="print everything as JSON")
     add("-o", "--output", metavar="FILE", help="keep the runs in a log, for 'dwell report'")
@@ -140,6 +149,8 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error("there is no statement to time")
     if options.fail_if and count < 2:
         parser.error("--fail-if needs two things to compare")
+    if options.fail_if and options.fail_if.word == "larger":
+        options.memory = True
 
 
 def _found(python: str) -> str:
@@ -186,6 +197,7 @@ def _time_apart(options: argparse.Namespace) -> list[Timing]:
             options.gc,
             options.subtract_overhead,
             options.confidence,
+            options.memory,
         )
 
 
@@ -203,8 +215,12 @@ def _time_here(options: argparse.Namespace) -> list[Timing]:
     if options.min_time:
         common["min_time"] = options.min_time
     if len(options.statements) > 1:
-        return compare(*options.statements, setup=setup, repeat=options.repeat, **common).timings
-    return [timeit(options.statements[0], setup, repeat=options.repeat or 7, **common)]
+        timings = compare(*options.statements, setup=setup, repeat=options.repeat, **common).timings
+    else:
+        timings = [timeit(options.statements[0], setup, repeat=options.repeat or 7, **common)]
+    for stmt, timing in zip(options.statements, timings if options.memory else (), strict=False):
+        timing.note_peak(peak_bytes(Code(stmt, setup, common["globals"])))
+    return timings
 
 
 def _is_apart(options: argparse.Namespace) -> bool:
@@ -252,7 +268,7 @@ def _keep(options: argparse.Namespace, timings: list[Timing]) -> None:
 
 def _timing_json(timing: Timing) -> dict[str, Any]:
     kept = {key: value for key, value in vars(timing).items() if key not in ("all_runs", "timings")}
-    return {**kept, "ci_of": "median", "text": str(timing)}
+    return {**kept, "peak_bytes": timing.peak_bytes, "ci_of": "median", "text": str(timing)}
 
 
 def _known(interval: tuple[float, float]) -> tuple[float, float] | None:
@@ -292,6 +308,15 @@ def _median_text(timing: Timing) -> str:
     return f"{text}, {timing.ci_confidence * 100:.3g} % CI {low} to {high}"
 
 
+def _peaks_text(timings: list[Timing]) -> str:
+    peaks = [
+        f"{letters(index) + ' ' if len(timings) > 1 else ''}"
+        f"{'unknown' if timing.peak_bytes is None else size_text(timing.peak_bytes)}"
+        for index, timing in enumerate(timings)
+    ]
+    return f"peak memory of a loop: {', '.join(peaks)}"
+
+
 def _print_text(timings: list[Timing], comparison: Comparison | None) -> None:
     if comparison:
         print(comparison)
@@ -300,6 +325,8 @@ def _print_text(timings: list[Timing], comparison: Comparison | None) -> None:
         print(timings[0])
         print(_median_text(timings[0]))
         warnings = timings[0].warnings
+    if any(timing.peak_bytes is not None for timing in timings):
+        print(_peaks_text(timings))
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
 
@@ -307,6 +334,8 @@ def _print_text(timings: list[Timing], comparison: Comparison | None) -> None:
 def _judge(limit: Limit, comparison: Comparison) -> int:
     """The exit status; what cannot be decided must not look like a pass."""
     status = 0
+    if limit.word == "larger":
+        return _judge_peaks(limit, comparison)
     for index, difference in enumerate(comparison.differences, 1):
         if limit.is_beyond(difference.ci):
             print(f"dwell: {letters(index)} fails: {limit.text}", file=sys.stderr)
@@ -315,6 +344,16 @@ def _judge(limit: Limit, comparison: Comparison) -> int:
     for difference in undecided:
         _complain(f"--fail-if cannot be decided: {difference.verdict}")
     return _TROUBLE if undecided and not status else status
+
+
+def _judge_peaks(limit: Limit, comparison: Comparison) -> int:
+    first, *others = (timing.peak_bytes for timing in comparison.timings)
+    if first is None or None in others:
+        return _complain("--fail-if cannot be decided: an interpreter has no dwell to count memory")
+    failed = [index for index, peak in enumerate(others, 1) if (peak or 0) > first * limit.factor]
+    for index in failed:
+        print(f"dwell: {letters(index)} fails: {limit.text}", file=sys.stderr)
+    return _FAILED if failed else 0
 
 
 @contextmanager

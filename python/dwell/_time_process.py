@@ -97,6 +97,7 @@ def time_in_processes(
     gc: bool,
     subtract_overhead: bool,
     confidence: float,
+    memory: bool = False,
 ) -> list[Timing]:
     """`processes` fresh interpreters for each alternative, in turns, with `runs` runs in each."""
     common: dict[str, Any] = {
@@ -117,10 +118,13 @@ def time_in_processes(
     session = new_session()
     for at in with_progress(schedule(len(alternatives), processes, session), seconds):
         answers[at].append(_ask(alternatives[at], requests[at]))
-    return [
+    timings = [
         _timing(alternative, answer, runs, confidence, session)
         for alternative, answer in zip(alternatives, answers, strict=True)
     ]
+    for at, timing in enumerate(timings if memory else ()):
+        timing.note_peak(_ask(alternatives[at], {**requests[at], "memory": True})["peak_bytes"])
+    return timings
 
 
 def _timing(

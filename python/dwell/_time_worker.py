@@ -91,14 +91,16 @@ class Code:
         self.user = self.system = 0.0
         self.peak_rss = self.gc_runs = 0
 
-    def run(self, loops: int, collect: bool = False) -> int:
+    def run(
+        self, loops: int, collect: bool = False, clock: "Callable[[], int] | None" = None
+    ) -> int:
         """Nanoseconds of so many loops; with `collect` the garbage collector may run."""
         was_enabled = gc.isenabled()
         (gc.enable if collect else gc.disable)()
         user, system, _ = _usage()
         collections = _collections()
         try:
-            clock = time.process_time_ns if self.cpu else time.perf_counter_ns
+            clock = clock or (time.process_time_ns if self.cpu else time.perf_counter_ns)
             spent = self._loop(repeat(None, loops), clock, self._stmt, self._setup)
         finally:
             (gc.enable if was_enabled else gc.disable)()
@@ -136,6 +138,30 @@ class Code:
         self.gc_runs = 0
 
 
+class _Peak:
+    """A clock for Code: memory is counted between its first call and its second."""
+
+    def __init__(self, tracked: "Any") -> None:
+        self._steps = iter([tracked.start, tracked.stop])
+
+    def __call__(self) -> int:
+        next(self._steps)()
+        return 0
+
+
+def peak_bytes(code: "Code") -> "int | None":
+    """The most that one loop has allocated at a time, without its setup. Nothing is known where
+    there is no dwell."""
+    try:
+        from dwell.memory import track
+    except ImportError:
+        return None
+    code.run(1)  # caches
+    tracked = track(mode="exact")
+    code.run(1, clock=_Peak(tracked))
+    return tracked.totals().get("peak_bytes", 0)
+
+
 def overhead_ns(loops: int) -> int:
     """Nanoseconds of so many empty loops: the best of a few."""
     empty = Code("pass")
@@ -155,6 +181,8 @@ def _unpacked(code: "Any") -> "Any":
 def _answer(request: "dict[str, Any]") -> "dict[str, Any]":
     code = Code(_unpacked(request["stmt"]), _unpacked(request["setup"]))
     loops, collect = request["loops"], request["collect"]
+    if request.get("memory"):
+        return {"peak_bytes": peak_bytes(code)}
     if not loops:
         return {"loops": code.calibrate(request["enough_ns"], collect)[0]}
     code.run(loops, collect)  # caches, and specialised bytecode

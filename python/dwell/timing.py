@@ -73,6 +73,16 @@ class Timing:
         self.outliers: int = found["outliers"]
         self.warnings: list[str] = found["warnings"].splitlines()
 
+    @property
+    def peak_bytes(self) -> int | None:
+        """The most that one loop has allocated at a time, where that was asked for."""
+        text = self.properties.get("peak_bytes")
+        return int(text) if text else None
+
+    def note_peak(self, peak: int | None) -> None:
+        if peak is not None:
+            self.properties["peak_bytes"] = str(peak)
+
     def __str__(self) -> str:
         return self.line()
 

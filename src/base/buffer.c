@@ -3,8 +3,6 @@
  * nothing more and gives zeros, so a caller may decode to the end before it looks. */
 #include "base/buffer.h"
 
-#include "base/varint.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,20 +51,13 @@ void dw_buffer_append(struct dw_buffer *buffer, const void *bytes, size_t size)
     buffer->size += size;
 }
 
-void dw_buffer_put(struct dw_buffer *buffer, uint64_t value)
-{
-    uint8_t *at = dw_buffer_reserve(buffer, DW_VARINT_MAX);
-    if (at)
-        buffer->size += (size_t)(dw_varint_put(at, value) - at);
-}
-
 void dw_buffer_put_blob(struct dw_buffer *buffer, const void *bytes, size_t size)
 {
     dw_buffer_put(buffer, size);
     dw_buffer_append(buffer, bytes, size);
 }
 
-uint64_t dw_cursor_get(struct dw_cursor *cursor)
+uint64_t dw_cursor_get_long(struct dw_cursor *cursor)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -77,15 +68,6 @@ uint64_t dw_cursor_get(struct dw_cursor *cursor)
         if (byte < 0x80)
             return value;
     }
-    cursor->bad = true;
-    return 0;
-}
-
-uint32_t dw_cursor_get_u32(struct dw_cursor *cursor)
-{
-    uint64_t value = dw_cursor_get(cursor);
-    if (value <= UINT32_MAX)
-        return (uint32_t)value;
     cursor->bad = true;
     return 0;
 }

@@ -4,6 +4,8 @@
 #ifndef DW_BASE_BUFFER_H
 #define DW_BASE_BUFFER_H
 
+#include "base/varint.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +26,14 @@ void dw_buffer_restart(struct dw_buffer *buffer);
 /* Room for `size` more bytes at the end, or NULL; does not move the end. */
 uint8_t *dw_buffer_reserve(struct dw_buffer *buffer, size_t size);
 void dw_buffer_append(struct dw_buffer *buffer, const void *bytes, size_t size);
-void dw_buffer_put(struct dw_buffer *buffer, uint64_t value);
+/* A varint. */
+static inline void dw_buffer_put(struct dw_buffer *buffer, uint64_t value)
+{
+    bool has_room = !buffer->failed && buffer->capacity - buffer->size >= DW_VARINT_MAX;
+    uint8_t *at = has_room ? buffer->data + buffer->size : dw_buffer_reserve(buffer, DW_VARINT_MAX);
+    if (at)
+        buffer->size += (size_t)(dw_varint_put(at, value) - at);
+}
 void dw_buffer_put_blob(struct dw_buffer *buffer, const void *bytes, size_t size);
 
 struct dw_cursor {
@@ -33,9 +42,21 @@ struct dw_cursor {
     bool bad; /* ran past the end, or met a malformed number */
 };
 
-uint64_t dw_cursor_get(struct dw_cursor *cursor);
+uint64_t dw_cursor_get_long(struct dw_cursor *cursor);
+/* A varint. Most are of one byte. */
+static inline uint64_t dw_cursor_get(struct dw_cursor *cursor)
+{
+    bool is_short = !cursor->bad && cursor->at < cursor->end && *cursor->at < 0x80;
+    return is_short ? *cursor->at++ : dw_cursor_get_long(cursor);
+}
 /* A varint that must fit 32 bits. */
-uint32_t dw_cursor_get_u32(struct dw_cursor *cursor);
+static inline uint32_t dw_cursor_get_u32(struct dw_cursor *cursor)
+{
+    uint64_t value = dw_cursor_get(cursor);
+    bool fits = value <= UINT32_MAX;
+    cursor->bad |= !fits;
+    return fits ? (uint32_t)value : 0;
+}
 /* A length-prefixed blob; NULL (and size 0) when bad. */
 const uint8_t *dw_cursor_get_blob(struct dw_cursor *cursor, size_t *size);
 

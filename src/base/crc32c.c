@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Eight table look-ups per eight bytes: about a byte a cycle, on any machine. */
+ * By the processor's own instruction where it has one; else eight table look-ups per eight bytes,
+ * about a byte a cycle. */
 #include "base/crc32c.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define POLYNOMIAL 0x82f63b78u
@@ -23,11 +25,9 @@ static void make_tables(void)
             tables[t][i] = (tables[t - 1][i] >> 8) ^ tables[0][tables[t - 1][i] & 0xff];
 }
 
-uint32_t dw_crc32c(uint32_t crc, const void *bytes, size_t size)
+static uint32_t by_tables(uint32_t crc, const uint8_t *at, size_t size)
 {
     pthread_once(&tables_once, make_tables);
-    const uint8_t *at = bytes;
-    crc = ~crc;
     for (; size >= 8; at += 8, size -= 8) {
         uint64_t word;
         memcpy(&word, at, 8);
@@ -39,5 +39,42 @@ uint32_t dw_crc32c(uint32_t crc, const void *bytes, size_t size)
     }
     for (; size; at++, size--)
         crc = (crc >> 8) ^ tables[0][(crc ^ *at) & 0xff];
-    return ~crc;
+    return crc;
+}
+
+#ifdef __x86_64__
+
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *at,
+                                                                 size_t size)
+{
+    uint64_t wide = crc;
+    for (; size >= 8; at += 8, size -= 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        wide = __builtin_ia32_crc32di(wide, word);
+    }
+    for (crc = (uint32_t)wide; size; at++, size--)
+        crc = __builtin_ia32_crc32qi(crc, *at);
+    return crc;
+}
+
+static bool has_instruction(void)
+{
+    return __builtin_cpu_supports("sse4.2");
+}
+
+#else
+
+#define by_instruction by_tables
+
+static bool has_instruction(void)
+{
+    return false;
+}
+
+#endif
+
+uint32_t dw_crc32c(uint32_t crc, const void *bytes, size_t size)
+{
+    return ~(has_instruction() ? by_instruction(~crc, bytes, size) : by_tables(~crc, bytes, size));
 }

@@ -84,8 +84,11 @@ void dw_out_char(struct dw_out *out, char c)
 
 void dw_out_repeat(struct dw_out *out, char c, size_t count)
 {
-    while (count-- && !out->error)
-        dw_out_char(out, c);
+    char run[64];
+    memset(run, c, count < sizeof run ? count : sizeof run);
+    for (; count > sizeof run; count -= sizeof run)
+        dw_out_write(out, run, sizeof run);
+    dw_out_write(out, run, count);
 }
 
 void dw_out_u64(struct dw_out *out, uint64_t value)
@@ -169,6 +172,12 @@ static bool is_hidden(uint32_t code)
            (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
+/* Most of what is written is this. */
+static bool is_plain(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x7f;
+}
+
 /* Writes a hidden or special character; everything else is copied in runs. */
 typedef void escape(struct dw_out *out, uint32_t code);
 
@@ -177,9 +186,10 @@ static void write_escaped(struct dw_out *out, const void *bytes, size_t size, co
 {
     const uint8_t *at = bytes, *end = end_of(bytes, size), *run = at;
     while (at < end && !out->error) {
-        size_t length = dw_utf8_length(at, end);
+        bool is_special = *special && *at && strchr(special, *at);
+        size_t length = is_plain(*at) ? 1 : dw_utf8_length(at, end);
         uint32_t code = length ? decode(at, length) : 0;
-        if (length && !is_hidden(code) && !(length == 1 && strchr(special, *at))) {
+        if (length && !is_special && (is_plain(*at) || !is_hidden(code))) {
             at += length;
             continue;
         }
@@ -312,7 +322,7 @@ size_t dw_text_width(const void *bytes, size_t size)
     const uint8_t *at = bytes, *end = end_of(bytes, size);
     size_t width = 0;
     while (at < end) {
-        size_t length = dw_utf8_length(at, end);
+        size_t length = is_plain(*at) ? 1 : dw_utf8_length(at, end);
         uint32_t code = length ? decode(at, length) : 0xfffd;
         if (!is_hidden(code))
             width++;

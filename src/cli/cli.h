@@ -4,6 +4,7 @@
 #ifndef DW_CLI_CLI_H
 #define DW_CLI_CLI_H
 
+#include "base/file.h"
 #include "base/guess.h"
 #include "lens/table/view_report.h"
 #include "lens/view/function_list.h"
@@ -45,7 +46,8 @@ struct dw_option_uses {
     uint32_t count, capacity;
 };
 
-/* An option of a command. With a flag it takes no value; else the value goes to what is set. */
+/* An option of a command. With a flag it takes no value; else the value goes to what is set. With
+ * both, there may be a value in the same word: --name or --name=value. */
 struct dw_option {
     const char *name; /* without the dashes; NULL ends a list */
     char letter;      /* 0: none */
@@ -62,6 +64,8 @@ bool dw_cli_help(int argc, char **argv, const char *text);
 
 /* A number that is not negative, and what stands behind it. */
 bool dw_cli_parse_number(const char *text, double *number, const char **rest);
+/* "24 MB", "100M", "1.5 GiB": as GNU tools have it, M and MiB are 1024 * 1024, MB is a million. */
+bool dw_cli_parse_bytes(const char *text, double *bytes);
 /* A time since the start, "2.5", "90s" or "1:30", which is the value of that option; NULL leaves it
  * as it is. 0, or DW_EXIT_USAGE after saying what is wrong. */
 int dw_cli_parse_moment(const char *option, const char *text, uint64_t *ns);
@@ -113,6 +117,8 @@ int dw_cli_compile(const char *text, regex_t *pattern);
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status);
+/* Lets the program take as much memory as reading the file may need. */
+void dw_cli_allow_memory(const struct dw_file *file);
 /* Adds one file to the profile: a log, or what another tool wrote. 0 or an error, and whether that
  * leaves the profile as it was; after any other error the sum would be wrong. */
 int dw_cli_read_one(const char *path, unsigned flags, struct dw_profile *profile);
@@ -137,6 +143,8 @@ struct dw_profile *dw_cli_load(char **files, int count, unsigned flags,
 /* The family that the words are about; any when they do not say. */
 enum dw_family dw_cli_family_of(const struct dw_report_words *words,
                                 const struct dw_profile *profile);
+/* Whether an export shows the measure alone, by the stacks that it stands on. */
+bool dw_cli_is_shown_alone(const char *name);
 /* 0, or the status after saying that the measure that they name is not known, or not in there. */
 int dw_cli_check_measure(const struct dw_report_words *words, const struct dw_profile *profile,
                          const char *file);

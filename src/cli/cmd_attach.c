@@ -7,6 +7,8 @@
 #include "attach/sampling/recording.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/attach_heap.h"
+#include "cli/attach_memory.h"
 #include "cli/process_text.h"
 #include "cli/sampling_options.h"
 #include "cli/stop_signal.h"
@@ -37,12 +39,18 @@ static const char help[] =
     "  --native        native frames between the Python ones; stops each thread that runs, for\n"
     "                  some hundred-thousandths of a second a sample\n"
     "  --timeline      keep every sample, not only sums\n"
+    "  --heap          no samples but a picture of the heap, as it is now: all objects and what\n"
+    "                  holds them; stops the process meanwhile, and says for how long\n"
+    "  --memory[=HOW]  what the process allocates, by samples or =exact, in place of its time. "
+    "This\n"
+    "                  runs code in the process, which Python allows from 3.14 on\n"
     "  --redact WHAT   leave out argv, sources or both (argv,sources): the command line, the text\n"
     "                  of source files\n"
     "  -q, --quiet     no report at the end\n"
     "\n"
     "examples:\n"
     "  dwell attach 4711 --duration 10\n"
+    "  dwell attach 4711 --heap -o heap.dwell\n"
     "  dwell attach $(pgrep -f train.py) --rate 1000 -o train.dwell\n"
     "\n"
     "The memory of other users' processes can be read only by root. The exit status is 1 when\n"
@@ -53,7 +61,7 @@ struct attach {
     struct dw_recording recording;
     uint64_t duration_ns; /* UINT64_MAX: no end */
     char path[PATH_MAX];
-    bool quiet, is_shown;
+    bool quiet, is_shown, heap, memory;
 };
 
 static int parse_duration(const char *word, uint64_t *duration_ns)
@@ -168,10 +176,27 @@ static int run(struct attach *attach)
     return status;
 }
 
+static int run_memory(const struct attach *attach, const char *mode)
+{
+    double seconds = attach->duration_ns == UINT64_MAX ? 1e9 : (double)attach->duration_ns / 1e9;
+    bool is_known = !mode || !strcmp(mode, "sampled") || !strcmp(mode, "exact");
+    if (!is_known)
+        return dw_cli_usage("--memory is 'sampled' or 'exact', not '%s'", mode);
+    int status =
+        dw_attach_memory(attach->options.pid, attach->path, mode ? mode : "sampled", seconds);
+    if (status || attach->quiet)
+        return status;
+    fprintf(stderr, "dwell: recorded in %s; see 'dwell report', 'dwell plot' and 'dwell export'\n",
+            attach->path);
+    char *words[] = {"report", (char *)attach->path, NULL};
+    return dw_cmd_report(2, words);
+}
+
 int dw_cmd_attach(int argc, char **argv)
 {
     struct attach attach = {.duration_ns = UINT64_MAX, .options.mode = DW_SAMPLE_WALL};
-    const char *out = NULL, *duration = NULL, *rate = "100", *mode = "wall", *redact = NULL;
+    const char *out = NULL, *duration = NULL, *rate = "100", *mode = "wall", *redact = NULL,
+               *memory = NULL;
     const struct dw_option options[] = {
         {.name = "output", .letter = 'o', .value = &out},
         {.name = "duration", .letter = 'd', .value = &duration},
@@ -180,6 +205,8 @@ int dw_cmd_attach(int argc, char **argv)
         {.name = "subprocesses", .letter = 's', .flag = &attach.options.subprocesses},
         {.name = "native", .letter = 'n', .flag = &attach.options.native},
         {.name = "timeline", .flag = &attach.options.timeline},
+        {.name = "heap", .flag = &attach.heap},
+        {.name = "memory", .flag = &attach.memory, .value = &memory},
         {.name = "redact", .value = &redact},
         {.name = "quiet", .letter = 'q', .flag = &attach.quiet},
         {.name = NULL},
@@ -193,6 +220,11 @@ int dw_cmd_attach(int argc, char **argv)
         (out && dw_cli_check_recording(out)))
         return DW_EXIT_USAGE;
     make_path(&attach, out);
+    if (attach.heap)
+        return dw_cli_attach_heap(attach.options.pid, attach.path, attach.options.is_path_ours,
+                                  attach.quiet);
+    if (attach.memory)
+        return run_memory(&attach, memory);
     dw_cli_catch_stop();
     return run(&attach);
 }

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/memory_limit.h"
 #include "lens/view/column.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
@@ -169,6 +168,8 @@ static void put_contents(struct dw_out *out, const struct dw_profile *profile,
         put_count(out, "readings", points);
     if (profile->timing_count)
         put_count(out, "timings", profile->timing_count);
+    if (profile->heap_count)
+        put_count(out, "snapshots", profile->heap_count);
     put_key(out, "format");
     dw_out_printf(out, "version %d\n", DW_LOG_VERSION);
     put_key(out, "size");
@@ -195,7 +196,7 @@ static int check_bytes(struct dw_out *out, const struct dw_file *file, int *stat
     int error = dw_profile_new(&profile);
     if (error)
         return error;
-    dw_memory_allow(file->size);
+    dw_cli_allow_memory(file);
     error = dw_log_read(file->data, file->size, DW_READ_EVENTS, profile);
     if (!error)
         error = count_events(profile, &events);

@@ -9,19 +9,26 @@
 #include "lens/timing/timings.h"
 #include "lens/view/functions.h"
 #include "lens/view/stack_tree.h"
+#include "model/prepare/shown_measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#define CERTAIN 4 /* standard deviations: one in thirty thousand is beyond by chance */
+
 static const char help[] =
     "usage: dwell diff OLD NEW [options]\n"
     "\n"
-    "Says in one sentence why NEW takes another time than OLD, and lists what got slower or\n"
-    "faster, is new or gone, ranked by how much of the change is its own.\n"
+    "Says in one sentence why NEW takes another time than OLD, or other memory, and lists what "
+    "got\n"
+    "slower or faster, is new or gone, ranked by how much of the change is its own.\n"
     "\n"
     "  --by WHAT        function, line, path or region; what is recorded decides otherwise\n"
+    "  --measure M      compare memory: peak_bytes (the default when there is nothing but "
+    "memory),\n"
+    "                   live_bytes (what is left) or alloc_bytes (all that was allocated)\n"
     "  --sort COLUMN    change (the default), ratio, old or new\n"
     "  --limit N        the first N rows only (20 in the table; 0: all)\n"
     "  --threshold P%   less than this share of the total is not a change (1%)\n"
@@ -31,7 +38,8 @@ static const char help[] =
     "old\n"
     "  -o, --output OUT where to; OUT.svg and OUT.json choose the format too\n"
     "  --fail-if 'slower P%'   exit status 1 if the total got slower by more; also 'slower 20ms'\n"
-    "  --of NAME        let --fail-if look at the time of this function or region instead; with\n"
+    "  --fail-if 'larger P%'   the same of memory; also 'larger 10MB'\n"
+    "  --of NAME        let --fail-if look at this function or region instead of the total; with\n"
     "                   --normalise, at its share, and there must be one\n"
     "\n"
     "Exit status: 0, 1 when --fail-if says so, 2 for trouble.\n"
@@ -40,16 +48,18 @@ static const char help[] =
     "  dwell diff before.dwell after.dwell\n"
     "  dwell diff before.dwell after.dwell -o diff.svg       open it in a browser\n"
     "  dwell diff before.dwell after.dwell --by path --limit 5\n"
-    "  dwell diff main.dwell branch.dwell --fail-if 'slower 5%' --of parse\n";
+    "  dwell diff main.dwell branch.dwell --fail-if 'slower 5%' --of parse\n"
+    "  dwell diff main.dwell branch.dwell --measure live_bytes --fail-if 'larger 1MB'\n";
 
-/* What --fail-if allows: a share of the old time, or an absolute one. */
+/* What --fail-if allows: a share of the old time or memory, or an absolute number. */
 struct allowance {
     const char *text; /* NULL: anything */
-    double share, ns;
+    bool is_of_bytes;
+    double share, more;
 };
 
 struct request {
-    const char *by, *sort, *limit, *threshold, *format, *width, *output, *fail_if, *of;
+    const char *by, *measure, *sort, *limit, *threshold, *format, *width, *output, *fail_if, *of;
     struct dw_diff_options options;
     struct allowance allowance;
     int (*write)(const struct dw_diff *diff, struct dw_out *out);
@@ -86,26 +96,47 @@ static int parse_limit(const char *text, uint32_t *limit)
     return 0;
 }
 
-/* "slower 5%", "slower 20 ms". */
-static int parse_allowance(const char *text, struct allowance *allowance)
+static bool parse_duration(const char *text, double *ns)
 {
     static const struct {
         const char *unit;
-        double share, ns;
-    } units[] = {{"%", 0.01, 0}, {"s", 0, 1e9}, {"ms", 0, 1e6}, {"us", 0, 1e3}, {"ns", 0, 1}};
-    const char *rest = text;
-    double number = 0;
-    *allowance = (struct allowance){.text = text};
-    bool fine = !strncmp(text, "slower ", 7) && dw_cli_parse_number(text + 7, &number, &rest);
+        double ns;
+    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+    const char *rest;
+    bool is_number = dw_cli_parse_number(text, ns, &rest);
     rest += strspn(rest, " ");
-    for (size_t i = 0; fine && i < sizeof units / sizeof *units; i++) {
-        if (strcmp(rest, units[i].unit) != 0)
-            continue;
-        allowance->share = number * units[i].share;
-        allowance->ns = number * units[i].ns;
-        return 0;
+    for (size_t i = 0; is_number && i < sizeof units / sizeof *units; i++) {
+        if (!strcmp(rest, units[i].unit)) {
+            *ns *= units[i].ns;
+            return true;
+        }
     }
-    return dw_cli_usage("--fail-if needs something like 'slower 5%%' or 'slower 20ms', not '%s'",
+    return false;
+}
+
+static bool parse_share(const char *text, double *share)
+{
+    const char *rest;
+    bool is_number = dw_cli_parse_number(text, share, &rest);
+    *share /= 100;
+    return is_number && !strcmp(rest + strspn(rest, " "), "%");
+}
+
+/* "slower 5%", "slower 20 ms", "larger 10 MB". */
+static int parse_allowance(const char *text, struct allowance *allowance)
+{
+    *allowance = (struct allowance){.text = text, .is_of_bytes = !strncmp(text, "larger ", 7)};
+    if (allowance->is_of_bytes || !strncmp(text, "slower ", 7)) {
+        const char *by = text + 7;
+        if (parse_share(by, &allowance->share))
+            return 0;
+        allowance->share = 0;
+        if (allowance->is_of_bytes ? dw_cli_parse_bytes(by, &allowance->more)
+                                   : parse_duration(by, &allowance->more))
+            return 0;
+    }
+    return dw_cli_usage("--fail-if needs something like 'slower 5%%', 'slower 20ms', 'larger 5%%' "
+                        "or 'larger 10MB', not '%s'",
                         text);
 }
 
@@ -189,12 +220,13 @@ static const char *samples_of(const struct dw_profile *profile)
 
 static const char *contents_of(const struct dw_profile *profile)
 {
-    return dw_family_is_in(profile, DW_FAMILY_SAMPLES) ? samples_of(profile)
-           : dw_functions_are_in(profile)              ? "calls"
-           : dw_diff_has(profile, DW_DIFF_LINE)        ? "lines"
-           : dw_diff_has(profile, DW_DIFF_PATH)        ? "regions"
-           : dw_timings_are_all(profile)               ? "timings"
-                                                       : "nothing";
+    return dw_profile_shown_unit(profile) == DW_UNIT_BYTES ? "memory"
+           : dw_family_is_in(profile, DW_FAMILY_SAMPLES)   ? samples_of(profile)
+           : dw_functions_are_in(profile)                  ? "calls"
+           : dw_diff_has(profile, DW_DIFF_LINE)            ? "lines"
+           : dw_diff_has(profile, DW_DIFF_PATH)            ? "regions"
+           : dw_timings_are_all(profile)                   ? "timings"
+                                                           : "nothing";
 }
 
 /* The part that both hold, if they are of one kind: times that include the cost of measuring every
@@ -227,6 +259,9 @@ static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **fi
     if (found < 0)
         return DW_EXIT_USAGE;
     *by = (enum dw_diff_by)found;
+    if (*by == DW_DIFF_REGION && dw_profile_shown_unit(profiles[DW_OLD]) == DW_UNIT_BYTES)
+        return dw_cli_usage("--by region compares times; memory is compared by function, line or "
+                            "path");
     for (enum dw_side side = 0; side < DW_SIDES; side++)
         if (!dw_diff_has(profiles[side], *by))
             return dw_cli_usage("--by %s needs %s, and %s holds none", word, kinds[*by],
@@ -266,26 +301,41 @@ static void say_sentence(const struct dw_diff *diff)
     (void)dw_out_close(&out);
 }
 
+static void say_more(const struct dw_diff *diff, const struct request *request,
+                     const double amounts[DW_SIDES], bool is_allowed)
+{
+    double unit = diff->are_bytes ? 1 << 20 : 1e9;
+    const char *name = diff->are_bytes ? "MiB" : "s", *of = request->of ? request->of : "the total";
+    const char *verdict = is_allowed ? "samples of allocations may differ as much by chance; "
+                                       "--memory=exact counts each. It is more than"
+                                     : "more than";
+    if (amounts[DW_OLD] > 0)
+        dw_cli_usage("%s is %.1f %% %s (%.6g %s, was %.6g %s): %s '%s' allows", of,
+                     100 * (amounts[DW_NEW] / amounts[DW_OLD] - 1), dw_diff_word(diff, true),
+                     amounts[DW_NEW] / unit, name, amounts[DW_OLD] / unit, name, verdict,
+                     request->allowance.text);
+    else
+        dw_cli_usage("%s is new (%.6g %s): %s '%s' allows", of, amounts[DW_NEW] / unit, name,
+                     verdict, request->allowance.text);
+}
+
 static int judge(const struct dw_diff *diff, const struct request *request)
 {
     const struct allowance *allowance = &request->allowance;
-    double times[DW_SIDES] = {(double)diff->totals[DW_OLD] * diff->scale,
-                              (double)diff->totals[DW_NEW]};
+    double amounts[DW_SIDES] = {(double)diff->totals[DW_OLD] * diff->scale,
+                                (double)diff->totals[DW_NEW]};
     if (!allowance->text)
         return 0;
-    if (request->of && !dw_diff_times_of(diff, request->of, times))
+    if (request->of && !dw_diff_times_of(diff, request->of, amounts))
         return dw_cli_usage("nothing is called '%s' in either recording", request->of);
-    double more = times[DW_NEW] - times[DW_OLD];
-    if (more <= allowance->share * times[DW_OLD] + allowance->ns)
+    double more = amounts[DW_NEW] - amounts[DW_OLD];
+    double allowed = allowance->share * amounts[DW_OLD] + allowance->more;
+    if (more <= allowed)
         return 0;
-    if (times[DW_OLD] > 0)
-        dw_cli_usage("%s is %.1f %% slower (%.6g s, was %.6g s): more than '%s' allows",
-                     request->of ? request->of : "the total", 100 * more / times[DW_OLD],
-                     times[DW_NEW] / 1e9, times[DW_OLD] / 1e9, allowance->text);
-    else
-        dw_cli_usage("%s is new (%.6g s): more than '%s' allows",
-                     request->of ? request->of : "the total", times[DW_NEW] / 1e9, allowance->text);
-    return DW_EXIT_TROUBLE;
+    bool is_chance =
+        more <= allowed + CERTAIN * dw_diff_doubt(diff, amounts[DW_OLD], amounts[DW_NEW]);
+    say_more(diff, request, amounts, is_chance);
+    return is_chance ? 0 : DW_EXIT_TROUBLE;
 }
 
 static int show(const struct dw_profile *const profiles[DW_SIDES], char **files,
@@ -315,18 +365,83 @@ static int show(const struct dw_profile *const profiles[DW_SIDES], char **files,
     return status;
 }
 
+/* Whether both have snapshots of the heap, and these are asked for or all that there is. Types are
+ * to the diff what functions are. */
+static bool is_of_heap(struct dw_profile *const profiles[DW_SIDES], struct request *request)
+{
+    bool is_asked = request->by && !strcmp(request->by, "type");
+    bool is_all = !request->measure, is_in = true;
+    for (enum dw_side side = 0; side < DW_SIDES; side++) {
+        is_in &= dw_family_is_in(profiles[side], DW_FAMILY_HEAP);
+        is_all &= dw_family_choose(profiles[side], DW_FAMILY_ANY) == DW_FAMILY_HEAP;
+    }
+    bool is_measure = request->measure && !strncmp(request->measure, "object", strlen("object"));
+    if (is_in && is_asked)
+        request->by = "function";
+    return is_in && (is_asked || is_all || is_measure);
+}
+
+/* DW_MEASURES: times are compared. */
+static int choose_measure(struct dw_profile *const profiles[DW_SIDES], char **files,
+                          struct request *request, enum dw_measure *measure)
+{
+    static const char *const names[] = {"peak_bytes",   "live_bytes", "alloc_bytes",
+                                        "object_bytes", "objects",    NULL};
+    bool has_memory = true, has_else = false;
+    if (request->measure && find_word("no memory is measured by", request->measure, names) < 0)
+        return DW_EXIT_USAGE;
+    if (is_of_heap(profiles, request)) {
+        *measure = request->measure ? dw_measure_find(request->measure) : DW_OBJECT_BYTES;
+        return 0;
+    }
+    for (enum dw_side side = 0; side < DW_SIDES; side++) {
+        has_memory &= dw_family_is_in(profiles[side], DW_FAMILY_MEMORY);
+        has_else |= dw_family_choose(profiles[side], DW_FAMILY_ANY) != DW_FAMILY_MEMORY ||
+                    dw_profile_measures(profiles[side]) & DW_MASK(DW_HITS);
+    }
+    bool is_of_regions = request->by && !strcmp(request->by, "region");
+    bool is_asked = request->measure || request->allowance.is_of_bytes;
+    if (is_asked && !has_memory)
+        return dw_cli_usage("%s and %s do not both hold memory; 'dwell run --memory' records it",
+                            files[DW_OLD], files[DW_NEW]);
+    bool is_memory = has_memory && (is_asked || (!has_else && !is_of_regions));
+    *measure = !is_memory         ? DW_MEASURES
+               : request->measure ? dw_measure_find(request->measure)
+                                  : DW_PEAK_BYTES;
+    if (is_memory && request->allowance.text && !request->allowance.is_of_bytes)
+        return dw_cli_usage("--fail-if '%s' is about time, and memory is compared: say 'larger'",
+                            request->allowance.text);
+    return 0;
+}
+
+static int prepare(struct dw_profile *profile, const char *file, enum dw_measure measure,
+                   const struct dw_native_words *native)
+{
+    bool is_memory = measure < DW_MEASURES;
+    int error = is_memory ? dw_profile_show_measure(profile, measure) : 0;
+    if (!error)
+        error = dw_cli_make_showable(profile, native);
+    if (error)
+        return dw_cli_error(file, error);
+    return !is_memory && dw_samples_are_counts(profile)
+               ? dw_cli_usage("%s: holds numbers of samples, and diff compares times", file)
+               : 0;
+}
+
 static int load_and_show(char **files, struct request *request)
 {
     struct dw_profile *profiles[DW_SIDES] = {0};
     struct dw_native_words native = {.lines = request->by && !strcmp(request->by, "line")};
+    enum dw_measure measure = DW_MEASURES;
     int status = 0;
     for (enum dw_side side = 0; side < DW_SIDES && !status; side++) {
         request->options.files[side] = files[side];
-        profiles[side] = dw_cli_load(files + side, 1, 0, &native, &status);
-        if (profiles[side] && dw_samples_are_counts(profiles[side]))
-            status =
-                dw_cli_usage("%s: holds numbers of samples, and diff compares times", files[side]);
+        profiles[side] = dw_cli_read(files + side, 1, 0, &status);
     }
+    if (!status)
+        status = choose_measure(profiles, files, request, &measure);
+    for (enum dw_side side = 0; side < DW_SIDES && !status; side++)
+        status = prepare(profiles[side], files[side], measure, &native);
     const struct dw_profile *const both[DW_SIDES] = {profiles[DW_OLD], profiles[DW_NEW]};
     status = status ? DW_EXIT_USAGE : show(both, files, request);
     dw_profile_free(profiles[DW_OLD]);
@@ -341,6 +456,7 @@ int dw_cmd_diff(int argc, char **argv)
     struct request request = {0};
     const struct dw_option known[] = {
         {.name = "by", .value = &request.by},
+        {.name = "measure", .value = &request.measure},
         {.name = "sort", .value = &request.sort},
         {.name = "limit", .value = &request.limit},
         {.name = "threshold", .value = &request.threshold},

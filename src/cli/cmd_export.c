@@ -131,13 +131,20 @@ static enum dw_family family_of(const struct dw_report_words *words,
     return is_of_samples ? DW_FAMILY_SAMPLES : family;
 }
 
-/* Of memory, one measure is shown, in place of samples. */
+/* Of memory and of collections of garbage, one measure is shown, in place of samples. */
 static int make_showable(struct dw_profile *profile, const struct request *request,
                          enum dw_family *family, const char *file)
 {
+    const char *word = request->words->measure;
+    bool is_of_lines =
+        !strcmp(request->lens->name, "lines") && dw_profile_measures(profile) & DW_MASK(DW_HITS);
     int error = 0;
-    if (dw_family_choose(profile, *family) == DW_FAMILY_MEMORY) {
-        const char *word = request->words->measure;
+    if (!word && dw_family_choose(profile, *family) == DW_FAMILY_HEAP)
+        word = dw_measures[DW_OBJECT_BYTES].name;
+    if (word && dw_cli_is_shown_alone(word)) {
+        error = dw_profile_show_measure(profile, dw_measure_find(word));
+        *family = DW_FAMILY_SAMPLES;
+    } else if (!is_of_lines && dw_family_choose(profile, *family) == DW_FAMILY_MEMORY) {
         bool is_all = !strcmp(request->lens->name, "pprof"); /* it has types for all of them */
         enum dw_measure measure = is_all ? DW_ALLOC_BYTES
                                   : word ? dw_measure_find(word)

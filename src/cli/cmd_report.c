@@ -4,7 +4,6 @@
 
 #include "cli/time_report.h"
 #include "lens/plot/series_report.h"
-#include "lens/table/memory_report.h"
 #include "lens/timing/timings.h"
 #include "log/reader.h"
 
@@ -28,6 +27,9 @@ static const char help[] =
     "                   (a tree, the default for regions), module (samples), path, thread or\n"
     "                   process (a row each; --format tree has what they did)\n"
     "  --by time        memory, CPU and counters over time (table, csv, json)\n"
+    "  --by type        of a snapshot of the heap; also dominator, size, defined_in, site; FILE#0 "
+    "is\n"
+    "                   the first snapshot of a file, and without a number it is the last\n"
     "  --by KEY,KEY     any of function (or line, python, module), region, thread, process, host\n"
     "                   and labels of the program: one table of all their combinations\n"
     "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
@@ -105,13 +107,14 @@ static const struct dw_lens *find_format(const char *name)
 }
 
 /* What a report is made of. */
-enum kind { BY_VIEW, BY_MEMORY, BY_TIMING, BY_SAMPLE, BY_LINE, BY_FUNCTION, BY_ROW };
+enum kind { BY_VIEW, BY_HEAP, BY_MEMORY, BY_TIMING, BY_SAMPLE, BY_LINE, BY_FUNCTION, BY_ROW };
 
 /* The lens of the kind in the format asked for; NULL when there is none. */
 static const struct dw_lens *lens_of(const struct request *request, enum kind kind)
 {
     static const struct dw_lens *const lenses[][3] = {
         [BY_VIEW] = {&dw_view_table, &dw_view_csv, &dw_view_json},
+        [BY_HEAP] = {&dw_heap_table, &dw_view_csv, &dw_view_json},
         [BY_MEMORY] = {&dw_memory_table, &dw_view_csv, &dw_view_json},
         [BY_TIMING] = {&dw_timing_table},
         [BY_SAMPLE] = {&dw_view_table, &dw_view_csv, &dw_view_json},
@@ -157,6 +160,7 @@ static int want(struct dw_report_request *wanted, const struct request *request,
     wanted->lens.family = request->family;
     switch (kind) {
     case BY_VIEW: return dw_report_want_view(wanted, words, profile, DW_FAMILY_ANY);
+    case BY_HEAP: return dw_report_want_view(wanted, words, profile, DW_FAMILY_HEAP);
     case BY_MEMORY: return dw_report_want_view(wanted, words, profile, DW_FAMILY_MEMORY);
     case BY_SAMPLE: return dw_report_want_view(wanted, words, profile, DW_FAMILY_SAMPLES);
     case BY_LINE: return dw_report_want_lines(wanted, words);
@@ -226,19 +230,36 @@ static bool is_by_timing(const struct dw_profile *profile, const struct request 
 /* Memory has a report for people; all else about it is in the view. */
 static bool is_by_memory(const struct dw_profile *profile, const struct request *request)
 {
-    return !request->shows_lines && dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY;
+    bool is_of_lines =
+        request->shows_lines || (is_by_line(profile, request) && dw_lines_are_watched(profile));
+    return !is_of_lines && dw_family_choose(profile, request->family) == DW_FAMILY_MEMORY;
+}
+
+/* What is on the heap is told by keys of its own. */
+static bool is_by_heap(const struct dw_profile *profile, const struct request *request)
+{
+    static const char *const keys[] = {"type", "dominator", "size", "site", "defined_in"};
+    const char *by = request->words.by;
+    if (!dw_family_is_in(profile, DW_FAMILY_HEAP) || request->words.measure ||
+        !strcmp(request->format, "tree"))
+        return false;
+    for (size_t i = 0; by && i < sizeof keys / sizeof *keys; i++)
+        if (!strncmp(by, keys[i], strlen(keys[i])) && strchr(",", by[strlen(keys[i])]))
+            return true;
+    return !by && dw_family_choose(profile, request->family) == DW_FAMILY_HEAP;
 }
 
 static int report_as_asked(const struct dw_profile *profile, const struct request *request,
                            const char *file)
 {
-    enum kind kind = dw_report_words_of_view(&request->words) ? BY_VIEW
-                     : is_by_memory(profile, request)         ? BY_MEMORY
-                     : is_by_timing(profile, request)         ? BY_TIMING
-                     : is_by_sample(profile, request)         ? BY_SAMPLE
-                     : is_by_line(profile, request)           ? BY_LINE
-                     : is_by_function(profile, request)       ? BY_FUNCTION
-                                                              : BY_ROW;
+    enum kind kind = is_by_heap(profile, request)               ? BY_HEAP
+                     : dw_report_words_of_view(&request->words) ? BY_VIEW
+                     : is_by_memory(profile, request)           ? BY_MEMORY
+                     : is_by_timing(profile, request)           ? BY_TIMING
+                     : is_by_sample(profile, request)           ? BY_SAMPLE
+                     : is_by_line(profile, request)             ? BY_LINE
+                     : is_by_function(profile, request)         ? BY_FUNCTION
+                                                                : BY_ROW;
     return report_kind(profile, request, kind, file);
 }
 

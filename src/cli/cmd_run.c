@@ -39,17 +39,16 @@ static const char help[] =
     "  dwell run --sample --calls train.py      samples, and every call exactly, in one file\n"
     "  dwell run -o run.dwell train.py          for 'dwell report run.dwell'\n"
     "\n"
-    "what is recorded: any of these together, each in a table of its own (default: samples, and\n"
-    "the regions that the program marks):\n"
-    "  --sample        samples of all threads; beside --calls or --lines their times hold the "
-    "work\n"
-    "                  of these too, and the report says so\n"
+    "what is recorded, any of these together (default: samples, and the regions that are marked):\n"
+    "  --sample        samples of all threads, Python and native code\n"
     "  --regions       marked regions; alone, without samples\n"
     "  --calls         every call, exactly, of all threads\n"
     "  --lines         the lines of functions marked with @profile, a builtin, or @dwell.profile\n"
-    "  --memory[=HOW]  what is allocated, of Python objects and by malloc: by samples (sampled,\n"
-    "                  the default) or each allocation (exact); and memory and CPU over time,\n"
-    "                  for 'dwell plot'\n";
+    "  --memory[=HOW]  what is allocated: by samples (sampled), or each allocation (exact; the\n"
+    "                  default with --lines); memory and CPU over time, for 'dwell plot'\n"
+    "  --heap[=WHEN]   the objects that are alive: at the end, and every so often (10s) or at a\n"
+    "                  signal (USR1, USR2, HUP), for 'dwell report --by type'\n"
+    "  --leaks[=TIME]  types whose objects become more and more, what holds them, who made them\n";
 static const char help_of_options[] =
     "\n"
     "  --mode MODE     of samples: cpu, the time that threads run (the default), or wall, all of "
@@ -58,11 +57,12 @@ static const char help_of_options[] =
     "  --no-native     of samples: only Python frames\n"
     "  --interval TIME of memory over time: between two readings (100ms)\n"
     "  --pss           of memory over time: PSS beside RSS\n"
+    "  --pdb-above N   with --memory: a debugger at the line where more than N (100M) is resident\n"
+    "  --stop-above N  with --memory: the program is stopped when more than N is resident\n"
     "  --timeline      every sample and event, for 'dwell export --to chrome'\n"
     "  --cpu           the CPU time of regions beside their wall time\n"
     "  --signatures    calls, each function apart by the types of its arguments\n"
-    "  -f FUNCTION     lines of func, Class or Class.method of the program, or of module,\n"
-    "                  module.func or module.Class; may be repeated\n"
+    "  -f FUNCTION     lines of func, Class, Class.method, module or module.func; may be repeated\n"
     "  --callees       with lines: also what each line calls\n"
     "  --redact WHAT   not the command line (argv), source files (sources) or argv,sources\n"
     "\n"
@@ -74,8 +74,8 @@ static const char help_of_options[] =
     "how:\n"
     "  -o FILE         the recording; replaces an earlier one (default: NAME.PID.dwell, a new "
     "file)\n"
-    "  --ranks LIST    of an MPI job only these ranks, as in 0,7; each has a file of its own,\n"
-    "                  run.rank0.dwell for -o run.dwell\n"
+    "  --ranks LIST    of an MPI job only these ranks, as in 0,7; files are run.rank0.dwell, ...\n"
+    "  --merge-ranks   rank 0 waits for the others at the end and makes one file of all\n"
     "  --python PATH   the interpreter (default: the one beside this dwell)\n"
     "  -q, --quiet     no report at the end\n"
     "\n"
@@ -153,7 +153,7 @@ static bool prepare_place(const struct dw_run_options *run, struct place *place)
 static int run_plainly(const struct dw_run_options *run, const char *python)
 {
     struct dw_child_times times;
-    int status = dw_child_run(python, run->words, &times);
+    int status = dw_child_run(python, run->words, 0, &times);
     return status < 0 ? CANNOT_START : dw_child_exit(status);
 }
 
@@ -213,6 +213,8 @@ static int set_request(const struct dw_run_options *run, const char *out_file)
     struct dw_out wanted;
     dw_out_init_memory(&wanted);
     put_words(&wanted, run);
+    if (run->pdb_above > 0)
+        dw_out_printf(&wanted, "pdb=%.0f,", run->pdb_above);
     dw_out_printf(&wanted, "period=%.0f,interval=%.0f,by=%d ",
                   fmin(1e9 / run->rate_hz, LONGEST_PERIOD_NS), run->interval_ns, (int)getpid());
     dw_out_text(&wanted, out_file);
@@ -246,7 +248,8 @@ static void report_recorded(const struct dw_run_options *run, const struct dw_ru
     char program[NAME_MAX];
     dw_python_program_name(run->program, program, sizeof program);
     dw_run_report(end);
-    dw_run_rank_say_merge(run->out, program);
+    if (!run->merge_ranks)
+        dw_run_rank_say_merge(run->out, program);
 }
 
 static void report(const struct dw_run_options *run, const struct dw_run_end *end,
@@ -276,6 +279,9 @@ static void finish(const struct dw_run_options *run, struct dw_run_end *end, tim
     end->recordings = &recordings;
     report(run, end, python);
     end->recordings = NULL;
+    if (run->merge_ranks && dw_run_rank_merge(run->out, run->ranks, run->keep) && !run->quiet)
+        fprintf(stderr, "dwell: all ranks are in %s; dwell report %s --by rank\n", run->out,
+                run->out);
 }
 
 static int start(const struct dw_run_options *run)
@@ -309,7 +315,7 @@ static int start(const struct dw_run_options *run)
                              .named = run->functions.buffer.size > 0,
                              .may_be_calls = !run->calls && !run->timeline && !run->cpu,
                              .follows = !run->no_follow};
-    end.status = dw_child_run(python, run->words, &end.times);
+    end.status = dw_child_run(python, run->words, (uint64_t)run->stop_above, &end.times);
     if (end.status < 0) {
         dw_cli_error(python, DW_ERR_IO);
         return CANNOT_START;

@@ -26,7 +26,7 @@ int dw_cmd_time(int argc, char **argv)
     memcpy(arguments, before, sizeof before);
     memcpy(arguments + count, argv + 1, (size_t)(argc - 1) * sizeof *argv);
     struct dw_child_times times;
-    int status = dw_child_run(python, arguments, &times);
+    int status = dw_child_run(python, arguments, 0, &times);
     free(arguments);
     if (status >= 0)
         return dw_child_exit(status);

@@ -49,8 +49,15 @@ static enum dw_family family_of_measure(const char *name)
     return mask & DW_SAMPLE_MASK   ? DW_FAMILY_SAMPLES
            : mask & DW_CALL_MASK   ? DW_FAMILY_CALLS
            : mask & DW_MEMORY_MASK ? DW_FAMILY_MEMORY
+           : mask & DW_HEAP_MASK   ? DW_FAMILY_HEAP
            : mask & DW_ENTRY_MASK  ? DW_FAMILY_REGIONS
                                    : DW_FAMILY_ANY;
+}
+
+bool dw_cli_is_shown_alone(const char *name)
+{
+    enum dw_measure measure = dw_measure_find(name);
+    return measure < DW_MEASURES && DW_MASK(measure) & (DW_GC_MASK | DW_HEAP_MASK);
 }
 
 int dw_cli_check_measure(const struct dw_report_words *words, const struct dw_profile *profile,
@@ -60,9 +67,11 @@ int dw_cli_check_measure(const struct dw_report_words *words, const struct dw_pr
     if (!words->measure)
         return 0;
     enum dw_family family = family_of_measure(words->measure);
-    if (family && dw_family_is_in(profile, family))
+    bool is_alone = dw_cli_is_shown_alone(words->measure);
+    dw_measure_mask mask = is_alone ? DW_MASK(dw_measure_find(words->measure)) : 0;
+    if ((family && dw_family_is_in(profile, family)) || dw_profile_measures(profile) & mask)
         return 0;
-    if (family)
+    if (family || is_alone)
         return dw_cli_usage("%s: holds no '%s': it was not recorded", file, words->measure);
     for (size_t i = 0; i < DW_MEASURES; i++)
         dw_guess_try(&guess, dw_measures[i].name);
@@ -99,6 +108,7 @@ const char *dw_cli_heading(enum dw_family family)
         [DW_FAMILY_CALLS] = "Calls: all of them, from entry to return\n",
         [DW_FAMILY_MEMORY] = "Memory: what was allocated, and what of it was there\n",
         [DW_FAMILY_REGIONS] = "Regions: what the program marked, from entry to exit\n",
+        [DW_FAMILY_HEAP] = "Heap: the objects of the last snapshot\n",
     };
     return headings[family];
 }
@@ -106,8 +116,8 @@ const char *dw_cli_heading(enum dw_family family)
 /* What comes first is told by its own words; the others have words to ask for them. */
 void dw_cli_say_left_out(const struct dw_profile *profile, bool shows_lines)
 {
-    static const char *const names[DW_FAMILIES] = {"", "samples", "calls", "allocations",
-                                                   "regions"};
+    static const char *const names[DW_FAMILIES] = {"",        "samples", "calls", "allocations",
+                                                   "regions", "objects"};
     enum dw_family first = dw_family_choose(profile, DW_FAMILY_ANY);
     bool has_calls = first != DW_FAMILY_CALLS && dw_family_is_in(profile, DW_FAMILY_CALLS);
     bool has_regions = first != DW_FAMILY_REGIONS && dw_family_is_in(profile, DW_FAMILY_REGIONS);

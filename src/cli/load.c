@@ -9,9 +9,13 @@
 #include "lens/timing/timings.h"
 #include "lens/view/column.h"
 #include "log/reader.h"
+#include "model/prepare/heap_paths.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+
+#define HEAP_BYTES_MAX (UINT64_C(64) << 20)
 
 int dw_cli_usage(const char *format, ...)
 {
@@ -48,6 +52,18 @@ static uint64_t written_ns(const char *path)
     return (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
 }
 
+/* Objects of a heap may be all alike, and pack to next to nothing. */
+static size_t packed_heap(const struct dw_file *file)
+{
+    uint64_t bytes = dw_log_heap_bytes(file->data, file->size);
+    return (size_t)(bytes < HEAP_BYTES_MAX ? bytes : HEAP_BYTES_MAX) / 4;
+}
+
+void dw_cli_allow_memory(const struct dw_file *file)
+{
+    dw_memory_allow(file->size + packed_heap(file));
+}
+
 int dw_cli_read_one(const char *path, unsigned flags, struct dw_profile *profile)
 {
     struct dw_file file;
@@ -55,7 +71,7 @@ int dw_cli_read_one(const char *path, unsigned flags, struct dw_profile *profile
     if (error)
         return error;
     const char *slash = strrchr(path, '/');
-    dw_memory_allow(file.size);
+    dw_cli_allow_memory(&file);
     error = dw_log_read(file.data, file.size, flags, profile);
     if (error == DW_ERR_NOT_DWELL)
         error =
@@ -86,6 +102,20 @@ bool dw_cli_is_sum(const struct dw_profile *profile)
     return !mixture;
 }
 
+/* "x.dwell#2" is the snapshot 2 of x.dwell, unless there is a file of that name. The name of the
+ * file, to be freed. */
+static char *split_number(const char *word, uint32_t *number)
+{
+    const char *hash = strrchr(word, '#');
+    struct stat status;
+    char *end;
+    unsigned long value = hash ? strtoul(hash + 1, &end, 10) : 0;
+    if (!hash || end == hash + 1 || *end || value >= DW_HEAP_LAST || !stat(word, &status))
+        return strdup(word);
+    *number = (uint32_t)value;
+    return strndup(word, (size_t)(hash - word));
+}
+
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status)
 {
     struct dw_profile *profile;
@@ -95,8 +125,11 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
         return NULL;
     }
     bool loaded = false;
+    uint32_t heap = DW_HEAP_LAST;
     for (int i = 0; i < count; i++) {
-        error = dw_cli_read_one(files[i], flags, profile);
+        char *file = split_number(files[i], &heap);
+        error = file ? dw_cli_read_one(file, flags, profile) : DW_ERR_MEMORY;
+        free(file);
         loaded = loaded || !error;
         if (error)
             *status = dw_cli_error(files[i], error);
@@ -107,6 +140,14 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
     }
     if (loaded && !dw_cli_is_sum(profile)) {
         *status = DW_EXIT_TROUBLE;
+        loaded = false;
+    }
+    error = loaded ? dw_profile_show_heaps(profile, heap) : 0;
+    if (error) {
+        *status = error == DW_ERR_ARGUMENT
+                      ? dw_cli_usage("%s: there are %u snapshots in it, counted from 0", files[0],
+                                     profile->heap_count)
+                      : dw_cli_error(files[0], error);
         loaded = false;
     }
     if (loaded)

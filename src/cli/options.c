@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 int dw_cli_unknown(const char *sentence, const char *prefix, const struct dw_guess *guess,
                    const char *otherwise, ...)
@@ -94,9 +95,9 @@ static bool take(const struct dw_option *options, int argc, char **argv, int *at
     }
     if (option->flag) {
         *option->flag = true;
-        if (value)
+        if (value && !option->value)
             dw_cli_usage("--%s takes no value", option->name);
-        return !value;
+        return !value || (option->value && keep(option, value));
     }
     if (!value && *at + 1 < argc)
         value = argv[++*at];
@@ -127,6 +128,28 @@ bool dw_cli_parse_number(const char *text, double *number, const char **rest)
     *number = strtod(text, &end);
     *rest = end;
     return end != text && *text != '-' && *text != '+' && isfinite(*number);
+}
+
+bool dw_cli_parse_bytes(const char *text, double *bytes)
+{
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {
+        {"", 1},        {"B", 1},         {"K", 1 << 10},   {"M", 1 << 20},
+        {"G", 1 << 30}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+        {"KB", 1e3},    {"MB", 1e6},      {"GB", 1e9},
+    };
+    const char *rest;
+    bool is_number = dw_cli_parse_number(text, bytes, &rest);
+    rest += strspn(rest, " ");
+    for (size_t i = 0; is_number && i < sizeof units / sizeof *units; i++) {
+        if (!strcasecmp(rest, units[i].unit)) {
+            *bytes *= units[i].bytes;
+            return true;
+        }
+    }
+    return false;
 }
 
 int dw_cli_parse_threshold(const char *text, double *share)

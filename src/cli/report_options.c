@@ -107,6 +107,10 @@ static int unknown_key(const struct dw_profile *profile, const char *name)
     struct dw_guess guess = {.typed = name};
     const struct dw_key *key;
     char there[256] = "there are: ";
+    if (!strcmp(name, "path"))
+        return dw_cli_usage(
+            "--by path is of calls and regions, alone and without --measure; 'dwell "
+            "export --to collapsed' or a flame graph has the paths of others");
     for (size_t i = 0, at = strlen(there); (key = dw_key_at(i)) && at < sizeof there; i++) {
         dw_guess_try(&guess, key->name);
         at += (size_t)snprintf(there + at, sizeof there - at, "%s, ", key->name);
@@ -256,18 +260,21 @@ int dw_report_want_view(struct dw_report_request *request, const struct dw_repor
                         const struct dw_profile *profile, enum dw_family family)
 {
     struct dw_view_options *options = &request->view;
-    bool is_of_places = false;
+    const char *by = words->by ? words->by : family == DW_FAMILY_HEAP ? "type" : "function";
+    bool is_of_places = false, is_dominator = !strcmp(by, "dominator");
     *options = (struct dw_view_options){.family = family,
                                         .is_sampled_list = family == DW_FAMILY_SAMPLES,
-                                        .by_total = family == DW_FAMILY_CALLS,
+                                        .by_total = family == DW_FAMILY_CALLS || is_dominator,
                                         .full_paths = words->full_paths,
                                         .restrictions = request->restrictions};
     request->lens.view = options;
-    int status = parse_keys(request, profile, words->by ? words->by : "function", &is_of_places);
+    int status = parse_keys(request, profile, by, &is_of_places);
     if (!status && words->measure)
         status = parse_measures(request, profile, words->measure);
     else if (!status)
         dw_view_choose_measures(profile, options, is_of_places);
+    if (family == DW_FAMILY_HEAP && !words->measure)
+        options->sort = 1; /* by bytes */
     if (!status && words->sort)
         status = parse_sort(options, profile, words->sort);
     return status ? status : parse_labels(request, &words->match_labels);

@@ -23,11 +23,6 @@ bool dw_py_holds_gil(PyThreadState *thread)
     return gil && DW_PY_GIL_LOCKED(gil) > 0 && DW_PY_GIL_HOLDER(gil) == thread;
 }
 
-bool dw_py_collects_garbage(PyThreadState *thread)
-{
-    return thread->interp->gc.collecting;
-}
-
 bool dw_py_read(void *to, const void *address, size_t size)
 {
     struct iovec here = {to, size}, there = {(void *)(uintptr_t)address, size};

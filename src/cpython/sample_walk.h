@@ -38,7 +38,10 @@ struct dw_py_walk {
 /* The calling thread's state, also when it does not hold the GIL; NULL when it has none. */
 PyThreadState *dw_py_sampled_thread(void);
 bool dw_py_holds_gil(PyThreadState *thread);
-bool dw_py_collects_garbage(PyThreadState *thread);
+static inline bool dw_py_collects_garbage(const PyThreadState *thread)
+{
+    return thread->interp->gc.collecting;
+}
 /* Copies memory that may not be there; false then. It is a system call. */
 bool dw_py_read(void *to, const void *address, size_t size);
 

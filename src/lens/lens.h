@@ -17,7 +17,7 @@ enum dw_by {
     DW_BY_NAME,    /* a flat list of names, wherever they are called from */
 };
 
-/* By its word: "region", "thread", ...; "function" is that of names. False when it is not one. */
+/* By its word: "region", "thread", ...; "function" stands for names. False for another word. */
 bool dw_by_find(const char *word, enum dw_by *by);
 /* The i-th word, NULL past the end. */
 const char *dw_by_word(size_t index);
@@ -29,6 +29,7 @@ enum dw_family {
     DW_FAMILY_CALLS,
     DW_FAMILY_MEMORY,
     DW_FAMILY_REGIONS,
+    DW_FAMILY_HEAP,
     DW_FAMILIES
 };
 
@@ -55,7 +56,7 @@ struct dw_lens {
     const char *summary;
     const char *extension; /* of files that hold it; NULL when it is for people to read */
     bool needs_events;     /* the profile must be read with DW_READ_EVENTS */
-    bool binary;           /* the output is no text */
+    bool binary;           /* the output is not text */
     bool shows_lines;      /* and not only calls and regions */
     bool shows_timings;    /* the same */
     bool shows_places;     /* lines of functions, so that debug information is worth reading */
@@ -66,9 +67,9 @@ struct dw_lens {
                  struct dw_out *out);
 };
 
-/* NULL when there is none of that name. */
+/* NULL when no lens has that name. */
 const struct dw_lens *dw_lens_find(const char *name);
-/* The one whose files have names like this, NULL when there is none: x.speedscope.json. */
+/* The lens whose files have names like this, such as x.speedscope.json, or NULL. */
 const struct dw_lens *dw_lens_of_file(const char *path);
 /* The i-th lens, NULL past the end. */
 const struct dw_lens *dw_lens_at(size_t index);

@@ -48,6 +48,7 @@ enum dw_chunk_type {
     DW_CHUNK_TIMED_ROWS = 23,
     DW_CHUNK_SERIES = 24,
     DW_CHUNK_PROPERTIES = 25,
+    DW_CHUNK_HEAP = 26,
 };
 
 struct dw_chunk {

@@ -240,6 +240,19 @@ static int place_of_frame(struct dw_reading *reading, uint32_t id, dw_place_id *
     return dw_place_intern(&reading->profile->places, &made, place);
 }
 
+static int find_path(struct dw_reading *reading, dw_path_id parent, dw_place_id place,
+                     dw_path_id *path)
+{
+    struct dw_path_tree *tree = &reading->profile->paths;
+    dw_path_id next = reading->next_path;
+    bool is_next =
+        next < tree->count && tree->paths[next].parent == parent && tree->paths[next].step == place;
+    *path = next;
+    int error = is_next ? 0 : dw_path_intern(tree, parent, place, path);
+    reading->next_path = *path + 1;
+    return error;
+}
+
 static int read_path(struct dw_reading *reading, struct dw_cursor *cursor, struct dw_id_map *ids,
                      uint32_t id, bool of_frames)
 {
@@ -251,8 +264,7 @@ static int read_path(struct dw_reading *reading, struct dw_cursor *cursor, struc
         return 0;
     int error = of_frames ? place_of_frame(reading, step, &place) : 0;
     if (!error && id) /* place 0 stands for none: only the root has it */
-        error = dw_path_intern(&reading->profile->paths, parent,
-                               place ? place : reading->lost_place, &path);
+        error = find_path(reading, parent, place ? place : reading->lost_place, &path);
     return error ? error : dw_id_map_set(reading, ids, id, path, reading->lost_path);
 }
 

@@ -17,7 +17,7 @@ static int read_value(struct dw_reading *reading, struct dw_cursor *cursor, uint
         numbers[i] = dw_cursor_get(cursor);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    int error = dw_reading_row(reading, thread, path, DW_LABELS_NONE, &row);
+    int error = dw_reading_row(reading, thread, path, DW_LABELS_NONE, false, &row);
     struct dw_value_table *values = &reading->profile->threads[thread].values;
     if (!error)
         error = dw_value_row_set(values, row, DW_ENTRY_MASK, numbers);

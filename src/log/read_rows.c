@@ -51,13 +51,14 @@ int dw_read_labels(struct dw_reading *reading, struct dw_cursor *cursor)
 }
 
 int dw_reading_row(struct dw_reading *reading, uint32_t thread, dw_path_id path,
-                   dw_labels_id labels, uint32_t *row)
+                   dw_labels_id labels, bool is_new, uint32_t *row)
 {
     struct dw_value_table *values = &reading->profile->threads[thread].values;
     uint32_t before = values->count;
     if (!reading->limits->rows)
         return DW_ERR_TOO_LARGE;
-    int error = dw_value_row_get(values, path, labels, row);
+    int error = is_new ? dw_value_row_append(values, path, labels, row)
+                       : dw_value_row_get(values, path, labels, row);
     reading->limits->rows -= values->count - before;
     return error;
 }
@@ -67,6 +68,10 @@ int dw_read_spread(struct dw_cursor *cursor, struct dw_spread *spread)
     uint64_t low = dw_cursor_get(cursor), bucket = 0;
     spread->sum_squares = (unsigned __int128)dw_cursor_get(cursor) << 64 | low;
     uint64_t count = dw_cursor_get(cursor);
+    if (cursor->bad || count > (uint64_t)(cursor->end - cursor->at) / 2)
+        return DW_ERR_DAMAGED;
+    if (dw_histogram_reserve(&spread->histogram, (uint32_t)count))
+        return DW_ERR_MEMORY;
     for (uint64_t i = 0; i < count && !cursor->bad; i++) {
         bucket += dw_cursor_get_u32(cursor);
         uint64_t hits = dw_cursor_get(cursor);
@@ -100,19 +105,31 @@ static dw_measure_mask read_numbers(struct dw_reading *reading, struct dw_cursor
     return mask;
 }
 
+/* Rows come in the order of their keys each time that the program has written some: as long as the
+ * keys rise, there is nothing to look for. */
+static bool is_beyond(struct dw_value_table *values, uint32_t path, uint32_t labels)
+{
+    uint64_t key = (uint64_t)path << 32 | labels;
+    bool is_first = !values->count || key > values->last_key;
+    if (is_first)
+        values->last_key = key;
+    return is_first;
+}
+
 /* Each probe tells of its own measures; a row keeps what others have told of it. */
 static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t thread)
 {
     uint64_t numbers[DW_MEASURES];
-    uint32_t row;
-    dw_path_id path = dw_reading_path(reading, cursor);
+    uint32_t row, path = dw_cursor_get_u32(cursor);
     uint64_t head = dw_cursor_get(cursor);
     uint32_t labels = head >> 1 < UINT32_MAX ? (uint32_t)(head >> 1) : UINT32_MAX;
     dw_measure_mask mask = read_numbers(reading, cursor, numbers);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    int error = dw_reading_row(reading, thread, path,
-                               dw_id_map_get(&reading->labels, labels, DW_LABELS_NONE), &row);
+    bool is_new = is_beyond(&reading->profile->threads[thread].values, path, labels);
+    int error =
+        dw_reading_row(reading, thread, dw_path_map_get(dw_reading_paths(reading), path),
+                       dw_id_map_get(&reading->labels, labels, DW_LABELS_NONE), is_new, &row);
     struct dw_value_table *values = &reading->profile->threads[thread].values;
     if (!error)
         error = dw_value_row_set(values, row, mask, numbers);
@@ -128,8 +145,6 @@ int dw_read_rows(struct dw_reading *reading, struct dw_cursor *cursor)
     int error = dw_reading_thread(reading, cursor, &thread);
     while (!error && !cursor->bad && cursor->at < cursor->end)
         error = read_row(reading, cursor, thread);
-    if (!error && reading->flags & DW_READ_NO_VALUES)
-        dw_value_table_release(&reading->profile->threads[thread].values);
     return error;
 }
 

@@ -101,7 +101,7 @@ int dw_read_samples(struct dw_reading *reading, struct dw_cursor *cursor)
         numbers[1] = dw_cursor_get(cursor);            /* and their time */
         if (error || cursor->bad)
             break;
-        error = dw_reading_row(reading, thread, path, labels, &row);
+        error = dw_reading_row(reading, thread, path, labels, false, &row);
         if (!error)
             error = dw_value_row_set(&reading->profile->threads[thread].values, row,
                                      DW_MASK(DW_SAMPLES) | DW_MASK(DW_CPU), numbers);

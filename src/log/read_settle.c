@@ -37,10 +37,10 @@ static void scale_spread(struct dw_spread *spread, struct dw_clock_rate rate)
 static void scale_row(struct dw_value_table *values, const struct dw_value_row *row,
                       dw_measure_mask in_ticks, struct dw_clock_rate rate)
 {
-    for (dw_measure_mask rest = row->mask & in_ticks; rest; rest &= rest - 1) {
-        uint64_t *at = dw_value_at(values, row, (enum dw_measure)__builtin_ctzll(rest));
-        *at = dw_clock_scale(rate, *at);
-    }
+    uint64_t *at = values->numbers ? &values->numbers[row->first] : NULL;
+    for (dw_measure_mask rest = row->mask; rest && at; rest &= rest - 1, at++)
+        if (rest & -rest & in_ticks)
+            *at = dw_clock_scale(rate, *at);
     if (row->spread)
         scale_spread(&values->spreads[row->spread - 1], rate);
 }
@@ -51,10 +51,10 @@ static void settle_open(struct dw_value_table *values, const struct dw_value_row
                         uint64_t last_tick)
 {
     uint64_t *open_total = dw_value_at(values, row, DW_OPEN_TOTAL);
+    if (!open_total || !*open_total)
+        return;
     uint64_t *total = dw_value_at(values, row, DW_TOTAL);
     uint64_t open = dw_value_get(values, row, DW_OPEN);
-    if (!open_total)
-        return;
     uint64_t lasted = open * last_tick - *open_total;
     *open_total = open && (int64_t)lasted > 0 ? lasted : 0;
     if (total)

@@ -87,13 +87,16 @@ static dw_read_chunk *const readers[] = {
     [DW_CHUNK_TIMED_ROWS] = dw_read_timed_rows,
     [DW_CHUNK_SERIES] = dw_read_series,
     [DW_CHUNK_PROPERTIES] = dw_read_properties,
+    [DW_CHUNK_HEAP] = dw_read_heap,
 };
 
 static bool is_wanted(const struct dw_reading *reading, uint16_t type)
 {
     if (reading->flags & DW_READ_PROCESSES)
-        return type == DW_CHUNK_PROCESS || type == DW_CHUNK_PROPERTIES;
-    if (type == DW_CHUNK_SOURCE && reading->flags & DW_READ_NO_SOURCES)
+        return type == DW_CHUNK_PROCESS || type == DW_CHUNK_PROPERTIES || type == DW_CHUNK_CLOCK ||
+               type == DW_CHUNK_END;
+    if ((type == DW_CHUNK_SOURCE && reading->flags & DW_READ_NO_SOURCES) ||
+        (type == DW_CHUNK_ROWS && reading->flags & DW_READ_NO_VALUES))
         return false;
     bool is_timeline =
         type == DW_CHUNK_EVENTS || type == DW_CHUNK_TIMED_SAMPLES || type == DW_CHUNK_TIMED_ROWS;
@@ -220,6 +223,8 @@ static int read_stream(struct dw_reading *reading, const struct chunk_list *list
     int error = start_reading(reading);
     if (!error)
         error = read_chunks(reading, list, stream);
+    int heap_error = dw_reading_end_heap(reading);
+    error = error ? error : heap_error;
     dw_reading_settle(reading);
     if (!error)
         error = add_lines(reading);
@@ -291,4 +296,17 @@ int dw_log_read_file(const char *path, unsigned flags, struct dw_profile *profil
     error = dw_log_read(file.data, file.size, flags, profile);
     dw_file_close(&file);
     return error;
+}
+
+uint64_t dw_log_heap_bytes(const uint8_t *bytes, size_t size)
+{
+    size_t start;
+    struct dw_chunk chunk;
+    uint64_t sum = 0;
+    if (!size || dw_log_header_check(bytes, size, &start))
+        return 0;
+    struct dw_chunk_walk walk = {.bytes = bytes, .size = size, .at = start};
+    while (dw_chunk_next(&walk, &chunk))
+        sum += chunk.type == DW_CHUNK_HEAP ? chunk.raw_size : 0;
+    return sum;
 }

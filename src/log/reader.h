@@ -10,12 +10,16 @@ enum dw_read_flags {
     DW_READ_EVENTS = 1,     /* keep the timeline too */
     DW_READ_PROCESSES = 2,  /* nothing but processes, for who wants to know whose log it is */
     DW_READ_NO_SOURCES = 4, /* the text of source files is most of a short recording */
-    DW_READ_NO_VALUES = 8,  /* rows are looked at and not kept, for who asks whether all is well */
+    DW_READ_NO_VALUES =
+        8, /* rows are not read, but for their checksums, for who asks whether all is well */
 };
 
 /* Adds the log to the profile: reading several logs merges them. On failure the
  * profile holds what was read before the trouble and is still valid. */
 int dw_log_read(const uint8_t *bytes, size_t size, unsigned flags, struct dw_profile *profile);
 int dw_log_read_file(const char *path, unsigned flags, struct dw_profile *profile);
+
+/* How many bytes pictures of heaps in a log unpack to. */
+uint64_t dw_log_heap_bytes(const uint8_t *bytes, size_t size);
 
 #endif

@@ -34,6 +34,7 @@ struct dw_reading {
     dw_frame_id lost_frame;
     dw_path_id lost_path;
     dw_place_id lost_place;
+    dw_path_id next_path; /* the likely next one: logs of one program have the same order */
     struct dw_log_measure measures[DW_MEASURES_MAX];
     dw_measure_mask in_ticks;             /* what the stream has in ticks */
     bool has_ticked_samples;              /* its single samples are on the clock of ticks */
@@ -42,8 +43,9 @@ struct dw_reading {
     struct dw_map series;                 /* of the stream: its series */
     uint32_t first_process, first_thread; /* of the stream, and of the log */
     uint32_t log_process, log_thread;
-    struct dw_map uuids;        /* of the stream's processes */
-    struct dw_line_table lines; /* as the log has them last */
+    struct dw_map uuids;          /* of the stream's processes */
+    struct dw_line_table lines;   /* as the log has them last */
+    struct dw_heap_reading *heap; /* the picture whose parts are read now, or NULL */
     struct dw_read_limits *limits;
     struct ZSTD_DCtx_s *decompressor;
     uint8_t *raw;
@@ -93,12 +95,18 @@ int dw_read_spread(struct dw_cursor *cursor, struct dw_spread *spread);
 /* Adds a single sample to a thread. */
 int dw_reading_timed(struct dw_reading *reading, uint32_t thread,
                      const struct dw_timed_sample *sample);
-/* The row of that key; DW_ERR_TOO_LARGE when the file has too many. */
+/* The row of that key, which may be known to be new; DW_ERR_TOO_LARGE when the file has too many.
+ */
 int dw_reading_row(struct dw_reading *reading, uint32_t thread, dw_path_id path,
-                   dw_labels_id labels, uint32_t *row);
+                   dw_labels_id labels, bool is_new, uint32_t *row);
 
 /* read_series.c */
 dw_read_chunk dw_read_series;
+
+/* read_heap.c */
+dw_read_chunk dw_read_heap;
+/* After the last chunk: adds the picture at hand to the profile if all its parts were read. */
+int dw_reading_end_heap(struct dw_reading *reading);
 
 /* read_settle.c: at the end the clock's rate is known, and ticks become nanoseconds. */
 void dw_reading_settle(struct dw_reading *reading);

@@ -4,6 +4,7 @@
 #include "log/save.h"
 
 #include "base/grow.h"
+#include "model/heap/heap_picture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,11 +67,13 @@ static void write_row(struct dw_log_writer *writer, const struct dw_value_table 
                       const struct dw_value_row *row, uint64_t as_of)
 {
     uint64_t numbers[DW_MEASURES], *at = numbers;
-    uint64_t open = dw_value_get(values, row, DW_OPEN);
-    uint64_t open_total = dw_value_get(values, row, DW_OPEN_TOTAL);
+    const uint64_t *number = &values->numbers[row->first];
+    bool may_be_open = row->mask & DW_MASK(DW_OPEN_TOTAL);
+    uint64_t open = may_be_open ? dw_value_get(values, row, DW_OPEN) : 0;
+    uint64_t open_total = may_be_open ? dw_value_get(values, row, DW_OPEN_TOTAL) : 0;
     for (dw_measure_mask rest = row->mask; rest; rest &= rest - 1, at++) {
         enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
-        *at = dw_value_get(values, row, measure);
+        *at = *number++;
         if (measure == DW_TOTAL)
             *at -= open_total;
         else if (measure == DW_OPEN_TOTAL)
@@ -273,6 +276,17 @@ static void save_series(const struct dw_profile *profile, struct dw_log_writer *
     }
 }
 
+static void save_heaps(const struct dw_profile *profile, struct dw_log_writer *writer)
+{
+    for (uint32_t i = 0; i < profile->heap_count && !writer->error; i++) {
+        const struct dw_heap_shot *shot = &profile->heaps[i];
+        const struct dw_clock_pair *epoch = &profile->processes[shot->process].first_clock;
+        dw_log_write_heap(writer, shot->process,
+                          epoch->monotonic_ns + (shot->time_ns - epoch->wall_ns),
+                          dw_profile_string(profile, shot->reason), &shot->heap);
+    }
+}
+
 static int save_strings(struct dw_log_saver *saver, const struct dw_profile *profile)
 {
     int error = 0;
@@ -350,6 +364,7 @@ int dw_log_save_more(struct dw_log_saver *saver, const struct dw_profile *profil
     if (!error)
         error = save_events(profile, writer, first_thread);
     save_series(profile, writer);
+    save_heaps(profile, writer);
     save_sources(saver, profile);
     save_ends(saver, profile);
     if (error && !writer->error)

@@ -70,8 +70,8 @@ void dw_log_rows_add(struct dw_log_writer *writer, dw_path_id path, dw_labels_id
     dw_buffer_put(payload, path);
     dw_buffer_put(payload, (uint64_t)labels << 1 | (spread != NULL));
     dw_buffer_put(payload, mask);
-    for (int i = 0; i < __builtin_popcountll(mask); i++)
-        dw_buffer_put(payload, numbers[i]);
+    for (dw_measure_mask rest = mask; rest; rest &= rest - 1)
+        dw_buffer_put(payload, *numbers++);
     if (spread)
         put_spread(payload, spread);
     writer->values_count++;

@@ -9,6 +9,7 @@
 #include "model/profile.h"
 
 struct dw_file;
+struct dw_heap;
 
 /* How the text of a source is had when it is somebody else's: at most so many bytes of the file
  * that the string names, or an error. */
@@ -34,6 +35,7 @@ struct dw_log_writer {
     uint32_t has_source_size;
     const struct dw_source_reader *source_reader; /* borrowed; NULL: files of this process */
     uint64_t bytes;                               /* written so far */
+    uint32_t heaps;                               /* pictures of heaps so far */
 };
 
 /* The fd is borrowed; -1 writes to memory. */
@@ -127,6 +129,12 @@ void dw_log_write_series(struct dw_log_writer *writer, uint32_t process, uint32_
 /* Series of one process or thread that have points at the same times. */
 void dw_log_save_series(struct dw_log_writer *writer, const struct dw_profile *profile,
                         const struct dw_series *series, size_t count);
+
+/* A picture of a heap, as it was at a time of the monotonic clock. The reason says why it was
+ * taken.
+ */
+void dw_log_write_heap(struct dw_log_writer *writer, uint32_t process, uint64_t monotonic_ns,
+                       struct dw_string reason, const struct dw_heap *heap);
 
 /* A block of encoded events, starting with `top` open. */
 void dw_log_write_events(struct dw_log_writer *writer, uint32_t thread, uint32_t sequence,

@@ -2,7 +2,7 @@
  * One walk over the tree, down and up again, without recursion in C. */
 #include "model/call_graph.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -46,39 +46,11 @@ void dw_call_graph_release(struct dw_call_graph *graph)
     *graph = (struct dw_call_graph){0};
 }
 
-static uint64_t hash_edge(uint32_t caller, uint32_t callee)
-{
-    return dw_hash_mix((uint64_t)caller << 32 | callee);
-}
-
-static bool same_edge(const void *edges, uint32_t id, const void *key)
-{
-    const struct dw_call_edge *a = (const struct dw_call_edge *)edges + id, *b = key;
-    return a->caller == b->caller && a->callee == b->callee;
-}
-
-static uint64_t hash_of(const void *edges, uint32_t id)
-{
-    const struct dw_call_edge *edge = (const struct dw_call_edge *)edges + id;
-    return hash_edge(edge->caller, edge->callee);
-}
-
 static int edge_of(struct dw_call_graph *graph, uint32_t caller, uint32_t callee, uint32_t *index)
 {
-    struct dw_call_edge key = {.caller = caller, .callee = callee};
-    *index =
-        dw_map_find(&graph->edge_index, hash_edge(caller, callee), same_edge, graph->edges, &key);
-    if (*index != DW_MAP_NONE)
-        return 0;
-    int error = DW_GROW(graph->edges, graph->edge_count, graph->edge_capacity);
-    if (error)
-        return error;
-    graph->edges[graph->edge_count] = key;
-    *index = graph->edge_count;
-    error = dw_map_add(&graph->edge_index, hash_edge(caller, callee), graph->edge_count, hash_of,
-                       graph->edges);
-    graph->edge_count += !error;
-    return error;
+    return DW_INTERN(graph->edges, graph->edge_count, graph->edge_capacity, graph->edge_index,
+                     offsetof(struct dw_call_edge, sums),
+                     (&(struct dw_call_edge){.caller = caller, .callee = callee}), index);
 }
 
 static void enter(struct dw_call_sums *sums, const struct dw_call_item *item)

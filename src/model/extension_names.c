@@ -13,12 +13,6 @@
 
 #define PATH_MAX_BYTES 4096
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Of the module in a file of that name; 0: there is none. */
 static size_t stem_size(const char *base)
 {
@@ -51,7 +45,7 @@ static bool is_package(const char *path, size_t directory_size)
 /* The outermost package around the file, or the file. */
 static const char *outermost_package(const char *path)
 {
-    const char *start = base_of(path);
+    const char *start = basename(path);
     while (start - path > 1 && is_package(path, (size_t)(start - path) - 1)) {
         const char *slash = memrchr(path, '/', (size_t)(start - path) - 1);
         if (!slash)
@@ -63,7 +57,7 @@ static const char *outermost_package(const char *path)
 
 bool dw_extension_name(const char *path, char name[DW_EXTENSION_NAME_MAX])
 {
-    const char *base = base_of(path);
+    const char *base = basename(path);
     size_t stem = stem_size(base);
     if (!stem || *path != '/')
         return false;
@@ -81,7 +75,7 @@ bool dw_extension_name(const char *path, char name[DW_EXTENSION_NAME_MAX])
 
 bool dw_extension_has_name(const char *path, const char *name)
 {
-    const char *base = base_of(path);
+    const char *base = basename(path);
     size_t stem = stem_size(base), size = strlen(name);
     return stem && size >= stem && !memcmp(name + size - stem, base, stem) &&
            (size == stem || name[size - stem - 1] == '.');

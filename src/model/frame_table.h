@@ -18,6 +18,8 @@ enum dw_frame_kind {
     DW_FRAME_NATIVE = 6,   /* code of a shared object or program; its file is that object, or the
                               source when that is known; named [object] without a symbol */
     DW_FRAME_MARK = 7,     /* no function: <gc>, <kernel>, <truncated> and the like */
+    DW_FRAME_TYPE = 8,     /* of objects on the heap; model/prepare/heap_paths.h */
+    DW_FRAME_OBJECT = 9,   /* one that holds others there, named by the way to it */
 };
 
 /* Whether time is spent in it, so that it belongs in a table of times. */

@@ -2,8 +2,9 @@
  * The entries that are not empty, in the order of their buckets. */
 #include "model/histogram.h"
 
-#include "base/grow.h"
+#include "base/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void dw_histogram_release(struct dw_histogram *histogram)
@@ -12,10 +13,26 @@ void dw_histogram_release(struct dw_histogram *histogram)
     *histogram = (struct dw_histogram){0};
 }
 
+/* Most paths have one bucket or two, and there may be a million of them. */
+static int make_room(struct dw_histogram *histogram)
+{
+    if (histogram->count < histogram->capacity)
+        return 0;
+    uint32_t wanted = histogram->capacity ? histogram->capacity * 2 : 1;
+    void *grown = realloc(histogram->entries, wanted * sizeof *histogram->entries);
+    if (!grown)
+        return DW_ERR_MEMORY;
+    histogram->entries = grown;
+    histogram->capacity = wanted;
+    return 0;
+}
+
 /* The entry of the bucket, made with count 0 when absent; NULL when out of memory. */
 static struct dw_histogram_entry *entry_of(struct dw_histogram *histogram, uint32_t bucket)
 {
     uint32_t low = 0, high = histogram->count;
+    if (high && histogram->entries[high - 1].bucket < bucket)
+        low = high; /* they come in order, mostly */
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (histogram->entries[middle].bucket < bucket)
@@ -25,13 +42,25 @@ static struct dw_histogram_entry *entry_of(struct dw_histogram *histogram, uint3
     }
     if (low < histogram->count && histogram->entries[low].bucket == bucket)
         return &histogram->entries[low];
-    if (DW_GROW(histogram->entries, histogram->count, histogram->capacity))
+    if (make_room(histogram))
         return NULL;
     struct dw_histogram_entry *entry = &histogram->entries[low];
     memmove(entry + 1, entry, (histogram->count - low) * sizeof *entry);
     histogram->count++;
     *entry = (struct dw_histogram_entry){bucket, 0};
     return entry;
+}
+
+int dw_histogram_reserve(struct dw_histogram *histogram, uint32_t count)
+{
+    if (histogram->capacity >= count)
+        return 0;
+    void *entries = realloc(histogram->entries, count * sizeof *histogram->entries);
+    if (!entries)
+        return DW_ERR_MEMORY;
+    histogram->entries = entries;
+    histogram->capacity = count;
+    return 0;
 }
 
 int dw_histogram_set(struct dw_histogram *histogram, uint32_t bucket, uint64_t count)

@@ -45,6 +45,8 @@ struct dw_histogram {
 };
 
 void dw_histogram_release(struct dw_histogram *histogram);
+/* Room for so many entries, and no more. */
+int dw_histogram_reserve(struct dw_histogram *histogram, uint32_t count);
 /* Makes the bucket's count be `count`, or adds to it. */
 int dw_histogram_set(struct dw_histogram *histogram, uint32_t bucket, uint64_t count);
 int dw_histogram_add(struct dw_histogram *histogram, uint32_t bucket, uint64_t count);

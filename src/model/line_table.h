@@ -23,6 +23,10 @@ enum dw_line_metric {
     DW_LINE_MEMORY = 10,   /* resident bytes: the most after it; of a function: before its lines */
     DW_LINE_GROWTH = 11,   /* by how much they grew from its begin to its end */
     DW_LINE_SHRINKING = 12,
+    DW_LINE_ALLOCATED = 13, /* bytes, by it and by what it called, once in recursion */
+    DW_LINE_FREED = 14,     /* of these: freed since, by whomever */
+    DW_LINE_KEPT = 15,      /* of these: there at the end */
+    DW_LINE_PEAK = 16,      /* of these: there when the process had most */
     DW_LINE_METRICS
 };
 
@@ -40,6 +44,9 @@ struct dw_line_table {
 };
 
 void dw_line_table_release(struct dw_line_table *table);
+/* The row of that line itself, or NULL. */
+struct dw_line *dw_line_find(const struct dw_line_table *table, dw_frame_id function,
+                             uint32_t line);
 /* The row of that key, made when absent; NULL when out of memory. Valid until the next call. */
 struct dw_line *dw_line_get(struct dw_line_table *table, dw_frame_id function, uint32_t line,
                             dw_frame_id callee);

@@ -71,6 +71,12 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
                            "collections of garbage"},
     [DW_GC_COLLECTED] = {"gc_collected", DW_UNIT_COUNT, DW_ADD_SUM, false,
                          "objects that they freed"},
+    [DW_GC_UNCOLLECTABLE] = {"gc_uncollectable", DW_UNIT_COUNT, DW_ADD_SUM, false,
+                             "objects that they could not free"},
+    [DW_GC_LONGEST] = {"gc_longest", DW_UNIT_NS, DW_ADD_MAX, false, "the longest of them"},
+    [DW_OBJECTS] = {"objects", DW_UNIT_COUNT, DW_ADD_SUM, false, "objects on the heap"},
+    [DW_OBJECT_BYTES] = {"object_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
+                         "their bytes; in total, those that they retain"},
 };
 
 enum dw_measure dw_measure_find(const char *name)

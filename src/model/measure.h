@@ -74,6 +74,11 @@ enum dw_measure {
     DW_GC_TIME,
     DW_GC_COLLECTIONS,
     DW_GC_COLLECTED,
+    DW_GC_UNCOLLECTABLE,
+    DW_GC_LONGEST,
+    /* Objects on the heap, at the end of the types of those that dominate them. */
+    DW_OBJECTS,
+    DW_OBJECT_BYTES,
     DW_MEASURES
 };
 #define DW_MEASURES_MAX 64 /* those of a log that this build does not know included */
@@ -104,14 +109,17 @@ typedef uint64_t dw_measure_mask;
 /* How often something happened: no part of it is what happened inside. */
 #define DW_OFTEN_MASK                                                                              \
     (DW_MASK(DW_COUNT) | DW_MASK(DW_CALLS) | DW_MASK(DW_HITS) | DW_MASK(DW_LINE_CALLS) |           \
-     DW_MASK(DW_CALLEE_CALLS))
+     DW_MASK(DW_CALLEE_CALLS) | DW_MASK(DW_OBJECTS))
 #define DW_MEMORY_MASK                                                                             \
     (DW_MASK(DW_ALLOCATIONS) | DW_MASK(DW_ALLOC_BYTES) | DW_MASK(DW_LIVE) |                        \
      DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_PEAK_BYTES) | DW_MASK(DW_TEMPORARY))
 /* What stands at the end of a stack, and not for all under it. */
 #define DW_STACK_MASK                                                                              \
     (DW_SAMPLE_MASK | DW_MEMORY_MASK | DW_MASK(DW_RESERVED_BYTES) | DW_MASK(DW_RESIDENT_BYTES))
-#define DW_GC_MASK (DW_MASK(DW_GC_TIME) | DW_MASK(DW_GC_COLLECTIONS) | DW_MASK(DW_GC_COLLECTED))
+#define DW_HEAP_MASK (DW_MASK(DW_OBJECTS) | DW_MASK(DW_OBJECT_BYTES))
+#define DW_GC_MASK                                                                                 \
+    (DW_MASK(DW_GC_TIME) | DW_MASK(DW_GC_COLLECTIONS) | DW_MASK(DW_GC_COLLECTED) |                 \
+     DW_MASK(DW_GC_UNCOLLECTABLE) | DW_MASK(DW_GC_LONGEST))
 
 struct dw_measure_info {
     const char *name; /* as users and logs call it */

@@ -3,7 +3,8 @@
  * labels. */
 #include "model/profile.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
+#include "model/heap/heap_picture.h"
 
 #include <string.h>
 
@@ -60,6 +61,8 @@ void dw_profile_free(struct dw_profile *profile)
         dw_timing_release(&profile->timings[i]);
     for (uint32_t i = 0; i < profile->series_count; i++)
         dw_series_release(&profile->series[i]);
+    for (uint32_t i = 0; i < profile->heap_count; i++)
+        dw_heap_release(&profile->heaps[i].heap);
     dw_map_release(&profile->uuids);
     dw_map_release(&profile->source_index);
     free(profile->timings);
@@ -67,6 +70,7 @@ void dw_profile_free(struct dw_profile *profile)
     free(profile->processes);
     free(profile->sources);
     free(profile->series);
+    free(profile->heaps);
     free(profile->blocks);
     free(profile->path_maps);
     free(profile->modules);
@@ -100,33 +104,16 @@ void dw_profile_forget(struct dw_profile *profile)
     for (uint32_t i = 0; i < profile->series_count; i++)
         dw_series_release(&profile->series[i]);
     profile->series_count = 0;
-}
-
-static bool same_source(const void *sources, uint32_t id, const void *key)
-{
-    const struct dw_source *source = (const struct dw_source *)sources + id, *other = key;
-    return source->file == other->file && source->text == other->text;
-}
-
-static uint64_t hash_source(const void *sources, uint32_t id)
-{
-    const struct dw_source *source = (const struct dw_source *)sources + id;
-    return dw_hash_mix((uint64_t)source->file << 32 | source->text);
+    for (uint32_t i = 0; i < profile->heap_count; i++)
+        dw_heap_release(&profile->heaps[i].heap);
+    profile->heap_count = 0;
 }
 
 int dw_profile_add_source(struct dw_profile *profile, const struct dw_source *source)
 {
-    uint64_t hash = hash_source(source, 0);
-    if (dw_map_find(&profile->source_index, hash, same_source, profile->sources, source) !=
-        DW_MAP_NONE)
-        return 0;
-    if (DW_GROW(profile->sources, profile->source_count, profile->source_capacity))
-        return DW_ERR_MEMORY;
-    profile->sources[profile->source_count] = *source;
-    int error = dw_map_add(&profile->source_index, hash, profile->source_count, hash_source,
-                           profile->sources);
-    profile->source_count += !error;
-    return error;
+    uint32_t id;
+    return DW_INTERN(profile->sources, profile->source_count, profile->source_capacity,
+                     profile->source_index, sizeof *source, source, &id);
 }
 
 static bool same_uuid(const void *processes, uint32_t id, const void *key)

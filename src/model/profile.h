@@ -13,6 +13,8 @@
 #include "model/series.h"
 #include "model/value_table.h"
 
+struct dw_heap_shot; /* model/heap/heap_picture.h */
+
 struct dw_property {
     dw_string_id key;
     dw_string_id value;
@@ -106,13 +108,15 @@ struct dw_profile {
     uint32_t timing_count, timing_capacity;
     struct dw_series *series;
     uint32_t series_count, series_capacity;
+    struct dw_heap_shot *heaps; /* pictures of heaps, in the order of the logs */
+    uint32_t heap_count, heap_capacity;
     struct dw_event_block *blocks; /* in order within each thread */
     uint32_t block_count, block_capacity;
     uint64_t event_chunks;         /* timeline chunks seen, also when they were not kept */
     struct dw_path_map *path_maps; /* one for each log read */
     uint32_t path_map_count, path_map_capacity;
     struct dw_losses losses;
-    enum dw_unit shown_unit; /* of samples that stand for no known time: a number, or bytes */
+    enum dw_measure shown_measure; /* that is in place of samples; DW_COUNT, the first: none is */
 };
 
 /* Adds the process at the index to a map by uuid; one of zeros, which is unknown, is left out. */
@@ -130,6 +134,12 @@ void dw_profile_free(struct dw_profile *profile);
 /* Forgets what was measured, and the events, and keeps all that it was measured of: names, paths,
  * threads and processes. Lines stay too, since those of all processes are added up. */
 void dw_profile_forget(struct dw_profile *profile);
+
+/* Of samples that stand for no known time: a number, or bytes. */
+static inline enum dw_unit dw_profile_shown_unit(const struct dw_profile *profile)
+{
+    return dw_measures[profile->shown_measure].unit;
+}
 
 /* The measures that some thread has. */
 dw_measure_mask dw_profile_measures(const struct dw_profile *profile);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The names are those of the places that rows of resident memory are on, so they are part of
+ * recordings. Brackets mark what is not code. */
 #include "model/resident.h"
 
 const char *const dw_resident_names[DW_RESIDENTS] = {

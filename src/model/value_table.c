@@ -41,23 +41,41 @@ void dw_value_table_release(struct dw_value_table *table)
     *table = (struct dw_value_table){0};
 }
 
+int dw_value_row_append(struct dw_value_table *table, dw_path_id path, dw_labels_id labels,
+                        uint32_t *row)
+{
+    int error = DW_GROW(table->rows, table->count, table->capacity);
+    if (error)
+        return error;
+    table->rows[table->count] = (struct dw_value_row){.path = path, .labels = labels};
+    *row = table->count++;
+    return 0;
+}
+
+static int complete_index(struct dw_value_table *table)
+{
+    int error = 0;
+    for (; table->indexed < table->count && !error; table->indexed += !error)
+        error = dw_map_add(&table->index, hash_of(table->rows, table->indexed), table->indexed,
+                           hash_of, table->rows);
+    return error;
+}
+
 int dw_value_row_get(struct dw_value_table *table, dw_path_id path, dw_labels_id labels,
                      uint32_t *row)
 {
     struct row_key key = {path, labels};
     uint32_t found = table->next;
-    if (found >= table->count || !equal(table->rows, found, &key))
+    if (found >= table->count || !equal(table->rows, found, &key)) {
+        int error = complete_index(table);
+        if (error)
+            return error;
         found = dw_map_find(&table->index, hash_key(path, labels), equal, table->rows, &key);
+    }
     if (found == DW_MAP_NONE) {
-        int error = DW_GROW(table->rows, table->count, table->capacity);
+        int error = dw_value_row_append(table, path, labels, &found);
         if (error)
             return error;
-        table->rows[table->count] = (struct dw_value_row){.path = path, .labels = labels};
-        error =
-            dw_map_add(&table->index, hash_key(path, labels), table->count, hash_of, table->rows);
-        if (error)
-            return error;
-        found = table->count++;
     }
     table->next = found + 1;
     *row = found;
@@ -94,10 +112,27 @@ static int reshape(struct dw_value_table *table, struct dw_value_row *row, dw_me
     return 0;
 }
 
+/* The first numbers of a row. */
+static int set_first(struct dw_value_table *table, struct dw_value_row *row, dw_measure_mask mask,
+                     const uint64_t *numbers)
+{
+    int error = make_room(table, DW_MEASURES);
+    if (error)
+        return error;
+    row->first = table->number_count;
+    row->mask = mask;
+    table->mask |= mask;
+    for (dw_measure_mask rest = mask; rest; rest &= rest - 1)
+        table->numbers[table->number_count++] = *numbers++;
+    return 0;
+}
+
 int dw_value_row_set(struct dw_value_table *table, uint32_t index, dw_measure_mask mask,
                      const uint64_t *numbers)
 {
     struct dw_value_row *row = &table->rows[index];
+    if (!row->mask)
+        return set_first(table, row, mask, numbers);
     int error = reshape(table, row, row->mask | mask);
     for (dw_measure_mask rest = error ? 0 : mask; rest; rest &= rest - 1)
         *dw_value_at(table, row, (enum dw_measure)__builtin_ctzll(rest)) = *numbers++;

@@ -30,12 +30,17 @@ struct dw_value_table {
     uint32_t number_count, number_capacity;
     struct dw_spread *spreads;
     uint32_t spread_count, spread_capacity;
-    struct dw_map index;
+    struct dw_map index; /* of the first `indexed` rows: it follows when somebody asks */
+    uint32_t indexed;
     dw_measure_mask mask; /* the measures that some row has */
+    uint64_t last_key;    /* for the reader: the highest key of a row in its log */
     uint32_t next;        /* rows are asked for in the order that they came in, mostly */
 };
 
 void dw_value_table_release(struct dw_value_table *table);
+/* A row of a key that no other has. */
+int dw_value_row_append(struct dw_value_table *table, dw_path_id path, dw_labels_id labels,
+                        uint32_t *row);
 /* The row of that key, made when absent. */
 int dw_value_row_get(struct dw_value_table *table, dw_path_id path, dw_labels_id labels,
                      uint32_t *row);

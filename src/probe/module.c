@@ -12,6 +12,7 @@
 #include "probe/gauges_module.h"
 #include "probe/gc/gc_probe.h"
 #include "probe/heap/heap_alive.h"
+#include "probe/heap/heap_file.h"
 #include "probe/heap/heap_snapshot.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
@@ -19,6 +20,7 @@
 #include "probe/line/line_probe.h"
 #include "probe/line/line_rows.h"
 #include "probe/line/line_tracer.h"
+#include "probe/memory/memory_paths.h"
 #include "probe/memory/memory_probe.h"
 #include "probe/region/iter_proxy.h"
 #include "probe/render.h"
@@ -412,6 +414,7 @@ static PyMethodDef methods[] = {
     {"on_exec", core_on_exec, METH_O, NULL},
     {"heap_attribute", dw_heap_py_attribute, METH_VARARGS, NULL},
     {"heap_referents", dw_heap_py_referents, METH_O, NULL},
+    {"heap_load", dw_heap_py_load, METH_O, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
     {"sampler_own_work", dw_probe_sampler_py_own_work, METH_O, NULL},
@@ -422,6 +425,7 @@ static PyMethodDef methods[] = {
     {"memory_start", dw_memory_py_start, METH_VARARGS, NULL},
     {"memory_stop", dw_memory_py_stop, METH_NOARGS, NULL},
     {"memory_mark", dw_memory_py_mark, METH_O, NULL},
+    {"memory_paths", dw_memory_py_paths, METH_O, NULL},
     {"render_memory", dw_render_memory, METH_VARARGS, NULL},
     {"memory_is_on", dw_memory_py_is_on, METH_NOARGS, NULL},
     {"gauges_start", dw_gauges_py_start, METH_VARARGS, NULL},

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "lens/lens.h"
-#include "lens/table/memory_report.h"
 #include "lens/table/view_report.h"
 #include "lens/view/line_list.h"
 #include "log/reader.h"

@@ -174,6 +174,8 @@ int dw_ledger_flush(struct dw_ledger *ledger, dw_collect *collect, void *context
 int dw_ledger_flush_end(struct dw_ledger *ledger, dw_collect *collect, void *context);
 /* The process is still here: what comes next is no end. */
 void dw_ledgers_stay(void);
+/* Whether the calling thread is in one of these: it must not begin another. */
+bool dw_ledger_is_flushing(void);
 /* A whole log into memory; the caller releases the writer, in any case. */
 int dw_ledger_snapshot(struct dw_ledger *ledger, dw_collect *collect, void *context,
                        struct dw_log_writer *writer);

@@ -284,6 +284,14 @@ static int flush(struct dw_ledger *ledger, dw_collect *collect, void *context, b
     return error;
 }
 
+/* Of the calling thread. */
+static __thread bool is_flushing;
+
+bool dw_ledger_is_flushing(void)
+{
+    return is_flushing;
+}
+
 static int flush_locked(struct dw_ledger *ledger, dw_collect *collect, void *context, bool is_last,
                         bool ends)
 {
@@ -292,8 +300,10 @@ static int flush_locked(struct dw_ledger *ledger, dw_collect *collect, void *con
     errno = ledger->saved_errno;
     ledger->sink.is_last = is_last;
     ledger->is_leaving |= ends;
+    is_flushing = true;
     if (!error)
         error = flush(ledger, collect, context, ledger->is_leaving);
+    is_flushing = false;
     pthread_mutex_unlock(&ledger->file);
     return error;
 }
@@ -348,10 +358,12 @@ int dw_ledger_snapshot(struct dw_ledger *ledger, dw_collect *collect, void *cont
     struct dw_sink sink = {.is_whole = true};
     pthread_mutex_lock(&ledger->file);
     int error = dw_log_writer_init(&sink.writer, -1);
+    is_flushing = true;
     if (!error)
         error = collect(context, ledger, &sink);
     if (!error)
         error = complete(ledger, &sink, true);
+    is_flushing = false;
     pthread_mutex_unlock(&ledger->file);
     *writer = sink.writer;
     return error;

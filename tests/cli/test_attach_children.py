@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import PATIENCE_S
 from ..measured import assert_between, repeated
 from .attached import Attached, go
 from .conftest import AS_ROOT, MAY_READ, Attach, Start
@@ -174,7 +175,7 @@ def record_as_nobody(
         group=NOBODY,
         extra_groups=[],
         cwd=directory,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert result.returncode == 0, result.stderr
     return process.pid, result

@@ -37,7 +37,7 @@ def test_functions_and_lines_innermost_first(start: Start, run_dwell: Program, t
 ORACLE = """\
 import asyncio, json, sys, threading, time
 
-started = threading.Barrier(7, timeout=60)
+started = threading.Barrier(7, timeout=900)
 
 def park():
     started.wait()

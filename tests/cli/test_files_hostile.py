@@ -26,7 +26,7 @@ COMMANDS = [
     *(["export", "--to", lens] for lens in PICTURES + TRACES),
 ]
 BASE_BYTES = 64 << 20  # the program itself, its libraries and its stack
-CPU_SECONDS = 20
+CPU_SECONDS = 100
 
 
 @pytest.fixture(scope="module")

@@ -45,11 +45,20 @@ print(json.dumps(TRUTH))
 
 
 @pytest.fixture
-def recording(tmp_path, run_dwell):
-    (tmp_path / "program.py").write_text(PROGRAM)
-    done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def shown(recorded, tmp_path):
+    """Records a program, or takes the recording that was made of it before, as x.dwell."""
+
+    def take(*words):
+        file, printed = recorded(*words)
+        (tmp_path / "x.dwell").symlink_to(file)
+        return printed
+
+    return take
+
+
+@pytest.fixture
+def recording(shown):
+    return json.loads(shown(PROGRAM))
 
 
 @pytest.fixture
@@ -167,11 +176,8 @@ for _ in numbers():
 
 
 @pytest.fixture
-def counted(tmp_path, run_dwell):
-    (tmp_path / "program.py").write_text(COUNTED)
-    words = ("--calls", "--lines", "-f", "work", "-f", "count", "--regions")
-    done = run_dwell("run", "-q", "-o", "x.dwell", *words, "program.py")
-    assert done.returncode == 0, done.stderr
+def counted(shown):
+    shown(COUNTED, "--calls", "--lines", "-f", "work", "-f", "count", "--regions")
 
 
 def counts_by(view, key, measure, *words):
@@ -213,7 +219,7 @@ def test_a_call_that_recurses_into_a_region_counts_there(counted, view):
     assert row["call_total"]["total"] < whole
 
 
-def test_lines_know_their_region_labels_and_thread(counted, view, tmp_path):
+def test_lines_know_their_region_labels_and_thread(counted, view):
     lines = COUNTED.splitlines()
     loop = f"program.py:{lines.index('        leaf()') + 1} (work)"
 
@@ -249,9 +255,8 @@ asyncio.run(main())
 """
 
 
-def test_samples_know_their_task(tmp_path, run_dwell, view):
-    (tmp_path / "program.py").write_text(TASKS)
-    assert run_dwell("run", "-q", "-o", "x.dwell", "program.py").returncode == 0
+def test_samples_know_their_task(shown, view):
+    shown(TASKS)
     tasks = cpu_by(view, "task")
     assert tasks["one"] > 0 and tasks["two"] > 0
     whole = view("--by", "thread", "--measure", "cpu")["measures"][0]["all"]
@@ -349,10 +354,8 @@ burn(0.1)
 
 
 @pytest.fixture
-def disturbed(tmp_path, run_dwell, view):
-    (tmp_path / "program.py").write_text(DISTURBED)
-    done = run_dwell("run", "-q", "-o", "x.dwell", "program.py")
-    assert done.returncode == 0, done.stderr
+def disturbed(shown, view):
+    shown(DISTURBED)
 
     def read(measure):
         found = view("--by", "function", "--measure", measure)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import PATIENCE_S
+
 WORK = """
 import dwell, os, signal, sys, threading, time
 
@@ -99,7 +101,7 @@ def test_a_program_that_is_ended_loses_nothing(
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         pid = int(process.stdout.readline())
         os.kill(process.pid if through_dwell else pid, signal.SIGTERM)
-        assert process.wait(60) == -signal.SIGTERM
+        assert process.wait(PATIENCE_S) == -signal.SIGTERM
     assert_complete(run_dwell, tmp_path / "x.dwell", options)
 
 
@@ -111,7 +113,7 @@ def test_a_second_signal_changes_nothing(tmp_path, run_dwell, dwell_program):
         pid = int(process.stdout.readline())
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGHUP):
             os.kill(pid, number)
-        assert process.wait(60) == -signal.SIGTERM
+        assert process.wait(PATIENCE_S) == -signal.SIGTERM
     assert_complete(run_dwell, tmp_path / "x.dwell", [])
 
 
@@ -223,5 +225,5 @@ def test_a_signal_while_the_recording_is_closed(tmp_path, run_dwell, dwell_progr
             time.sleep(pause / 1000)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-            assert process.wait(60) in (0, -signal.SIGTERM)
+            assert process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
         assert_complete(run_dwell, tmp_path / "x.dwell", options)

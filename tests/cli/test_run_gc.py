@@ -82,3 +82,59 @@ def test_a_forked_child_records_its_own(rows):
 
 def test_a_killed_program_leaves_what_was_flushed(rows):
     assert of_knots(rows("kill")) == (3, True)
+
+
+def test_generations_are_told_apart_with_what_could_not_be_freed(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(
+        "import gc\n"
+        "gc.collect()\n"
+        "gc.disable()\n"
+        "for generation in (0, 0, 0, 2):\n"
+        "    gc.collect(generation)\n"
+    )
+    run_dwell("run", "-q", "--regions", "--gc", "-o", "x.dwell", "program.py")
+    done = run_dwell(
+        *("report", "x.dwell", "--by", "line,gc_generation", "--format", "json"),
+        *("--measure", "gc_time,gc_longest,gc_collections,gc_uncollectable"),
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {
+        row["gc_generation"]: row
+        for row in json.loads(done.stdout)["rows"]
+        if "program.py:5" in row["line"]
+    }
+    assert rows["0"]["gc_collections"]["total"] == 3
+    assert rows["2"]["gc_collections"]["total"] == 1
+    assert rows["2"]["gc_time"]["total"] == rows["2"]["gc_longest"]["total"] > 0
+    assert 0 < rows["0"]["gc_longest"]["total"] < rows["0"]["gc_time"]["total"]
+
+
+def test_the_timeline_has_each_collection_inside_the_functions_that_set_it_off(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    run_dwell("run", "-q", "--regions", "--timeline", "--gc", "-o", "x.dwell", "program.py")
+    events = json.loads(run_dwell("export", "x.dwell", "--to", "chrome").stdout)["traceEvents"]
+    open_slices, collections = {}, []
+    for event in events:
+        stack = open_slices.setdefault(event.get("tid"), [])
+        if event["ph"] == "B":
+            stack.append(event["name"])
+            if event["name"].startswith("<gc "):
+                collections.append(list(stack))
+        elif event["ph"] == "E":
+            assert stack.pop() == event["name"]
+    assert not any(open_slices.values())
+    inside = [names for names in collections if "knots" in names]
+    assert [names[-2:] for names in inside] == [["knots", "<gc generation 2>"]] * 2
+    assert inside[0][0] == "load" and "load" not in inside[1]
+    freed = [e["args"]["gc collected"] for e in events if e["name"] == "gc collected"]
+    assert max(freed) >= 110
+    assert run_dwell("export", "x.dwell", "--to", "perfetto", "-o", "x.pb").returncode == 0
+
+
+def test_the_page_shows_the_pauses(tmp_path, run_dwell):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    run_dwell("run", "-q", "--regions", "--gc", "-o", "x.dwell", "program.py")
+    done = run_dwell("export", "x.dwell", "--to", "html", "--measure", "gc_time", "-o", "x.html")
+    assert done.returncode == 0, done.stderr
+    collapsed = run_dwell("export", "x.dwell", "--to", "collapsed", "--measure", "gc_time").stdout
+    assert "knots" in collapsed and (tmp_path / "x.html").stat().st_size > 10_000

@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import shutil
-import signal
 import subprocess
 from pathlib import Path
 
@@ -134,16 +133,6 @@ def test_forks_while_threads_allocate_harm_nobody(mode, run_dwell: Program, tmp_
         assert of_function(rows, "in_child.<locals>.<genexpr>", "live") == 25 * 600
 
 
-def test_killed_program_leaves_what_it_had_a_second_ago(run_dwell: Program, tmp_path: Path):
-    (tmp_path / "program.py").write_text(
-        LEAK + "import os, time\ntime.sleep(2)\nos.kill(os.getpid(), 9)\n"
-    )
-    done = run_dwell("run", "-q", "--memory=exact", "-o", "x.dwell", "program.py")
-    assert done.returncode == -signal.SIGKILL
-    rows = view(run_dwell, "function", "x.dwell")
-    assert of_function(rows, "leak", "live") == 10_000
-
-
 @MODES
 def test_a_full_disk_does_not_harm_the_program(mode, run_dwell: Program, tmp_path: Path):
     (tmp_path / "program.py").write_text(
@@ -185,6 +174,11 @@ def test_exports_are_of_bytes_at_the_peak(run_dwell: Program, tmp_path: Path):
     assert {profile["unit"] for profile in scope["profiles"]} == {"bytes"}
     picture = run_dwell("export", "x.dwell", "--to", "svg").stdout
     assert "widths are bytes with what is inside" in picture and "MiB" in picture
+    page = run_dwell("export", "x.dwell", "--to", "html").stdout
+    assert '"id":"total","unit":"bytes"' in page and '"id":"samples"' not in page
+    assert '"whole":"the memory in use at the peak"' in page
+    refused = run_dwell("report", "x.dwell", "--by", "path", "--measure", "peak_bytes")
+    assert refused.returncode == 2 and "'dwell export --to collapsed'" in refused.stderr
 
 
 def test_pprof_has_the_four_types_of_heap_profiles(run_dwell: Program, tmp_path: Path):
@@ -261,7 +255,8 @@ def test_lines_have_what_they_did_to_memory(run_dwell: Program, tmp_path: Path):
     assert run_dwell("run", *words, "program.py").returncode == 0
     text = run_dwell("report", "x.dwell").stdout
     heading = next(line for line in text.splitlines() if line.startswith("Line #"))
-    assert " ".join(heading.split("% Time")[1].split()) == "Mem usage Increment Line Contents"
+    shown = " ".join(heading.split("% Time")[1].split())
+    assert shown == "Mem usage Increment Allocated Freed Net At peak Line Contents"
     rows = text[text.index(heading) :].splitlines()
     cells = {row.split()[0]: row.split() for row in rows if " MiB " in row}
     assert float(cells["3"][7]) > 32 and float(cells["4"][7]) < -32

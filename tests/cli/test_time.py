@@ -182,7 +182,10 @@ def test_json_has_no_infinity(timed):
     [
         ([], "there is no statement to time"),
         (["1", "--fail-if", "slower 5%"], "--fail-if needs two things to compare"),
-        (["1", "2", "--fail-if", "soon"], "'soon' is not like 'slower 5%' or 'slower 1.05x'"),
+        (
+            ["1", "2", "--fail-if", "soon"],
+            "'soon' is not like 'slower 5%', 'slower 1.05x' or 'larger 5%'",
+        ),
         (["1", "2", "--fail-if", "slower 0.5x"], "the factor must be at least 1"),
         (["-r", "0", "1"], "'0' is not a number of 1 or more"),
         (["--nonsense", "1"], "unrecognized arguments: --nonsense"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import PATIENCE_S
 from .revisions import ONCE, REVISIONS, git, is_clean, leftovers
 
 pytestmark = pytest.mark.any_python
@@ -158,7 +159,7 @@ def test_trees_are_gone_after_a_signal(repository, dwell_program, number):
         time.sleep(0.01)
     assert leftovers()
     child.send_signal(number)
-    _, errors = child.communicate(timeout=30)
+    _, errors = child.communicate(timeout=PATIENCE_S)
     assert child.returncode == -number
     assert "Traceback" not in errors
     assert is_clean(repository)

@@ -18,9 +18,8 @@ def rows(run_dwell: Program) -> Rows:
     def view(file: str, by: str, *options: str) -> list[dict]:
         done = run_dwell("report", file, "--by", by, "--format", "json", *options)
         assert not done.returncode, done.stderr
-        keys = by.split(",")
         return [
-            {key: row[key] if key in keys else row[key]["total"] for key in row}
+            {key: cell["total"] if isinstance(cell, dict) else cell for key, cell in row.items()}
             for row in json.loads(done.stdout)["rows"]
         ]
 

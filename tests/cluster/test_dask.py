@@ -54,6 +54,7 @@ PATIENT = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "900s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "900s",
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "900s",
+    "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "900s",
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "10",
 }
 
@@ -86,6 +87,8 @@ with cluster(processes={processes}) as local, Client(local) as client:
         counting = [client.submit(count, n, key=f"count-{{n}}") for n in range(1, 10)]
         client.gather(spinning + counting)
     assert not any(client.run(lambda dask_worker: "execute" in vars(dask_worker)).values())
+    left = lambda dask_worker: dask_worker.handlers["get_data"] != dask_worker.get_data
+    assert not any(client.run(left).values())
 """)
     found = rows("run.dwell", "task_prefix,worker", "--measure", "cpu")
     assert {("spin", "0"), ("spin", "1")} <= {(r["task_prefix"], r["worker"]) for r in found}
@@ -277,6 +280,43 @@ with cluster(workers=1, threads=4) as local, Client(local) as client:
         assert (allocated[f"churn-{n}"], held[f"churn-{n}"]) == (n, 0)
     for n in (10, 30):
         assert (allocated[f"hold-{n}"], held[f"hold-{n}"]) == (n, n)
+
+
+def test_what_workers_do_beside_tasks_is_told_apart(dask_program, rows: Rows, run_dwell: Program):
+    """A result whose pickling takes 0.2 s goes from one worker to the other; then it is spilled."""
+    dask_program("""
+class Heavy:
+    def __reduce__(self):
+        spin(0.2)
+        return Heavy, ()
+
+def make():
+    spin(0.1)
+    return Heavy()
+
+with cluster(threads=1) as local, Client(local) as client:
+    with profile_cluster(client, "run.dwell"):
+        heavy = client.submit(make, key="make-1", workers=[0])
+        client.submit(lambda heavy: spin(0.1), heavy, key="use-1", workers=[1]).result()
+        def spill(dask_worker):
+            from distributed.spill import Slow
+            slow = Slow(".spilled")
+            slow["heavy"] = Heavy()
+            return type(slow["heavy"]).__name__
+        assert set(client.run(spill).values()) == {"Heavy"}
+""")
+    found = rows("run.dwell", "worker,activity", "--measure", "cpu")
+    activities = {(row["worker"], row["activity"]) for row in found}
+    assert {("0", "task"), ("0", "serialisation"), ("1", "task")} <= activities
+    (first, second) = sorted(
+        rows("run.dwell", "worker,transfer,serialisation,spill,idle"), key=lambda row: row["worker"]
+    )
+    assert float(first["transfer"].split()[0]) > 0 and first["transfer"].endswith(" s")
+    assert float(first["serialisation"].split()[0]) >= 0.2
+    assert float(second["transfer"].split()[0]) > 0
+    assert first["idle"].endswith("% of 1 thread")
+    shown = run_dwell("report", "run.dwell").stdout
+    assert "2 workers: CPU time from " in shown
 
 
 OTHER_CLOCK = """

@@ -44,7 +44,7 @@ def context(kind):
         return Context(executor=InlineJobExecutor())
     if kind == "pipelined":
         spec = PipelinedExecutor.make_spec(cpus=[0, 1], cudas=[])
-        return Context(executor=PipelinedExecutor(spec=spec))
+        return Context(executor=PipelinedExecutor(spec=spec, startup_timeout=900))
     return Context() if kind == "dask" else Context.make_with(kind, cpus=2)
 
 

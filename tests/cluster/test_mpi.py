@@ -86,7 +86,7 @@ from mpi4py import MPI
 rank = MPI.COMM_WORLD.rank
 for _ in range(rank + 1):
     with dwell.region("work"):
-        sum(range(1000))
+        sum(range(1000 if rank else 20_000_000))
 with dwell.region("wait"):
     total = MPI.COMM_WORLD.allreduce(rank)
 if rank == 0:
@@ -94,25 +94,45 @@ if rank == 0:
 """
 
 
-def test_four_ranks_of_a_real_job(rows: Rows, tmp_path: Path, dwell_program: str):
+@pytest.fixture
+def mpirun(tmp_path: Path, dwell_program: str) -> Program:
+    """Runs JOB on four ranks with a real launcher."""
     pytest.importorskip("mpi4py")
-    mpirun = shutil.which("mpirun")
-    if not mpirun or b"Open MPI" not in subprocess.check_output([mpirun, "--version"]):
+    program = shutil.which("mpirun")
+    if not program or b"Open MPI" not in subprocess.check_output([program, "--version"]):
         pytest.skip("there is no mpirun of Open MPI")
     (tmp_path / "job.py").write_text(JOB)
-    done = subprocess.run(
-        [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "4"]
-        + [dwell_program, "run", "-o", "run.dwell", "--python", sys.executable, "job.py"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=PATIENCE_S,
-    )
-    assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
-    files = [f"run.rank{rank}.dwell" for rank in range(4)]
-    subprocess.run([dwell_program, "merge", *files, "-o", "run.dwell"], cwd=tmp_path, check=True)
+
+    def run(*options: str) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [program, "--allow-run-as-root", "--oversubscribe", "-n", "4", dwell_program, "run"]
+            + [*options, "-o", "run.dwell", "--python", sys.executable, "job.py"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=PATIENCE_S,
+        )
+        assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
+        return done
+
+    return run
+
+
+def test_four_ranks_of_a_real_job(mpirun: Program, run_dwell: Program, rows: Rows, tmp_path: Path):
+    mpirun()
+    run_dwell("merge", *(f"run.rank{rank}.dwell" for rank in range(4)), "-o", "run.dwell")
     found = rows("run.dwell", "rank,region", "--measure", "count")
     counts = {(row["rank"], row["region"]): row["count"] for row in found}
     for rank in range(4):
         assert counts[str(rank), "work"] == rank + 1
         assert counts[str(rank), "wait"] == 1
+
+
+def test_rank_0_merges_and_time_in_mpi_is_told_apart(mpirun: Program, rows: Rows, tmp_path: Path):
+    """The other ranks wait for the first one, and MPI does that by looking again and again."""
+    done = mpirun("--merge-ranks")
+    assert "all ranks are in run.dwell" in done.stderr
+    assert [file.name for file in tmp_path.glob("*.dwell")] == ["run.dwell"]
+    found = rows("run.dwell", "rank,module")
+    assert {row["rank"] for row in found} == {"0", "1", "2", "3"}
+    assert any("mpi" in row["module"] or "open-pal" in row["module"] for row in found)

@@ -31,6 +31,7 @@ RUNS = {
     "calls": ["--calls"],
     "lines": ["--lines", "--callees", "-f", "work", "-f", "fib"],
     "both": ["--lines", "--sample", "--rate", "2000", "-f", "fib"],
+    "heap": ["--regions", "--heap"],
 }
 PERF = """# ========
 python3 41/42 1000.000001:    1000000 cpu-clock:u:

@@ -9,6 +9,7 @@
 #include "lens/timing/timings.h"
 #include "lens/view/function_list.h"
 #include "lens/view/line_list.h"
+#include "model/prepare/heap_paths.h"
 #include "model/prepare/prepare.h"
 
 #include <stdlib.h>
@@ -186,7 +187,8 @@ uint32_t view_count(void)
 
 int view_prepare(struct dw_profile *profile)
 {
-    return dw_profile_prepare(profile, false);
+    int error = dw_profile_show_heaps(profile, DW_HEAP_LAST);
+    return error ? error : dw_profile_prepare(profile, false);
 }
 
 int view_write(const struct dw_profile *profile, uint32_t view, uint32_t salt, struct dw_out *out)

@@ -37,6 +37,11 @@ def views(name: str) -> Iterator[list[str]]:
             yield ["report", file, "--by", "time", "--format", form]
         yield ["plot", file]
         yield ["plot", file, "-o", "-"]
+    if name == "heap":
+        for key in ("type", "dominator", "size", "defined_in", "type,size"):
+            for form in ("table", "csv", "json"):
+                yield ["report", file, "--by", key, "--format", form]
+        yield ["diff", file, file, "--by", "type"]
     if name in COMPARED:
         for form in ("table", "json"):
             yield ["diff", file, f"{COMPARED[name]}.dwell", "--format", form]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import PATIENCE_S
 from ..line_log import varint
 from .protobuf import fields_of, packed
 
@@ -209,7 +210,7 @@ def test_what_was_inlined_is_told_once(run_dwell, tmp_path):
 
 
 def pprof(*arguments):
-    done = subprocess.run([PPROF, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PPROF, *arguments], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

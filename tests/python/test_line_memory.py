@@ -13,6 +13,8 @@ import dwell
 from dwell import _core
 from dwell.memory._profile import profile
 
+from ..fresh_memory import mapped
+
 MIB = 1 << 20
 SIZE = 64 * MIB  # far more than anything else does meanwhile
 ROW = re.compile(r" *(\d+) +(-?[\d.]+) MiB +(-?[\d.]+) MiB +(\d+)   ( *\S.*)")
@@ -20,9 +22,9 @@ ROW = re.compile(r" *(\d+) +(-?[\d.]+) MiB +(-?[\d.]+) MiB +(\d+)   ( *\S.*)")
 
 def grow():
     for _ in range(3):
-        kept = b"x" * SIZE
+        kept = mapped(SIZE)
         del kept
-    kept = b"x" * SIZE
+    kept = mapped(SIZE)
     return len(kept)
 
 
@@ -46,7 +48,7 @@ def test_the_table_of_memory_profiler():
     first = rows["def grow():"]
     assert first[0] == first[1] and first[2] == 1
     assert rows["for _ in range(3):"][2] == 4
-    usage, increment, hits = rows['kept = b"x" * SIZE']  # the last of the two
+    usage, increment, hits = rows["kept = mapped(SIZE)"]  # the last of the two
     assert (hits, usage > first[0] + 32) == (1, True)
     assert 32 < increment < 96
     freed = rows["del kept"]
@@ -81,15 +83,15 @@ def test_coroutines():
 
     @profile(stream=out)
     async def work():
-        kept = b"x" * SIZE
+        kept = mapped(SIZE)
         await asyncio.sleep(0)
         return len(kept)
 
     assert asyncio.run(work()) == SIZE
     rows = table(out.getvalue())
-    assert rows['kept = b"x" * SIZE'][1] > 32
+    assert rows["kept = mapped(SIZE)"][1] > 32
     assert rows["await asyncio.sleep(0)"][2] == 1
-    assert rows["@profile(stream=out)"][0] < rows['kept = b"x" * SIZE'][0]
+    assert rows["@profile(stream=out)"][0] < rows["kept = mapped(SIZE)"][0]
 
 
 def test_a_recording_has_it_as_measures(tmp_path, run_dwell):

@@ -13,6 +13,7 @@ import pytest
 
 import dwell
 
+from ..conftest import PATIENCE_S
 from ..notebook import outputs_of
 
 pytest.importorskip("IPython")
@@ -95,7 +96,8 @@ MEMIT = re.compile(r"^peak memory: (\d+\.\d\d) MiB, increment: (-?\d+\.\d\d) MiB
 
 
 def test_memit_prints_what_memory_profiler_does(run):
-    ran = run("%memit -i 100 kept = bytearray(b'x') * (200 << 20)")
+    run("from tests.fresh_memory import mapped")
+    ran = run("%memit -i 100 kept = mapped(200 << 20)")
     assert ran.error is None
     assert float(MEMIT.search(ran.text)[2]) > 190
     assert run("len(kept) >> 20").value == 200
@@ -110,7 +112,8 @@ def test_memit_of_a_cell_with_a_setup(run):
 
 
 def test_mprun_shows_what_lines_do_to_memory(run):
-    run("def grow():\n    kept = b'x' * (64 << 20)\n    del kept")
+    run("from tests.fresh_memory import mapped")
+    run("def grow():\n    kept = mapped(64 << 20)\n    del kept")
     ran = run("%mprun -f grow grow()")
     assert ran.error is None
     assert "Mem usage    Increment  Occurrences   Line Contents" in ran.text
@@ -552,7 +555,7 @@ def test_a_terminal_prints_the_report(tmp_path):
         [sys.executable, "-m", "IPython", "--colors=NoColor", "-c", "\n".join(program)],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=PATIENCE_S,
         env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")},
     )
     assert done.stdout.count(HEADER) == 2, done.stdout + done.stderr

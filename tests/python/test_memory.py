@@ -4,6 +4,7 @@
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -384,6 +385,84 @@ def test_any_allocator_of_python_will_do(allocator, mode, python_program: Progra
     assert done.returncode == 0, done.stderr
     if mode == "exact":
         assert int(done.stdout) == pytest.approx(2000 * 1999 / 2 + 2000 * 33 + 16000, rel=0.05)
+
+
+def test_callers_are_told_apart_at_any_depth():
+    """Also when outer functions are known to stand where they stood, and then move on."""
+    size = object.__basicsize__
+
+    def allocate(kept: list, count: int) -> None:
+        for i in range(count):
+            kept[i] = object()
+
+    def one(kept: list, count: int) -> None:
+        allocate(kept, count)
+
+    def deep(level: int, kept: list, rounds: int) -> None:
+        if level:
+            deep(level - 1, kept, rounds)
+            return
+        for _ in range(rounds):
+            one(kept, 100)
+            one(kept, 200)
+
+    kept: list = [None] * 200
+    rounds, until = 0, time.monotonic() + 0.3
+    with exact() as tracked:
+        while not rounds or time.monotonic() < until:
+            deep(60, kept, 500)
+            rounds += 500
+    by_line: dict[int, int] = {}
+    for _, _, stack, allocated, _, _ in _core.memory_paths(tracked.log()):
+        names = [function.rpartition(".")[2] for function, _, _ in stack]
+        if not names or names[-1] != "allocate":
+            continue
+        assert names.count("deep") == 61
+        line = stack[len(names) - 3][2] - deep.__code__.co_firstlineno
+        by_line[line] = by_line.get(line, 0) + allocated
+    loops = {line: by_line.pop(line) - n * size * rounds for line, n in ((5, 100), (6, 200))}
+    assert not by_line
+    assert 0 <= loops[5] < 200 * rounds  # what `for` and `range` need
+    assert abs(loops[6] - loops[5]) < 100 * size  # one of them is kept for the next
+
+
+@pytest.mark.any_python
+def test_threads_that_take_turns_lose_no_count(native: ctypes.CDLL):
+    """The lock goes from thread to thread, with and without the GIL, and to forked children."""
+    kept: list[list] = [[None] * 1000 for _ in range(3)]
+    threads = [threading.Thread(target=leak, args=[mine, 1000]) for mine in kept]
+    with exact() as tracked:
+        for thread in threads:
+            thread.start()
+        native.in_threads(4)
+        leak(kept[0], 1000)
+        for _ in range(10):
+            child = os.fork()
+            if not child:
+                os._exit(0 if bytearray(100) else 1)
+            native.in_threads(2)
+            assert os.waitpid(child, 0)[1] == 0
+        for thread in threads:
+            thread.join()
+    assert row(tracked, "leak")["live"] == 3000
+    numbers = row(tracked, "take_one")
+    assert (numbers["allocations"], numbers["live"]) == (24 * 1000, 24 * 500)
+
+
+def test_small_blocks_that_were_sampled_are_freed_and_grow():
+    """They come from elsewhere than the others, and go back there."""
+    with dwell.memory.track() as tracked:
+        for _ in range(20):
+            kept = [bytes(i % 400) + b"x" for i in range(20_000)]
+            grown: list = []
+            for block in kept:
+                grown += [block] * (len(block) % 7)
+            kept.clear()
+            grown.clear()
+        del kept, grown
+    totals = tracked.totals()
+    assert totals["alloc_bytes"] > 20 * 20_000 * 200 * 0.7
+    assert totals["live_bytes"] < totals["alloc_bytes"] * 0.05
 
 
 def test_tracemalloc_beside_it_goes_on(python_program: Program):

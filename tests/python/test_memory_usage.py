@@ -12,13 +12,14 @@ import pytest
 from dwell import _core
 from dwell.memory import memory_usage
 
+from ..fresh_memory import mapped
+
 MIB = 1 << 20
 
 
 def hold(mib: int, answer: object = None) -> object:
-    data = bytearray(mib * MIB)
-    data[::4096] = b"x" * len(data[::4096])
-    return answer
+    with mapped(mib * MIB):
+        return answer
 
 
 def test_of_this_process_once():

@@ -167,6 +167,7 @@ dwell.stop()
 GUEST_STACK = """
 #include <pthread.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 #define HALF (1 << 19)
@@ -186,13 +187,23 @@ static void *run_guest(void *unused)
     swapcontext(&back, &guest);
     return unused;
 }
+static void wait_until_it_has_run(pthread_t thread, long ms)
+{
+    clockid_t clock;
+    struct timespec now = {0};
+    pthread_getcpuclockid(thread, &clock);
+    while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < ms) {
+        usleep(1000);
+        clock_gettime(clock, &now);
+    }
+}
 void run(void)
 {
     pthread_t thread;
     pthread_create(&thread, 0, run_guest, 0);
-    usleep(200000);
+    wait_until_it_has_run(thread, 200);
     munmap(area + HALF, HALF);
-    usleep(300000);
+    wait_until_it_has_run(thread, 500);
     stops = 1;
     pthread_join(thread, 0);
 }

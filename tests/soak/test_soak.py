@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import PATIENCE_S
+
 TIMES = 1000
 SECONDS = float(os.environ.get("SOAK_SECONDS", "0")) / 2
 MEMORY_KIB = 8 << 10  # what a process may gain: caches fill up, a leak of a thousand does not fit
@@ -63,7 +65,7 @@ print(rounds)
 
 def test_started_and_stopped_in_the_process(python_program, tmp_path: Path) -> None:
     limits = str(TIMES), str(SECONDS)
-    done = python_program(STARTED_AND_STOPPED, *limits, timeout=60 + TIMES + SECONDS)
+    done = python_program(STARTED_AND_STOPPED, *limits, timeout=PATIENCE_S + SECONDS)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     gained_kib, times = map(int, done.stdout.split())

@@ -210,11 +210,30 @@ static void test_largest_are_those_that_hold_it_themselves(void **state)
     memcpy(graph.targets, (uint32_t[]){2, 3, 4}, 3 * sizeof(uint32_t));
     graph.roots[0] = 1;
     memcpy(graph.sizes, (uint64_t[]){0, 10, 10, 500, 600}, 5 * sizeof(uint64_t));
+    memcpy(graph.types, (uint32_t[]){0, 0, 1, 2, 2}, 5 * sizeof(uint32_t));
     assert_int_equal(dw_heap_graph_dominate(&graph), 0);
     assert_int_equal(dw_heap_graph_find_largest(&graph, 1, 3, best, &count), 0);
     assert_int_equal(count, 3);
     assert_memory_equal(best, ((dw_heap_node[]){2, 4, 3}), sizeof best);
     assert_int_equal(dw_heap_graph_find_largest(&graph, 1, 1, best, &count), 0);
+    assert_true(count == 1 && best[0] == 2);
+    dw_heap_graph_release(&graph);
+}
+
+/* 1 is a variable that holds a list of linked objects, 2 to 5: its head is told. */
+static void test_largest_of_linked_objects_is_the_first(void **state)
+{
+    (void)state;
+    struct dw_heap_graph graph = graph_of(6, 4, 1);
+    dw_heap_node best[2];
+    uint32_t count;
+    memcpy(graph.first, (uint32_t[]){0, 0, 1, 2, 3, 4, 4}, 7 * sizeof(uint32_t));
+    memcpy(graph.targets, (uint32_t[]){2, 3, 4, 5}, 4 * sizeof(uint32_t));
+    graph.roots[0] = 1;
+    memcpy(graph.sizes, (uint64_t[]){0, 1, 5, 5, 5, 900}, 6 * sizeof(uint64_t));
+    memcpy(graph.types, (uint32_t[]){0, 0, 1, 1, 1, 1}, 6 * sizeof(uint32_t));
+    assert_int_equal(dw_heap_graph_dominate(&graph), 0);
+    assert_int_equal(dw_heap_graph_find_largest(&graph, 1, 2, best, &count), 0);
     assert_true(count == 1 && best[0] == 2);
     dw_heap_graph_release(&graph);
 }
@@ -244,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_long_chain),
         cmocka_unit_test(test_garbage_holds_nothing_that_lives),
         cmocka_unit_test(test_largest_are_those_that_hold_it_themselves),
+        cmocka_unit_test(test_largest_of_linked_objects_is_the_first),
         cmocka_unit_test(test_addresses_have_their_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

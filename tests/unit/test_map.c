@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include "base/map.h"
+#include "base/intern.h"
+
+#include <stdlib.h>
 
 /* Entries are numbers; the hash is chosen per test. */
 static uint64_t bad_hash(const void *entries, uint32_t id)
@@ -64,12 +66,43 @@ static void test_hash_sees_every_byte(void **state)
     }
 }
 
+/* Keys of eight bytes are one number, others are bytes. */
+static void check_interning(size_t key_size)
+{
+    struct entry {
+        uint32_t key[3], payload;
+    } *entries = NULL;
+    uint32_t count = 0, capacity = 0, id;
+    struct dw_map index = {0};
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 300; i++) {
+            struct entry entry = {{i % 10, i / 10, 0}, round};
+            assert_int_equal(DW_INTERN(entries, count, capacity, index, key_size, &entry, &id), 0);
+            assert_int_equal(id, i);
+            assert_int_equal(entries[id].payload, 0);
+        }
+    assert_int_equal(count, 300);
+    uint32_t known[3] = {7, 29, 0}, absent[3] = {10, 0, 0};
+    assert_int_equal(DW_INTERN_FIND(entries, index, key_size, known), 297);
+    assert_int_equal(DW_INTERN_FIND(entries, index, key_size, absent), DW_MAP_NONE);
+    free(entries);
+    dw_map_release(&index);
+}
+
+static void test_each_key_is_interned_once_with_its_first_entry(void **state)
+{
+    (void)state;
+    check_interning(8);
+    check_interning(12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_finds_what_was_added),
         cmocka_unit_test(test_survives_equal_hashes),
         cmocka_unit_test(test_hash_sees_every_byte),
+        cmocka_unit_test(test_each_key_is_interned_once_with_its_first_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

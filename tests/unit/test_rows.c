@@ -8,6 +8,7 @@
 #include "log/reader.h"
 #include "log/writing.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MS UINT64_C(1000000)

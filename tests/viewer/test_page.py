@@ -44,6 +44,13 @@ with contextlib.ExitStack() as stack:
         stack.enter_context(dwell.region(f"level {level}"))
 """
 
+EIGHTHS = """
+import dwell, time
+for name, eighths in [("half", 4), ("quarter", 2), ("eighth", 1), ("rest", 1)]:
+    with dwell.region(name):
+        time.sleep(eighths * 0.05)
+"""
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
@@ -235,6 +242,48 @@ def test_clicking_a_box_opens_its_row(browser: Browser, make_page: MakePage):
     assert [row[0] for row in rows(browser)] == ["<main>", "outer"]
     browser.click(*box_place(browser, 2, 3))
     assert [row[0] for row in rows(browser)] == ["<main>", "outer", "inner", "other"]
+
+
+def test_a_treemap_shows_the_same_tree(browser: Browser, make_page: MakePage):
+    page = make_page(NESTED)
+    browser.open(page)
+    browser.click(*browser.place("document.getElementById('form-treemap')"))
+    assert browser.evaluate("location.hash") == "#form=treemap"
+    middle = box_place(browser, 0, 1, 0.4)
+    assert hovered(browser, *middle).startswith("inner\n")
+    browser.click(*middle)
+    assert browser.evaluate("location.hash") == "#form=treemap&path=outer/inner"
+    assert trail(browser) == ["<main>", "outer", "inner"]
+    browser.key("Escape")
+    assert trail(browser) == ["<main>"]
+    browser.click(*row_place(browser, "outer"))
+    assert browser.evaluate("location.hash") == "#form=treemap&path=outer"
+    browser.open(page, "#form=treemap")
+    assert browser.text(".forms [aria-pressed=true]") == "Treemap"
+    assert browser.evaluate("document.getElementById('canvas').ariaLabel").startswith("Treemap of ")
+    browser.click(*browser.place("document.getElementById('form-icicle')"))
+    assert hovered(browser, *box_place(browser, 1, 3)).startswith("outer\n")
+    assert browser.errors == []
+
+
+def test_the_boxes_of_a_treemap_are_as_large_as_their_weight(browser: Browser, make_page: MakePage):
+    browser.open(make_page(EIGHTHS), "#form=treemap")
+    found = browser.evaluate("""(() => {
+        const canvas = document.getElementById("canvas");
+        const box = canvas.getBoundingClientRect();
+        const names = [];
+        for (let i = 0; i < 1600; i++) {
+            const clientX = box.x + box.width * (i % 40 + 0.5) / 40;
+            const clientY = box.y + 20 + (box.height - 22) * (Math.floor(i / 40) + 0.5) / 40;
+            canvas.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY }));
+            names.push(document.querySelector("#tip strong").textContent);
+        }
+        return names;
+    })()""")
+    shares = {name: found.count(name) / len(found) for name in set(found)}
+    told = {row[0]: percents(row[2]) / 100 for row in rows(browser)}
+    for name in ("half", "quarter", "eighth"):
+        assert shares[name] == pytest.approx(told[name], abs=0.04)
 
 
 def test_rows_fold_by_mouse_and_keyboard(browser: Browser, make_page: MakePage):

@@ -7,15 +7,18 @@ that does the work, so a label there is the label of whatever the task does.
 
 import functools
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 from dask.utils import key_split
 
 from .. import _core
 from .._labels import label
-from . import _run
+from . import _dask_activities, _run
 
 _CLOSE_S = 0.05
+_TRANSFERS = ("gather_dep", "get_data")
 
 
 class RecordedWorker:
@@ -30,27 +33,58 @@ class RecordedWorker:
         else:
             _use_clock_of_scheduler(worker)
             _run.join(request, name=f"dask worker {name}", worker=name)
-        self._execute = worker.execute = self._label_tasks(worker.execute)
+        _dask_activities.begin()
+        self._began = time.monotonic(), _dask_activities.seconds_of(worker)
+        self._wrapped = {"execute": self._wrap("execute", self._labels_of)}
+        transfer = {"activity": "transfer", **self._labels}
+        for name in _TRANSFERS:
+            self._wrapped[name] = self._wrap(name, lambda *_: transfer)
 
     def end(self) -> None:
-        if vars(self._worker).get("execute") is self._execute:
-            del self._worker.execute  # its class has the method
+        for name, wrapped in self._wrapped.items():
+            if vars(self._worker).get(name) is wrapped:
+                delattr(self._worker, name)  # its class has the method
+            if self._worker.handlers.get(name) is wrapped:
+                self._worker.handlers[name] = getattr(self._worker, name)
+        _dask_activities.end()
+        if not self._labels:
+            self._say_seconds()
         _run.leave(self._request)
 
-    def _label_tasks(self, execute: Any) -> Any:
-        @functools.wraps(execute)
-        async def execute_labelled(key: Any, *args: Any, **kwargs: Any) -> Any:
-            with label(**self._labels_of(key)):
-                return await execute(key, *args, **kwargs)
+    def _wrap(self, name: str, labels_of: Callable[..., dict[str, str]]) -> Any:
+        """Has a coroutine of the worker run with the labels that follow from its first argument."""
+        plain = getattr(self._worker, name)
 
-        return execute_labelled
+        @functools.wraps(plain)
+        async def labelled(*args: Any, **kwargs: Any) -> Any:
+            with label(**labels_of(*args)):
+                return await plain(*args, **kwargs)
 
-    def _labels_of(self, key: Any) -> dict[str, str]:
+        setattr(self._worker, name, labelled)
+        if name in self._worker.handlers:
+            self._worker.handlers[name] = labelled
+        return labelled
+
+    def _say_seconds(self) -> None:
+        """As properties of the process, which are keys of reports. A thread is idle while it has no
+        task."""
+        began, before = self._began
+        spent = _dask_activities.seconds_of(self._worker)
+        spent.subtract(before)
+        for activity in ("transfer", "serialisation", "spill"):
+            _core.describe(activity, f"{spent[activity]:.3f} s")
+        threads = self._worker.state.nthreads
+        available = threads * (time.monotonic() - began)
+        idle = max(0.0, 1 - spent["task"] / available) if available else 0.0
+        _core.describe("idle", f"{idle:.0%} of {threads} thread{'s' if threads > 1 else ''}")
+
+    def _labels_of(self, key: Any, *_: Any) -> dict[str, str]:
         """A process has room for so many different sets of labels, hence not for any number of
         keys."""
         self._keys_left -= 1
         task_key = str(key) if self._keys_left >= 0 else "(more tasks)"
-        return {"task_prefix": str(key_split(key)), "task_key": task_key, **self._labels}
+        prefix = str(key_split(key))
+        return {"task_prefix": prefix, "task_key": task_key, "activity": "task", **self._labels}
 
 
 def _use_clock_of_scheduler(worker: Any) -> None:

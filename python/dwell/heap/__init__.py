@@ -17,15 +17,20 @@ from ._counts import (
     typestats,
 )
 from ._drawing import show_backrefs, show_chain, show_refs
-from ._pictures import Snapshot, snapshot, why
-from ._tables import Difference, Duplicates, Holders, Types
+from ._leaks import Leak, Leaks, watch
+from ._pictures import Snapshot, Taken, load, load_all, snapshot, why
+from ._tables import Difference, Duplicates, Holders, Spare, Types
 from ._ways import Way
 
 __all__ = [
     "Difference",
     "Duplicates",
     "Holders",
+    "Leak",
+    "Leaks",
     "Snapshot",
+    "Spare",
+    "Taken",
     "Types",
     "Way",
     "at",
@@ -37,6 +42,8 @@ __all__ = [
     "get_new_ids",
     "growth",
     "is_proper_module",
+    "load",
+    "load_all",
     "most_common_types",
     "show_backrefs",
     "show_chain",
@@ -45,5 +52,6 @@ __all__ = [
     "show_refs",
     "snapshot",
     "typestats",
+    "watch",
     "why",
 ]

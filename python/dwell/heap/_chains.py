@@ -3,12 +3,15 @@
 
 import gc
 import sys
+import types
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from .. import _core
 
 Predicate = Callable[[Any], bool]
+
+_NARROW = 8  # objects whose holders are asked for together
 
 
 def is_proper_module(obj: object) -> bool:
@@ -41,6 +44,47 @@ def find_backref_chain(
     """The shortest chain to an object from one that the predicate accepts, or the object."""
     if predicate(obj):
         return [obj]
+    found = _narrow_chain(obj, predicate, max_depth, extra_ignore)
+    return found or _wide_chain(obj, predicate, max_depth, extra_ignore)
+
+
+def _narrow_chain(
+    obj: object, predicate: Predicate, max_depth: int, extra_ignore: Collection[int]
+) -> list[Any]:
+    """While few objects are to be held, asking the collector is cheaper than a snapshot."""
+    leads_to: dict[int, object] = {id(obj): None}
+    level = [obj]
+    for _ in range(max_depth):
+        if not 0 < len(level) <= _NARROW:
+            break
+        holders = gc.get_referrers(*level)
+        own = {id(level), id(leads_to)}
+        above = []
+        for holder in holders:
+            if id(holder) in leads_to or id(holder) in own or id(holder) in extra_ignore:
+                continue
+            if isinstance(holder, types.FrameType):
+                continue
+            leads_to[id(holder)] = _held_by(holder, level)
+            above.append(holder)
+            if predicate(holder):
+                return _chain_to(holder, leads_to)[::-1]
+        level = above
+        del holders
+    return []
+
+
+def _held_by(holder: object, level: list[Any]) -> object:
+    """Which of a few objects one refers to."""
+    if len(level) == 1:
+        return level[0]
+    wanted = {id(held): held for held in level}
+    return next((wanted[id(held)] for held in gc.get_referents(holder) if id(held) in wanted), None)
+
+
+def _wide_chain(
+    obj: object, predicate: Predicate, max_depth: int, extra_ignore: Collection[int]
+) -> list[Any]:
     picture = _core.HeapSnapshot()
     level = [picture.find(id(obj))]
     leads_to = dict.fromkeys(level, 0)

@@ -26,6 +26,25 @@ class Duplicate(NamedTuple):
     name: str  # a way to one of them
 
 
+class Roomy(NamedTuple):
+    type: str
+    count: int  # type: ignore[assignment]
+    size: int
+    spare: int  # bytes of it that nothing uses
+    name: str  # a way to it; "" in the row of all of a type
+
+
+def full_name(module: str, name: str) -> str:
+    """A type's name with its module, but for those of builtins."""
+    return name if module in ("builtins", "") else f"{module}.{name}"
+
+
+def made_at(made: tuple[str, str, int]) -> str:
+    """A function, its file and a line as people write them."""
+    function, file, line = made
+    return f"{file.rpartition('/')[2]}:{line} ({function})"
+
+
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:3.0f}" if whole else "  0"
 
@@ -104,6 +123,18 @@ class Duplicates(list[Duplicate]):
         lines = ["    Wasted   Copies       Size Kind   One is held by"]
         for row in self:
             lines.append(f"{row.wasted:10} {row.copies:8} {row.size:10} {row.type:<6} {row.name}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class Spare(list[Roomy]):
+    """Room that nothing uses: a row for each type, then the objects that have most of it."""
+
+    def __str__(self) -> str:
+        lines = ["     Spare       Size    Count Kind   Held by"]
+        for row in self:
+            lines.append(f"{row.spare:10} {row.size:10} {row.count:8} {row.type:<6} {row.name}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -56,7 +56,7 @@ def steps_of(objects: list[object], kinds: list[str], first: str | None) -> list
         name = _references.name(holder, held) if held is not None and holder is not None else ""
         before = objects[index - 2] if index > 1 else None
         steps.append(Step(name, kinds[index], _note(before, holder, held)))
-    return _joined(steps)
+    return joined(steps)
 
 
 def _note(function: object, holder: object, held: object) -> str:
@@ -72,12 +72,12 @@ def _note(function: object, holder: object, held: object) -> str:
     return ""
 
 
-def _joined(steps: list[Step]) -> list[Step]:
+def joined(steps: list[Step]) -> list[Step]:
     """With x.__dict__['name'] written as x.name."""
-    joined: list[Step] = []
+    shown: list[Step] = []
     for step in steps:
-        if joined and joined[-1].name == ".__dict__" and step.name.startswith("['"):
-            joined[-1] = Step(f".{step.name[2:-2]}", step.type, step.note)
+        if shown and shown[-1].name == ".__dict__" and step.name.startswith("['"):
+            shown[-1] = Step(f".{step.name[2:-2]}", step.type, step.note)
         else:
-            joined.append(step)
-    return joined
+            shown.append(step)
+    return shown

@@ -2,6 +2,9 @@
 """Memory: what a program allocates, where, and what of it stays."""
 
 _HOMES = {
+    "LimitExceeded": "_limit",
+    "leaks": "_leaks",
+    "limit": "_limit",
     "mark": "_track",
     "memory_usage": "_usage",
     "profile": "_profile",

@@ -9,21 +9,34 @@ from typing import Any, Literal
 from .. import _core, _process
 
 Mode = Literal["sampled", "exact"]
+Threads = Literal["all", "own"]
 _is_prepared = False
+_follow = _core.go_on
 
 
 class track:
-    """Records what is allocated, in all threads, by Python and by malloc.
+    """Records what is allocated, in all threads or in the one that begins, by Python and by malloc.
 
     Mode "sampled" looks at one allocation for each 512 KiB or so, and tells what these stand for;
     "exact" looks at each. Without a file the recording is kept in memory, for report() and
-    rows()."""
+    rows(). Forked children record into files of their own, unless `follows` is false."""
 
-    def __init__(self, file: str | os.PathLike[str] | None = None, mode: Mode = "sampled") -> None:
+    def __init__(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        mode: Mode = "sampled",
+        threads: Threads = "all",
+        *,
+        follows: bool = True,
+    ) -> None:
         if mode not in ("sampled", "exact"):
             raise ValueError(f"mode is 'sampled' or 'exact', not {mode!r}")
+        if threads not in ("all", "own"):
+            raise ValueError(f"threads is 'all' or 'own', not {threads!r}")
         self.file = None if file is None else os.path.abspath(os.fsdecode(file))
         self._mode = mode
+        self._threads = threads
+        self._follows = follows
         self._log = b""
         self._is_on = False
 
@@ -31,9 +44,9 @@ class track:
         """Begins to record. What was allocated before is not known, and not counted."""
         if _core.memory_is_on():
             raise RuntimeError("dwell records memory already; stop that first")
-        _prepare()
+        _prepare(self._follows)
         _core.describe("memory", self._mode)
-        _core.memory_start(self.file, self._mode == "exact")
+        _core.memory_start(self.file, self._mode == "exact", self._threads == "own")
         self._is_on = True
 
     def stop(self) -> None:
@@ -55,7 +68,8 @@ class track:
     ) -> None:
         self.stop()
 
-    def _bytes(self) -> bytes:
+    def log(self) -> bytes:
+        """The recording, as a file has it."""
         if self._is_on or not (self._log or self.file):
             raise RuntimeError("the recording is not complete; call stop() first")
         if self.file is None:
@@ -65,7 +79,7 @@ class track:
 
     def report(self) -> str:
         """What `dwell report` prints of it."""
-        return _core.render_memory(self._bytes(), ()).decode()
+        return _core.render_memory(self.log(), ()).decode()
 
     def rows(self, *keys: str) -> list[dict[str, Any]]:
         """What was measured, told apart by function, line, python (lines of Python with the native
@@ -79,7 +93,7 @@ class track:
         return {measure["name"]: measure["all"] for measure in self._view(("thread",))["measures"]}
 
     def _view(self, keys: tuple[str, ...]) -> dict[str, Any]:
-        view: dict[str, Any] = json.loads(_core.render_memory(self._bytes(), keys))
+        view: dict[str, Any] = json.loads(_core.render_memory(self.log(), keys))
         return view
 
 
@@ -90,12 +104,13 @@ def mark(name: str | None) -> None:
     _core.memory_mark(name)
 
 
-def _prepare() -> None:
-    """What is done once in a process."""
-    global _is_prepared
+def _prepare(follows: bool) -> None:
+    """What is done once in a process, and what forked children do."""
+    global _is_prepared, _follow
+    _follow = _core.go_on if follows else _core.finish
     if _is_prepared:
         return
     _is_prepared = True
     _process.describe()
     _process.stop_at_end(_core.finish)
-    os.register_at_fork(after_in_child=_core.go_on)
+    os.register_at_fork(after_in_child=lambda: _follow())

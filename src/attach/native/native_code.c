@@ -3,7 +3,7 @@
  * as it stays the same. Unwinding works on a copy, so a thread need not stand still for it. */
 #include "attach/native/native_code.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 #include "native/unwind/unwind_learn.h"
 
 #include <string.h>
@@ -266,23 +266,12 @@ static int define_place(struct dw_native_code *code, struct dw_ledger *log, uint
     return error ? error : dw_native_names_made(&code->names, log, address, id);
 }
 
-static bool is_address(const void *entries, uint32_t id, const void *key)
-{
-    return ((const struct dw_native_address *)entries)[id].address == *(const uint64_t *)key;
-}
-
-static uint64_t hash_address(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_native_address *)entries)[id].address);
-}
-
 int dw_native_code_place(struct dw_native_code *code, struct dw_ledger *log,
                          const struct dw_native_stack *stack, uint32_t frame_index,
                          dw_place_id *place)
 {
     uint64_t address = address_of(&stack->frames[frame_index]);
-    uint64_t hash = dw_hash_mix(address);
-    uint32_t index = dw_map_find(&code->address_index, hash, is_address, code->addresses, &address);
+    uint32_t index = DW_INTERN_FIND(code->addresses, code->address_index, sizeof address, &address);
     if (index != DW_MAP_NONE) {
         *place = code->addresses[index].place;
         return 0;
@@ -290,15 +279,10 @@ int dw_native_code_place(struct dw_native_code *code, struct dw_ledger *log,
     int error = define_place(code, log, address, place);
     if (error == DW_ERR_EMPTY)
         return dw_native_names_unnamed(log, caller_of(code, stack, frame_index), place);
-    if (!error)
-        error = DW_GROW(code->addresses, code->address_count, code->address_capacity);
-    if (error)
-        return error;
-    code->addresses[code->address_count] = (struct dw_native_address){address, *place};
-    error =
-        dw_map_add(&code->address_index, hash, code->address_count, hash_address, code->addresses);
-    code->address_count += !error;
-    return error;
+    return error ? error
+                 : DW_INTERN(code->addresses, code->address_count, code->address_capacity,
+                             code->address_index, sizeof address,
+                             (&(struct dw_native_address){address, *place}), &index);
 }
 
 bool dw_native_code_is_python(const struct dw_native_code *code, uint64_t address)

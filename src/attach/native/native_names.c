@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Symbols of a file are opened when its first address is named, and kept when it is unmapped.
  * Samplers inside and outside share this, so both give a function the same name. */
+#define _GNU_SOURCE
 #include "attach/native/native_names.h"
 
 #include "base/grow.h"
@@ -123,18 +124,12 @@ static int define_frame(struct dw_ledger *log, const char *file, const char *nam
     return error ? error : dw_ledger_frame(log, &frame, id);
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A function without a symbol is called by its object: [libm.so.6]. */
 static int define_place(struct dw_ledger *log, const struct dw_native_file *file,
                         const char *symbol, uint64_t address, dw_place_id *place)
 {
     char object[NAME_BYTES];
-    const char *base = base_of(file->path);
+    const char *base = basename(file->path);
     struct dw_place made = {.module = file->module, .address = address};
     snprintf(object, sizeof object, *base == '[' ? "%s" : "[%s]", base);
     int error = define_frame(log, file->path, symbol ? symbol : object, &made.frame);
@@ -237,7 +232,7 @@ static size_t stem_size(const char *base)
 int dw_native_names_unnamed(struct dw_ledger *log, const char *caller, dw_place_id *place)
 {
     char name[NAME_BYTES];
-    const char *base = caller ? base_of(caller) : "";
+    const char *base = caller ? basename(caller) : "";
     snprintf(name, sizeof name, "[jit of %.*s]", (int)stem_size(base), base);
     return made_place(log, *base ? name : MADE_FILE, place);
 }

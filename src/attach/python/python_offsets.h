@@ -25,6 +25,7 @@ struct dw_py_offsets {
         interpreter_modules;
     uint32_t interpreter_gil; /* a pointer to the GIL; 0: it is in the runtime */
     uint32_t runtime_gil;
+    uint32_t interpreter_gc, gc_size, gc_collecting; /* the garbage collector's state */
     uint32_t gil_locked, gil_holder;
     uint32_t thread_size, thread_next, thread_interpreter, thread_ident, thread_native_id;
     uint32_t thread_frame; /* the frame, or a cframe that has it at cframe_frame */

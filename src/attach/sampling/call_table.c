@@ -3,7 +3,7 @@
  * it was doubtful, which decides how often a sure reading is tried. */
 #include "attach/sampling/call_table.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 
 #define ALWAYS_PROVE 4 /* the first few times that a call is seen */
 #define PROVE_EVERY 16 /* after that, in case it is real but short */
@@ -21,32 +21,15 @@ void dw_call_table_release(struct dw_call_table *table)
     *table = (struct dw_call_table){0};
 }
 
-static bool is_call(const void *entries, uint32_t id, const void *key)
-{
-    return ((const struct dw_seen_call *)entries)[id].key == *(const uint64_t *)key;
-}
-
-static uint64_t hash_call(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_seen_call *)entries)[id].key);
-}
-
 static int find_or_add(struct dw_call_table *table, dw_place_id caller, uint32_t callee,
                        struct dw_seen_call **call)
 {
-    uint64_t key = (uint64_t)caller << 32 | callee, hash = dw_hash_mix(key);
-    uint32_t id = dw_map_find(&table->index, hash, is_call, table->calls, &key);
-    int error = 0;
-    if (id == DW_MAP_NONE) {
-        error = DW_GROW(table->calls, table->count, table->capacity);
-        if (error)
-            return error;
-        id = table->count;
-        table->calls[id] = (struct dw_seen_call){.key = key};
-        error = dw_map_add(&table->index, hash, id, hash_call, table->calls);
-        table->count += !error;
-    }
-    *call = &table->calls[id];
+    uint32_t id;
+    struct dw_seen_call seen = {.key = (uint64_t)caller << 32 | callee};
+    int error = DW_INTERN(table->calls, table->count, table->capacity, table->index,
+                          sizeof seen.key, &seen, &id);
+    if (!error)
+        *call = &table->calls[id];
     return error;
 }
 

@@ -5,7 +5,7 @@
 
 #include "attach/python/field.h"
 #include "attach/python/py_code.h"
-#include "base/grow.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -32,6 +32,7 @@ struct dw_cached_place {
     int32_t unit;
     dw_place_id place;
 };
+#define PLACE_KEY_SIZE offsetof(struct dw_cached_place, place)
 
 void dw_code_cache_release(struct dw_code_cache *cache)
 {
@@ -41,33 +42,6 @@ void dw_code_cache_release(struct dw_code_cache *cache)
     dw_map_release(&cache->place_index);
     dw_buffer_release(&cache->text);
     *cache = (struct dw_code_cache){0};
-}
-
-static bool is_code(const void *entries, uint32_t id, const void *key)
-{
-    return ((const struct dw_cached_code *)entries)[id].address == *(const uint64_t *)key;
-}
-
-static uint64_t hash_code(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_cached_code *)entries)[id].address);
-}
-
-static uint64_t hash_place_key(const struct dw_cached_place *key)
-{
-    return dw_hash_mix((uint64_t)key->identity << 32 | (uint32_t)key->unit);
-}
-
-static bool is_place(const void *entries, uint32_t id, const void *key)
-{
-    const struct dw_cached_place *place = (const struct dw_cached_place *)entries + id;
-    const struct dw_cached_place *wanted = key;
-    return place->identity == wanted->identity && place->unit == wanted->unit;
-}
-
-static uint64_t hash_place(const void *entries, uint32_t id)
-{
-    return hash_place_key((const struct dw_cached_place *)entries + id);
 }
 
 static struct fingerprint fingerprint_of(const struct dw_python *python, const uint8_t *head)
@@ -96,8 +70,7 @@ static bool is_unchanged(const struct dw_python *python, const struct dw_cached_
 bool dw_code_cache_check(struct dw_code_cache *cache, const struct dw_python *python,
                          uint64_t address, const uint8_t *head, uint64_t now_ns)
 {
-    uint32_t index =
-        dw_map_find(&cache->code_index, dw_hash_mix(address), is_code, cache->codes, &address);
+    uint32_t index = DW_INTERN_FIND(cache->codes, cache->code_index, sizeof address, &address);
     if (index == DW_MAP_NONE)
         return false;
     struct dw_cached_code *code = &cache->codes[index];
@@ -131,19 +104,6 @@ static int define_frame(struct dw_code_cache *cache, const struct dw_python *pyt
     return error ? error : dw_ledger_frame(log, &frame, id);
 }
 
-static int add_code(struct dw_code_cache *cache, uint64_t address, uint32_t *index)
-{
-    int error = DW_GROW(cache->codes, cache->code_count, cache->code_capacity);
-    if (error)
-        return error;
-    cache->codes[cache->code_count] = (struct dw_cached_code){.address = address};
-    error = dw_map_add(&cache->code_index, dw_hash_mix(address), cache->code_count, hash_code,
-                       cache->codes);
-    if (!error)
-        *index = cache->code_count++;
-    return error;
-}
-
 /* Reads the code object anew into the entry of its address. */
 static int define_code(struct dw_code_cache *cache, const struct dw_python *python,
                        struct dw_ledger *log, const struct dw_raw_frame *frame, uint32_t index)
@@ -156,7 +116,9 @@ static int define_code(struct dw_code_cache *cache, const struct dw_python *pyth
     if (error && index == DW_MAP_NONE)
         return error;
     if (!error && index == DW_MAP_NONE)
-        error = add_code(cache, frame->code, &index);
+        error = DW_INTERN(cache->codes, cache->code_count, cache->code_capacity, cache->code_index,
+                          sizeof frame->code, (&(struct dw_cached_code){.address = frame->code}),
+                          &index);
     if (error)
         return error;
     struct dw_cached_code *entry = &cache->codes[index];
@@ -170,8 +132,8 @@ static int find_code(struct dw_code_cache *cache, const struct dw_python *python
                      struct dw_ledger *log, const struct dw_raw_frame *frame, uint64_t now_ns,
                      const struct dw_cached_code **found)
 {
-    uint64_t hash = dw_hash_mix(frame->code);
-    uint32_t index = dw_map_find(&cache->code_index, hash, is_code, cache->codes, &frame->code);
+    uint32_t index =
+        DW_INTERN_FIND(cache->codes, cache->code_index, sizeof frame->code, &frame->code);
     bool known = index != DW_MAP_NONE;
     if (known && now_ns - cache->codes[index].checked_ns > CHECK_AFTER_NS)
         known = is_unchanged(python, &cache->codes[index]);
@@ -208,23 +170,17 @@ static int define_place(struct dw_code_cache *cache, const struct dw_python *pyt
                              .end_column = location.end_column};
     if (!error)
         error = dw_ledger_place(log, &place, &key->place);
-    if (!error)
-        error = DW_GROW(cache->places, cache->place_count, cache->place_capacity);
-    if (error)
-        return error;
-    cache->places[cache->place_count] = *key;
-    error = dw_map_add(&cache->place_index, hash_place_key(key), cache->place_count, hash_place,
-                       cache->places);
-    cache->place_count += !error;
-    return error;
+    uint32_t id;
+    return error ? error
+                 : DW_INTERN(cache->places, cache->place_count, cache->place_capacity,
+                             cache->place_index, PLACE_KEY_SIZE, key, &id);
 }
 
 static int find_place(struct dw_code_cache *cache, const struct dw_python *python,
                       struct dw_ledger *log, const struct dw_raw_frame *frame,
                       const struct dw_cached_code *code, struct dw_cached_place *key)
 {
-    uint32_t index =
-        dw_map_find(&cache->place_index, hash_place_key(key), is_place, cache->places, key);
+    uint32_t index = DW_INTERN_FIND(cache->places, cache->place_index, PLACE_KEY_SIZE, key);
     if (index == DW_MAP_NONE)
         return define_place(cache, python, log, frame, code->frame, &code->fingerprint, key);
     key->place = cache->places[index].place;

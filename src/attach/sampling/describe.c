@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MAX_ARGUMENT_BYTES (1u << 20)
@@ -68,12 +69,6 @@ static void put_arguments(const struct dw_buffer *words, struct dw_out *out)
     }
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static const char *find_program(const struct dw_buffer *words)
 {
     const char *word = words->size > 1 ? next_word(words, (const char *)words->data) : NULL;
@@ -84,7 +79,7 @@ static const char *find_program(const struct dw_buffer *words)
         if (!strcmp(word, "-c"))
             return word;
         if (word[0] != '-')
-            return file_name(word);
+            return basename(word);
     }
     return "python";
 }

@@ -5,6 +5,7 @@
 #include "cli/run/child.h"
 
 #include "base/clock.h"
+#include "cli/run/memory_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,7 +147,8 @@ static bool has_begun(const int report[2])
     return begun;
 }
 
-int dw_child_run(const char *program, char *const *arguments, struct dw_child_times *times)
+int dw_child_run(const char *program, char *const *arguments, uint64_t most_bytes,
+                 struct dw_child_times *times)
 {
     int report[2];
     uint64_t begin_ns = dw_clock_ns(CLOCK_MONOTONIC);
@@ -160,7 +162,11 @@ int dw_child_run(const char *program, char *const *arguments, struct dw_child_ti
         restore_signals(old);
         run_child(program, arguments, parent, report[1]);
     }
-    return has_begun(report) ? wait_and_measure(begin_ns, times) : -1;
+    if (!has_begun(report))
+        return -1;
+    if (most_bytes)
+        dw_memory_guard(child, most_bytes);
+    return wait_and_measure(begin_ns, times);
 }
 
 pid_t dw_child_start(const char *program, char *const *arguments, int output)

@@ -13,8 +13,10 @@ struct dw_child_times {
     uint64_t children_cpu_ns; /* of the processes that it started and waited for */
 };
 
-/* Runs `program` with the arguments and waits. Its wait status, or -1 with errno. */
-int dw_child_run(const char *program, char *const *arguments, struct dw_child_times *times);
+/* Runs `program` with the arguments and waits. It is stopped when it has more memory than that;
+ * 0: any. Its wait status, or -1 with errno. */
+int dw_child_run(const char *program, char *const *arguments, uint64_t most_bytes,
+                 struct dw_child_times *times);
 /* Starts it and leaves signals alone; what it writes goes to `output` unless that is -1. Its id, or
  * -1 with errno. */
 pid_t dw_child_start(const char *program, char *const *arguments, int output);

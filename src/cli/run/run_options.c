@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 #include "cli/run/python.h"
 
+#include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,9 +56,56 @@ static int take_memory(struct dw_run_options *run, const char *value)
 {
     run->memory = true;
     run->exact_memory = value && !strcmp(value, "exact");
-    return !value || run->exact_memory || !strcmp(value, "sampled")
+    run->sampled_memory = value && !strcmp(value, "sampled");
+    return !value || run->exact_memory || run->sampled_memory
                ? 0
                : dw_cli_usage("--memory is 'sampled' or 'exact', not '%s'", value);
+}
+
+static void add_word(struct dw_run_options *run, const char *format, ...)
+{
+    size_t used = strlen(run->more);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(run->more + used, sizeof run->more - used, format, arguments);
+    va_end(arguments);
+}
+
+static const struct {
+    const char *name;
+    int number;
+} signals[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}};
+
+/* Also at the end. The value may be missing, and says when else: a time or a signal. */
+static int take_heap(struct dw_run_options *run, const char *value)
+{
+    char *end;
+    if (!run->heap)
+        add_word(run, "heap,");
+    run->heap = true;
+    if (!value)
+        return 0;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (!strcmp(value + 3 * !strncmp(value, "SIG", 3), signals[i].name)) {
+            add_word(run, "heap_signal=%d,", signals[i].number);
+            return 0;
+        }
+    double number = strtod(value, &end);
+    double every_ns = number * (!strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0);
+    if (end == value || !(every_ns >= INTERVAL_MIN_NS && every_ns <= INTERVAL_MAX_NS))
+        return dw_cli_usage(
+            "--heap is a time from 1ms to 3600s, such as 10s, or one of the signals "
+            "USR1, USR2 and HUP, not '%s'",
+            value);
+    add_word(run, "heap_every=%.0f,", every_ns);
+    return 0;
+}
+
+static int take_leaks(struct dw_run_options *run, const char *value)
+{
+    add_word(run, "leaks,");
+    run->memory = run->exact_memory = true;
+    return take_heap(run, value);
 }
 
 static int take_interval(struct dw_run_options *run, const char *value)
@@ -71,6 +120,25 @@ static int take_interval(struct dw_run_options *run, const char *value)
         return dw_cli_usage("--interval is a time from 1ms to 3600s, such as 100ms, not '%s'",
                             value);
     return 0;
+}
+
+static int take_bytes(const char *option, const char *value, double *bytes)
+{
+    return dw_cli_parse_bytes(value, bytes) && *bytes >= 1 && *bytes <= 1e18
+               ? 0
+               : dw_cli_usage("%s needs a size, such as 100M or 1.5GB, not '%s'", option, value);
+}
+
+static int take_pdb_above(struct dw_run_options *run, const char *value)
+{
+    run->memory = true;
+    return take_bytes("--pdb-above", value, &run->pdb_above);
+}
+
+static int take_stop_above(struct dw_run_options *run, const char *value)
+{
+    run->memory = true;
+    return take_bytes("--stop-above", value, &run->stop_above);
 }
 
 static int take_interpreter(struct dw_run_options *run, const char *value)
@@ -114,7 +182,11 @@ static const struct valued {
     {"--rate", "a number of samples for each second", take_rate},
     {"--mode", "'cpu' or 'wall'", take_mode},
     {"--memory", NULL, take_memory},
+    {"--heap", NULL, take_heap},
+    {"--leaks", NULL, take_leaks},
     {"--interval", "a time, such as 100ms", take_interval},
+    {"--pdb-above", "a size, such as 100M", take_pdb_above},
+    {"--stop-above", "a size, such as 2G", take_stop_above},
 };
 
 /* Probes that have no options of their own, and that leave the choice of the others as it is. */
@@ -159,6 +231,7 @@ static const struct {
     {"--callees", SETS(callees), SETS(lines)},
     {"--no-follow", SETS(no_follow), SETS(no_follow)},
     {"--keep", SETS(keep), SETS(keep)},
+    {"--merge-ranks", SETS(merge_ranks), SETS(merge_ranks)},
     {"--subprocesses", SETS(subprocesses), SETS(subprocesses)},
     {"--quiet", SETS(quiet), SETS(quiet)},
     {"-q", SETS(quiet), SETS(quiet)},
@@ -263,11 +336,14 @@ static const char *choose_probes(struct dw_run_options *run)
 {
     bool is_exact = run->calls || run->lines;
     run->regions = run->regions || !is_exact;
-    run->sample = run->sample || !(run->names_regions || is_exact || run->memory);
+    run->sample = run->sample || !(run->names_regions || is_exact || run->memory || run->heap);
+    run->exact_memory |= run->memory && run->lines && !run->sampled_memory;
     if (run->timeline && !run->sample && !run->regions)
         return "--timeline is of samples and regions: add --sample or --regions, as calls and "
                "lines "
                "have none";
+    if (run->merge_ranks && !run->out)
+        return "--merge-ranks needs a name for the recording: -o FILE";
     if (run->no_follow && run->only)
         return "--only chooses among processes: leave out --no-follow";
     if (run->cpu && !run->regions)

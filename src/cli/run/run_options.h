@@ -8,11 +8,15 @@
 struct dw_run_options {
     bool sample, calls, regions, lines, memory; /* the probes: any of them together */
     bool names_regions;                         /* they were asked for by name */
-    char more[64];                              /* other probes, each with a comma behind it */
+    bool heap;                                  /* snapshots of it */
+    char more[192];                             /* other probes, each with a comma behind it */
     bool exact_memory;                          /* every allocation, not a sample of them */
+    bool sampled_memory;                        /* as was asked for by name */
     bool pss;                                   /* beside RSS */
     double interval_ns;                         /* between two looks at RSS and the like */
+    double pdb_above, stop_above;               /* bytes; 0: never */
     bool timeline, cpu, wall, no_native, signatures, callees, quiet, help;
+    bool merge_ranks;     /* rank 0 makes one recording of all */
     bool no_follow, keep; /* children are not recorded; their files stay after the merge */
     bool subprocesses;    /* which is the default */
     const char *out;

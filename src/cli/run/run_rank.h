@@ -13,6 +13,9 @@ int dw_run_rank_name(const char *out, const char *program, char *name, size_t si
 bool dw_run_rank_is_left_out(const char *list);
 /* Whether another rank reports. */
 bool dw_run_rank_is_silent(void);
+/* As rank 0, waits until the ranks that are recorded have ended and makes one recording, `out`, of
+ * theirs, which then are no more unless `keeps`. Whether that is so; if not, it has said why. */
+bool dw_run_rank_merge(const char *out, const char *list, bool keeps);
 /* How to see all ranks at once, where this is one. */
 void dw_run_rank_say_merge(const char *out, const char *program);
 

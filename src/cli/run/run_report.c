@@ -8,7 +8,7 @@
 #include "cli/run/run_lines.h"
 #include "cli/run/run_text.h"
 #include "lens/plot/plot.h"
-#include "lens/table/memory_report.h"
+#include "lens/table/view_report.h"
 #include "log/reader.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "cli/top/top_table.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 
 #include <math.h>
 
@@ -40,35 +40,12 @@ void dw_top_table_reset(struct dw_top_table *table, uint64_t now_ns)
     table->faded_ns = now_ns;
 }
 
-static uint64_t hash_cell_key(const struct dw_top_cell *cell)
-{
-    return dw_hash_mix((uint64_t)cell->stack << 32 ^ (uint64_t)cell->thread << 4 ^ cell->state);
-}
-
-static uint64_t hash_cell(const void *entries, uint32_t id)
-{
-    return hash_cell_key((const struct dw_top_cell *)entries + id);
-}
-
-static bool is_cell(const void *entries, uint32_t id, const void *key)
-{
-    const struct dw_top_cell *cell = (const struct dw_top_cell *)entries + id, *wanted = key;
-    return cell->stack == wanted->stack && cell->thread == wanted->thread &&
-           cell->state == wanted->state;
-}
-
 static struct dw_top_cell *find_cell(struct dw_top_table *table, const struct dw_top_cell *key)
 {
-    uint64_t hash = hash_cell_key(key);
-    uint32_t index = dw_map_find(&table->cell_index, hash, is_cell, table->cells, key);
-    if (index != DW_MAP_NONE)
-        return &table->cells[index];
-    if (DW_GROW(table->cells, table->cell_count, table->cell_capacity))
-        return NULL;
-    table->cells[table->cell_count] = *key;
-    if (dw_map_add(&table->cell_index, hash, table->cell_count, hash_cell, table->cells))
-        return NULL;
-    return &table->cells[table->cell_count++];
+    uint32_t id;
+    int error = DW_INTERN(table->cells, table->cell_count, table->cell_capacity, table->cell_index,
+                          offsetof(struct dw_top_cell, time), key, &id);
+    return error ? NULL : &table->cells[id];
 }
 
 static void add_time(struct dw_top_time *to, double seconds)

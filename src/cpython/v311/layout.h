@@ -41,4 +41,8 @@
     (*_PyObject_ValuesPointer(object) ? (*_PyObject_ValuesPointer(object))->values : NULL)
 #define DW_PY_IS_IMMORTAL(object) ((void)(object), false)
 
+/* The runtime does not state its offsets, and there are no more releases that could move them. */
+#define DW_PY_STATES_OFFSETS 0
+#define DW_PY_IS_FREE_THREADED 0
+
 #endif

@@ -38,4 +38,8 @@
          : NULL)
 #define DW_PY_IS_IMMORTAL(object) _Py_IsImmortal(object)
 
+/* The runtime does not state its offsets, and there are no more releases that could move them. */
+#define DW_PY_STATES_OFFSETS 0
+#define DW_PY_IS_FREE_THREADED 0
+
 #endif

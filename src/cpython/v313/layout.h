@@ -8,6 +8,7 @@
 
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
+#include <internal/pycore_runtime.h>
 
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
 /* CPython asserts that it is a code object; in a frame that changes while it is read it may not
@@ -35,5 +36,14 @@
          ? _PyObject_InlineValues(object)->values                                                  \
          : NULL)
 #define DW_PY_IS_IMMORTAL(object) _Py_IsImmortal(object)
+
+/* What the runtime states of its own fields, in _Py_DebugOffsets. */
+#define DW_PY_STATES_OFFSETS 1
+#define DW_PY_STATED(group, field) (_PyRuntime.debug_offsets.group.field)
+#ifdef Py_GIL_DISABLED
+#define DW_PY_IS_FREE_THREADED 1
+#else
+#define DW_PY_IS_FREE_THREADED 0
+#endif
 
 #endif

@@ -39,7 +39,8 @@ struct dw_diff_row *dw_diff_add_row(struct dw_diff *diff, uint32_t place, uint32
 static unsigned kinds_of(const struct dw_diff *diff)
 {
     const unsigned calls = dw_diff_kind(DW_FRAME_FUNCTION) | dw_diff_kind(DW_FRAME_BUILTIN) |
-                           dw_diff_kind(DW_FRAME_NATIVE) | dw_diff_kind(DW_FRAME_MARK);
+                           dw_diff_kind(DW_FRAME_NATIVE) | dw_diff_kind(DW_FRAME_MARK) |
+                           dw_diff_kind(DW_FRAME_TYPE) | dw_diff_kind(DW_FRAME_OBJECT);
     const unsigned regions = dw_diff_kind(DW_FRAME_REGION);
     switch (diff->options.by) {
     case DW_DIFF_FUNCTION:
@@ -291,6 +292,23 @@ static enum dw_family family_of(const struct dw_profile *old, const struct dw_pr
     return families[0] < families[1] ? families[0] : families[1];
 }
 
+#define MEMORY_PERIOD 524288.0 /* bytes from one sample to the next: probe/memory */
+
+static double period_of(const struct dw_profile *const profiles[DW_SIDES])
+{
+    for (enum dw_side side = 0; side < DW_SIDES; side++)
+        for (uint32_t i = 0; i < profiles[side]->process_count; i++)
+            if (!strcmp(dw_profile_property(profiles[side], i, "memory").bytes, "sampled"))
+                return MEMORY_PERIOD;
+    return 0;
+}
+
+/* A sum of n samples of one size has the error sqrt(n) of them. */
+double dw_diff_doubt(const struct dw_diff *diff, double old, double new)
+{
+    return sqrt(diff->period * (old + new));
+}
+
 int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
                  const struct dw_diff_options *options, struct dw_diff *diff)
 {
@@ -300,7 +318,9 @@ int dw_diff_make(const struct dw_profile *old, const struct dw_profile *new,
         .family = family_of(old, new, options->by),
         .scale = 1,
         .are_samples = are_sampled(old, new, options->by),
+        .are_bytes = dw_profile_shown_unit(old) == DW_UNIT_BYTES,
     };
+    made.period = made.are_bytes ? period_of(made.profiles) : 0;
     int error = dw_diff_places_make(made.profiles, &made.places);
     if (!error && options->by == DW_DIFF_LINE) {
         error = add_lines(&made);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Two profiles compared: what got slower or faster, is new or gone, ranked by how
  * much of the change comes from it. That is its own time: a caller's whole time
- * changes with that of its callees, and would hide where the change comes from. */
+ * changes with that of its callees, and would hide where the change comes from.
+ * Memory is compared in the same way; what is called time here is bytes then. */
 #ifndef DW_LENS_DIFF_DIFF_H
 #define DW_LENS_DIFF_DIFF_H
 
@@ -56,6 +57,8 @@ struct dw_diff {
     uint64_t totals[DW_SIDES];
     double scale;     /* of the old numbers: 1, or what makes the totals equal */
     bool are_samples; /* counts are of samples: how often something was called is not known */
+    bool are_bytes;   /* of memory, which are in place of samples: model/prepare/shown_measure.h */
+    double period;    /* bytes from one sample of allocations to the next; 0: each was counted */
 };
 
 /* "function" and so on; NULL ends the list. */
@@ -89,9 +92,19 @@ double dw_diff_total_change(const struct dw_diff *diff);
 /* What a change is compared with: the larger total. */
 double dw_diff_whole(const struct dw_diff *diff);
 
+/* How far apart two numbers are by chance, as a standard deviation: what sampled allocations of
+ * that many bytes add up to is right on the average. 0 for all other numbers. */
+double dw_diff_doubt(const struct dw_diff *diff, double old, double new);
+/* The words for more and for less: "slower" and "faster", or "larger" and "smaller". */
+const char *dw_diff_word(const struct dw_diff *diff, bool is_more);
+/* "ns" or "bytes". */
+const char *dw_diff_unit(const struct dw_diff *diff);
+
 /* Why the total changed, in one sentence without a full stop or a line end. */
 int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff);
 
+/* "1.234 s" or "1.2 MiB". */
+void dw_diff_put_amount(struct dw_out *out, const struct dw_diff *diff, double amount);
 /* "+1.234 s", or in a normalised diff "+12.3 %" of the total. */
 void dw_diff_put_change(struct dw_out *out, const struct dw_diff *diff, double ns);
 /* One line of at most 80 characters. */

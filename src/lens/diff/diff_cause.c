@@ -5,18 +5,33 @@
 
 #include <math.h>
 
-#define NOTHING_NS 100000.0 /* a change that no two runs are without */
-#define EXPLAINED 0.2       /* of the change may stay unexplained */
-#define UNEXPLAINED 0.5     /* of the change: so much is worth a word */
-#define SMALLEST 0.1        /* of the largest cause: less is not a cause */
-#define SMALLEST_SHARE 0.3  /* the same of shares: what one gains the others lose */
-#define PARTLY (1.0 / 3)    /* of a row's change: less of it is not a reason */
-#define ALIKE 0.1           /* two ratios that differ less are the same */
-#define MOST 0.5            /* of a row's change: a path that makes more is why it changed */
+#define NOTHING_NS 100000.0   /* a change that no two runs are without */
+#define NOTHING_BYTES 16384.0 /* the same of memory */
+#define EXPLAINED 0.2         /* of the change may stay unexplained */
+#define UNEXPLAINED 0.5       /* of the change: so much is worth a word */
+#define SMALLEST 0.1          /* of the largest cause: less is not a cause */
+#define SMALLEST_SHARE 0.3    /* the same of shares: what one gains the others lose */
+#define PARTLY (1.0 / 3)      /* of a row's change: less of it is not a reason */
+#define ALIKE 0.1             /* two ratios that differ less are the same */
+#define LIKELY 2              /* standard deviations: one in twenty is beyond by chance */
+#define MOST 0.5              /* of a row's change: a path that makes more is why it changed */
+
+static double nothing(const struct dw_diff *diff)
+{
+    return diff->are_bytes ? NOTHING_BYTES : NOTHING_NS;
+}
 
 static bool is_noise(const struct dw_diff *diff, double change)
 {
-    return fabs(change) < fmax(diff->options.threshold * dw_diff_whole(diff), NOTHING_NS);
+    return fabs(change) < fmax(diff->options.threshold * dw_diff_whole(diff), nothing(diff));
+}
+
+/* What may be chance is no cause. */
+static bool is_cause(const struct dw_diff *diff, const struct dw_diff_row *row)
+{
+    double old = dw_diff_self(diff, row, DW_OLD), new = dw_diff_self(diff, row, DW_NEW);
+    return !is_noise(diff, row->change) &&
+           fabs(row->change) > LIKELY * dw_diff_doubt(diff, old, new);
 }
 
 /* Whether there are changes that would be causes if they took longer. */
@@ -34,7 +49,8 @@ uint32_t dw_diff_causes(const struct dw_diff *diff, uint32_t rows[DW_DIFF_CAUSES
     uint32_t count = 0;
     while (count < DW_DIFF_CAUSES_MAX && count < diff->count) {
         double change = diff->rows[diff->by_change[count]].change;
-        if (is_noise(diff, change) || fabs(change) < smallest * fabs(largest))
+        if (!is_cause(diff, &diff->rows[diff->by_change[count]]) ||
+            fabs(change) < smallest * fabs(largest))
             break;
         if (count && fabs(total - explained) <= EXPLAINED * fabs(total))
             break;
@@ -67,7 +83,7 @@ static struct verbs verbs_of(const struct dw_diff *diff, const struct dw_diff_ro
 {
     uint32_t kind = diff->places.places[row->place].kind;
     if (diff->are_samples)
-        return (struct verbs){"seen ", ""};
+        return (struct verbs){diff->are_bytes ? "allocated " : "seen ", ""};
     if (diff->options.by == DW_DIFF_LINE)
         return (struct verbs){"run ", "each time "};
     if (kind == DW_FRAME_REGION)
@@ -148,7 +164,8 @@ static void put_changed_samples(struct dw_out *out, const struct dw_diff *diff,
 {
     double old = fmax(dw_diff_self(diff, row, DW_OLD), 1);
     double new = fmax(dw_diff_self(diff, row, DW_NEW), 1);
-    put_ratio(out, new / old, "longer", "shorter");
+    put_ratio(out, new / old, diff->are_bytes ? "larger" : "longer",
+              diff->are_bytes ? "smaller" : "shorter");
 }
 
 static void put_changed(struct dw_out *out, const struct dw_diff *diff,
@@ -262,7 +279,7 @@ void dw_diff_put_where(struct dw_out *out, const struct dw_diff *diff,
 
 /* Changes of one sentence have one unit and as many decimals as the total needs. */
 struct scale {
-    double unit_ns;
+    double size;
     const char *unit;
     int decimals;
 };
@@ -273,21 +290,25 @@ static struct scale scale_of(const struct dw_diff *diff, double largest)
     struct scale scale = {1, "ns", 0};
     if (diff->options.normalise)
         scale = (struct scale){fmax(whole, 1) / 100, "%", 0};
+    else if (diff->are_bytes)
+        scale = whole >= 1 << 20   ? (struct scale){1 << 20, "MiB", 0}
+                : whole >= 1 << 10 ? (struct scale){1 << 10, "KiB", 0}
+                                   : (struct scale){1, "B", 0};
     else if (whole >= 1e9)
         scale = (struct scale){1e9, "s", 0};
     else if (whole >= 1e6)
         scale = (struct scale){1e6, "ms", 0};
     else if (whole >= 1e3)
         scale = (struct scale){1e3, "us", 0};
-    double magnitude = largest > 0 ? floor(log10(largest / scale.unit_ns)) : 0;
+    double magnitude = largest > 0 ? floor(log10(largest / scale.size)) : 0;
     double decimals = magnitude < 0 ? 1 - magnitude : 2 - magnitude;
     scale.decimals = (int)fmin(fmax(decimals, 0), 6);
     return scale;
 }
 
-static void put_scaled(struct dw_out *out, const struct scale *scale, double ns)
+static void put_scaled(struct dw_out *out, const struct scale *scale, double change)
 {
-    dw_out_printf(out, "%+.*f %s", scale->decimals, ns / scale->unit_ns, scale->unit);
+    dw_out_printf(out, "%+.*f %s", scale->decimals, change / scale->size, scale->unit);
 }
 
 static void put_causes(struct dw_out *out, const struct dw_diff *diff, const struct scale *scale,
@@ -313,6 +334,17 @@ static double explained_by(const struct dw_diff *diff, const uint32_t *rows, uin
     return explained;
 }
 
+static const char *no_cause(const struct dw_diff *diff, double change)
+{
+    if (is_too_little(diff))
+        return !diff->are_bytes   ? "too little time to judge (less than 0.1 ms)"
+               : diff->period > 0 ? "within what samples may differ by chance; --memory=exact "
+                                    "counts each allocation"
+                                  : "too little memory to judge (less than 16 KiB)";
+    return is_noise(diff, change) ? "no change worth naming"
+                                  : "in many places, none of them worth naming";
+}
+
 int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff)
 {
     uint32_t rows[DW_DIFF_CAUSES_MAX];
@@ -330,8 +362,6 @@ int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff)
         fabs(total - explained_by(diff, rows, count)) > UNEXPLAINED * fabs(total))
         dw_out_text(out, ", the rest in many places");
     if (!count)
-        dw_out_text(out, is_too_little(diff)      ? "too little time to judge (less than 0.1 ms)"
-                         : is_noise(diff, change) ? "no change worth naming"
-                                                  : "in many places, none of them worth naming");
+        dw_out_text(out, no_cause(diff, change));
     return out->error;
 }

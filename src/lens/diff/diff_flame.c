@@ -130,7 +130,7 @@ static void put_time(struct dw_out *out, const void *context, double ns)
     if (drawing->diff->options.normalise)
         dw_out_printf(out, "%.2f %%", whole > 0 ? 100 * ns / whole : 0);
     else
-        dw_out_duration(out, dw_whole_ns(ns));
+        dw_diff_put_amount(out, drawing->diff, ns);
 }
 
 static void put_details(struct dw_out *out, const void *context, uint32_t box)
@@ -149,23 +149,30 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
     put_time(out, drawing, drawing->weights[DW_NEW][index]);
     dw_out_text(out, ": ");
     dw_diff_put_change(out, diff, change_of(drawing, index));
-    dw_out_text(out, ", own time ");
+    dw_out_text(out, diff->are_bytes ? ", of its own " : ", own time ");
     dw_diff_put_change(out, diff, self);
-    dw_out_printf(out, "\n%s %" PRIu64 " → %" PRIu64, diff->are_samples ? "samples" : "calls",
-                  node->at[DW_OLD].count, node->at[DW_NEW].count);
+    if (!diff->are_bytes)
+        dw_out_printf(out, "\n%s %" PRIu64 " → %" PRIu64, diff->are_samples ? "samples" : "calls",
+                      node->at[DW_OLD].count, node->at[DW_NEW].count);
 }
 
 static int draw(struct drawing *drawing, struct dw_out *out)
 {
-    static const struct dw_flame_key keys[] = {{"slow6", "slower"},
-                                               {"slow2", "a little slower"},
-                                               {"same", "as before"},
-                                               {"fast2", "a little faster"},
-                                               {"fast6", "faster"}};
+    static const struct dw_flame_key times[] = {{"slow6", "slower"},
+                                                {"slow2", "a little slower"},
+                                                {"same", "as before"},
+                                                {"fast2", "a little faster"},
+                                                {"fast6", "faster"}};
+    static const struct dw_flame_key sizes[] = {{"slow6", "larger"},
+                                                {"slow2", "a little larger"},
+                                                {"same", "as before"},
+                                                {"fast2", "a little smaller"},
+                                                {"fast6", "smaller"}};
     struct dw_out lines;
     dw_out_init_memory(&lines);
     dw_diff_put_sentence(&lines, drawing->diff);
-    dw_out_printf(&lines, "\nwidths are the times of the %s recording",
+    dw_out_printf(&lines, "\nwidths are the %s of the %s recording",
+                  drawing->diff->are_bytes ? "bytes" : "times",
                   drawing->width == DW_NEW ? "new" : "old");
     dw_out_char(&lines, '\n');
     dw_diff_put_losses(&lines, drawing->diff, "");
@@ -184,8 +191,8 @@ static int draw(struct drawing *drawing, struct dw_out *out)
                                    .put_weight = put_time,
                                    .heading = (const char *)heading.buffer.data,
                                    .lines = (const char *)lines.buffer.data,
-                                   .keys = keys,
-                                   .key_count = sizeof keys / sizeof *keys};
+                                   .keys = drawing->diff->are_bytes ? sizes : times,
+                                   .key_count = sizeof times / sizeof *times};
     int error =
         lines.buffer.failed || heading.buffer.failed ? DW_ERR_MEMORY : dw_flame_write(&flame, out);
     dw_out_close(&heading);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A diff as one JSON document. Times are nanoseconds; in a normalised diff, changes
- * are on the scale of the new profile. */
+ * A diff as one JSON document. Times are nanoseconds, memory is bytes, and keys end with
+ * which of them; in a normalised diff, changes are on the scale of the new profile. */
 #include "base/error.h"
 #include "lens/diff/diff_cause.h"
 #include "lens/view/notes.h"
@@ -15,29 +15,33 @@ static void put_string(struct dw_out *out, const char *key, struct dw_string str
     dw_out_json_string(out, string.bytes, string.size);
 }
 
-static void put_change(struct dw_out *out, const char *key, double ns)
+static void put_change(struct dw_out *out, const struct dw_diff *diff, const char *key, double by)
 {
-    dw_out_printf(out, ", \"%s\": %.0f", key, ns == 0 ? 0 : ns);
+    dw_out_printf(out, ", \"%s_%s\": %.0f", key, dw_diff_unit(diff), by == 0 ? 0 : by);
 }
 
 static void put_sums(struct dw_out *out, const struct dw_diff *diff, const char *key,
                      const struct dw_diff_row *row, enum dw_side side)
 {
     const struct dw_diff_sums *sums = &row->at[side];
-    if (!row->is_in[side])
+    const char *unit = dw_diff_unit(diff);
+    if (!row->is_in[side]) {
         dw_out_printf(out, ", \"%s\": null", key);
-    else
-        dw_out_printf(
-            out,
-            ", \"%s\": {\"%s\": %" PRIu64 ", \"self_ns\": %" PRIu64 ", \"total_ns\": %" PRIu64 "}",
-            key, diff->are_samples ? "samples" : "calls", sums->count, sums->self, sums->total);
+        return;
+    }
+    dw_out_printf(out, ", \"%s\": {", key);
+    if (!diff->are_bytes)
+        dw_out_printf(out, "\"%s\": %" PRIu64 ", ", diff->are_samples ? "samples" : "calls",
+                      sums->count);
+    dw_out_printf(out, "\"self_%s\": %" PRIu64 ", \"total_%s\": %" PRIu64 "}", unit, sums->self,
+                  unit, sums->total);
 }
 
-static const char *status_of(const struct dw_diff_row *row)
+static const char *status_of(const struct dw_diff *diff, const struct dw_diff_row *row)
 {
     if (!row->is_in[DW_OLD] || !row->is_in[DW_NEW])
         return row->is_in[DW_NEW] ? "new" : "gone";
-    return row->change > 0 ? "slower" : row->change < 0 ? "faster" : "same";
+    return row->change == 0 ? "same" : dw_diff_word(diff, row->change > 0);
 }
 
 static void put_path(struct dw_out *out, const struct dw_diff *diff, uint32_t node)
@@ -77,7 +81,7 @@ static void put_ratio(struct dw_out *out, double old, double new)
 static void put_row(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row)
 {
     const struct dw_diff_place *place = &diff->places.places[row->place];
-    dw_out_printf(out, "{\"status\": \"%s\"", status_of(row));
+    dw_out_printf(out, "{\"status\": \"%s\"", status_of(diff, row));
     put_string(out, "name", place->name);
     put_string(out, "file", place->file);
     dw_out_printf(out, ", \"line\": %u", place->line);
@@ -90,12 +94,12 @@ static void put_row(struct dw_out *out, const struct dw_diff *diff, const struct
     put_sums(out, diff, "old", row, DW_OLD);
     put_sums(out, diff, "new", row, DW_NEW);
     put_ratio(out, dw_diff_self(diff, row, DW_OLD), dw_diff_self(diff, row, DW_NEW));
-    put_change(out, "change_ns", row->change);
+    put_change(out, diff, "change", row->change);
     if (!diff->are_samples) {
-        put_change(out, "from_calls_ns", row->from_calls);
-        put_change(out, "from_speed_ns", row->from_speed);
+        put_change(out, diff, "from_calls", row->from_calls);
+        put_change(out, diff, "from_speed", row->from_speed);
     }
-    put_change(out, "change_total_ns", row->change_total);
+    put_change(out, diff, "change_total", row->change_total);
     dw_out_char(out, '}');
 }
 
@@ -106,11 +110,12 @@ static void put_profile(struct dw_out *out, const struct dw_diff *diff, enum dw_
     dw_out_text(out, side == DW_OLD ? ",\n  \"old\": {\"file\": " : ",\n  \"new\": {\"file\": ");
     dw_out_json_string(out, file, strlen(file));
     dw_out_printf(out,
-                  ", \"total_ns\": %" PRIu64 ", \"losses\": {\"damaged_parts\": %" PRIu64
+                  ", \"total_%s\": %" PRIu64 ", \"losses\": {\"damaged_parts\": %" PRIu64
                   ", \"damaged_bytes\": %" PRIu64 ", \"cut_processes\": %" PRIu64
                   ", \"dropped_events\": %" PRIu64 "}}",
-                  diff->totals[side], profile->losses.damaged_chunks, profile->losses.damaged_bytes,
-                  profile->losses.cut_files, dw_notes_dropped(profile));
+                  dw_diff_unit(diff), diff->totals[side], profile->losses.damaged_chunks,
+                  profile->losses.damaged_bytes, profile->losses.cut_files,
+                  dw_notes_dropped(profile));
 }
 
 typedef void put_words(struct dw_out *out, const struct dw_diff *diff,
@@ -145,7 +150,7 @@ static void put_causes(struct dw_out *out, const struct dw_diff *diff)
         put_quoted(out, "where", dw_diff_put_where, diff, row);
         dw_out_text(out, ", ");
         put_quoted(out, "reason", dw_diff_put_reason, diff, row);
-        put_change(out, "change_ns", row->change);
+        put_change(out, diff, "change", row->change);
         dw_out_char(out, '}');
     }
     dw_out_char(out, ']');
@@ -158,7 +163,7 @@ int dw_diff_write_json(const struct dw_diff *diff, struct dw_out *out)
     dw_out_printf(out, ",\n  \"normalised\": %s", diff->options.normalise ? "true" : "false");
     put_profile(out, diff, DW_OLD);
     put_profile(out, diff, DW_NEW);
-    dw_out_printf(out, ",\n  \"change_ns\": %.0f",
+    dw_out_printf(out, ",\n  \"change_%s\": %.0f", dw_diff_unit(diff),
                   (double)diff->totals[DW_NEW] - (double)diff->totals[DW_OLD]);
     put_ratio(out, (double)diff->totals[DW_OLD], (double)diff->totals[DW_NEW]);
     dw_out_text(out, ",\n  ");

@@ -5,8 +5,9 @@
 #include "lens/diff/diff_places.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "lens/diff/diff_order.h"
-#include "lens/view/function_files.h"
+#include "lens/view/functions.h"
 
 #include <stdlib.h>
 
@@ -60,31 +61,26 @@ static void add_entries(struct matching *matching, enum dw_side side)
     }
 }
 
-static int ascending(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_keys(const struct entry *a, const struct entry *b)
 {
-    int order = ascending(a->kind, b->kind);
+    int order = dw_ascending(a->kind, b->kind);
     if (!order)
         order = dw_string_compare(a->name, b->name);
-    return order ? order : ascending(a->file, b->file);
+    return order ? order : dw_ascending(a->file, b->file);
 }
 
 /* Those that are in a place already come last. */
 static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-    int order = ascending(a->place != DW_DIFF_NONE, b->place != DW_DIFF_NONE);
+    int order = dw_ascending(a->place != DW_DIFF_NONE, b->place != DW_DIFF_NONE);
     if (!order)
         order = compare_keys(a, b);
     if (!order)
-        order = ascending(a->side, b->side);
+        order = dw_ascending(a->side, b->side);
     if (!order)
-        order = ascending(a->line, b->line);
-    return order ? order : ascending(a->frame, b->frame);
+        order = dw_ascending(a->line, b->line);
+    return order ? order : dw_ascending(a->frame, b->frame);
 }
 
 static uint32_t new_place(struct matching *matching, uint32_t kind)
@@ -204,7 +200,7 @@ static int pair_keys(struct matching *matching)
 
 static int compare_names(const struct entry *a, const struct entry *b)
 {
-    int order = ascending(a->kind, b->kind);
+    int order = dw_ascending(a->kind, b->kind);
     return order ? order : dw_string_compare(a->name, b->name);
 }
 
@@ -212,7 +208,7 @@ static int compare_movers(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
     int order = compare_names(a, b);
-    return order ? order : ascending(a->side, b->side);
+    return order ? order : dw_ascending(a->side, b->side);
 }
 
 /* Every file has a <module>, every class an __init__: such names say nothing. */
@@ -274,19 +270,16 @@ static void describe(const struct matching *matching, struct dw_diff_place *plac
 static int shorten_files(struct dw_diff_places *places)
 {
     struct dw_function *shown = calloc(places->count + 1u, sizeof *shown);
-    struct dw_function **order = malloc((places->count + 1u) * sizeof *order);
-    int error = shown && order ? 0 : DW_ERR_MEMORY;
+    int error = shown ? 0 : DW_ERR_MEMORY;
     for (uint32_t i = 0; i < places->count && !error; i++) {
         const struct dw_diff_place *place = &places->places[i];
         shown[i] = (struct dw_function){place->file, place->line, place->name, {0}};
-        order[i] = &shown[i];
     }
     if (!error)
-        error = dw_functions_strip_dirs(order, places->count);
+        error = dw_functions_strip_dirs(shown, sizeof *shown, places->count);
     for (uint32_t i = 0; i < places->count && !error; i++)
         places->places[i].shown = shown[i].file;
     free(shown);
-    free(order);
     return error;
 }
 

@@ -23,7 +23,7 @@ static void put_side(struct dw_out *out, const struct dw_diff *diff, const struc
     else if (diff->options.normalise)
         dw_out_printf(out, "%.2f %%", total ? 100.0 * (double)self / (double)total : 0);
     else
-        dw_out_duration(out, self);
+        dw_diff_put_amount(out, diff, (double)self);
 }
 
 static void put_old(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row)
@@ -101,6 +101,8 @@ static const char *header_of(const struct dw_diff *diff, size_t column)
 
 static bool is_shown(const struct dw_diff *diff, size_t column)
 {
+    if (columns[column].put == put_calls)
+        return !diff->are_bytes;
     return !diff->are_samples ||
            (columns[column].put != put_from_calls && columns[column].put != put_from_speed);
 }
@@ -153,7 +155,7 @@ static void put_files(struct dw_out *out, const struct dw_diff *diff)
     static const char *const names[DW_SIDES] = {"old", "new"};
     for (enum dw_side side = 0; side < DW_SIDES; side++) {
         dw_out_printf(out, "%s  ", names[side]);
-        dw_out_duration(out, diff->totals[side]);
+        dw_diff_put_amount(out, diff, (double)diff->totals[side]);
         dw_out_text(out, "  ");
         dw_out_printable(out, diff->options.files[side], strlen(diff->options.files[side]));
         dw_out_char(out, '\n');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the forms of a diff have in common: names, signed times, losses. */
+ * What the forms of a diff have in common: names, words, signed numbers, losses. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "lens/diff/diff.h"
@@ -27,6 +27,23 @@ void dw_diff_put_short(struct dw_out *out, struct dw_string text)
         dw_out_text(out, "…");
 }
 
+const char *dw_diff_word(const struct dw_diff *diff, bool is_more)
+{
+    if (diff->are_bytes)
+        return is_more ? "larger" : "smaller";
+    return is_more ? "slower" : "faster";
+}
+
+const char *dw_diff_unit(const struct dw_diff *diff)
+{
+    return diff->are_bytes ? "bytes" : "ns";
+}
+
+void dw_diff_put_amount(struct dw_out *out, const struct dw_diff *diff, double amount)
+{
+    (diff->are_bytes ? dw_out_bytes : dw_out_duration)(out, dw_whole_ns(amount));
+}
+
 void dw_diff_put_change(struct dw_out *out, const struct dw_diff *diff, double ns)
 {
     double whole = dw_diff_whole(diff);
@@ -36,7 +53,7 @@ void dw_diff_put_change(struct dw_out *out, const struct dw_diff *diff, double n
     }
     double rounded = round(fabs(ns));
     dw_out_char(out, ns < 0 && rounded > 0 ? '-' : '+');
-    dw_out_duration(out, dw_whole_ns(rounded));
+    dw_diff_put_amount(out, diff, rounded);
 }
 
 void dw_diff_put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t index)

@@ -3,42 +3,14 @@
  */
 #include "lens/diff/diff_tree.h"
 
-#include "base/grow.h"
-#include "lens/view/path_sums.h"
-
-static uint64_t hash_node(const struct dw_diff_node *node)
-{
-    return dw_hash_mix((uint64_t)node->parent << 32 | node->place);
-}
-
-static bool same_node(const void *nodes, uint32_t id, const void *key)
-{
-    const struct dw_diff_node *a = (const struct dw_diff_node *)nodes + id, *b = key;
-    return a->parent == b->parent && a->place == b->place;
-}
-
-static uint64_t hash_of(const void *nodes, uint32_t id)
-{
-    return hash_node((const struct dw_diff_node *)nodes + id);
-}
+#include "base/intern.h"
+#include "lens/view/measured.h"
 
 static int node_of(struct dw_diff_tree *tree, uint32_t parent, uint32_t place, uint32_t *node)
 {
-    struct dw_diff_node key = {.parent = parent, .place = place};
-    uint64_t hash = hash_node(&key);
-    uint32_t found = dw_map_find(&tree->index, hash, same_node, tree->nodes, &key);
-    if (found != DW_MAP_NONE) {
-        *node = found;
-        return 0;
-    }
-    int error = DW_GROW(tree->nodes, tree->count, tree->capacity);
-    if (error)
-        return error;
-    tree->nodes[tree->count] = key;
-    error = dw_map_add(&tree->index, hash, tree->count, hash_of, tree->nodes);
-    if (!error)
-        *node = tree->count++;
-    return error;
+    return DW_INTERN(tree->nodes, tree->count, tree->capacity, tree->index,
+                     offsetof(struct dw_diff_node, at),
+                     (&(struct dw_diff_node){.parent = parent, .place = place}), node);
 }
 
 static void add(struct dw_diff_node *node, enum dw_side side, const struct dw_path_sums *sums,

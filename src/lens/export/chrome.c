@@ -5,7 +5,6 @@
  * the B of an E by its name and arguments, so both have the same of each. */
 #include "base/error.h"
 #include "lens/export/event_walk.h"
-#include "lens/export/name_cache.h"
 #include "lens/export/slice_walk.h"
 #include "lens/export/track_numbers.h"
 #include "lens/lens.h"
@@ -21,11 +20,33 @@ struct chrome {
     struct dw_out *out;
     struct dw_event_walk walk;
     struct dw_slice_walk samples;
-    struct dw_name_cache names;
+    struct dw_out names; /* of all frames, as JSON: a timeline repeats them a million times */
+    size_t *starts;      /* of each name, and the end of the last */
     struct dw_track_numbers numbers;
     uint32_t *order;     /* of the threads */
     struct dw_out place; /* `,"pid":1,"tid":2,"ts":` of the current thread */
 };
+
+static int quote_names(struct chrome *chrome)
+{
+    uint32_t count = chrome->profile->frames.count;
+    chrome->starts = malloc((count + 1u) * sizeof *chrome->starts);
+    for (dw_frame_id i = 0; chrome->starts && i < count; i++) {
+        struct dw_string name =
+            dw_profile_string(chrome->profile, chrome->profile->frames.frames[i].name);
+        chrome->starts[i] = chrome->names.buffer.size;
+        dw_out_json_string(&chrome->names, name.bytes, name.size);
+    }
+    if (chrome->starts)
+        chrome->starts[count] = chrome->names.buffer.size;
+    return chrome->starts ? chrome->names.error : DW_ERR_MEMORY;
+}
+
+static void put_frame(const struct chrome *chrome, dw_frame_id frame)
+{
+    const size_t *start = &chrome->starts[frame];
+    dw_out_write(chrome->out, chrome->names.buffer.data + start[0], start[1] - start[0]);
+}
 
 static int chrome_init(struct chrome *chrome)
 {
@@ -33,7 +54,7 @@ static int chrome_init(struct chrome *chrome)
     if (!error)
         error = dw_slice_walk_init(&chrome->samples, chrome->profile, chrome->walk.epoch_ns);
     if (!error)
-        error = dw_name_cache_init(&chrome->names, chrome->profile);
+        error = quote_names(chrome);
     if (!error)
         error = dw_roster_threads(chrome->profile, &chrome->order);
     return error ? error : dw_track_numbers_make(chrome->profile, &chrome->numbers);
@@ -43,7 +64,8 @@ static void chrome_release(struct chrome *chrome)
 {
     dw_event_walk_release(&chrome->walk);
     dw_slice_walk_release(&chrome->samples);
-    dw_name_cache_release(&chrome->names);
+    dw_out_close_into(&chrome->names, chrome->out);
+    free(chrome->starts);
     dw_out_close_into(&chrome->place, chrome->out);
     dw_track_numbers_release(&chrome->numbers);
     free(chrome->order);
@@ -99,8 +121,9 @@ static void put_place(struct chrome *chrome, uint64_t time_ns)
 
 static void put_named(struct chrome *chrome, const struct dw_step *step, const char *kind)
 {
+    dw_frame_id frame = chrome->profile->functions.paths[step->path].step;
     dw_out_text(chrome->out, ",\n{\"name\":");
-    dw_name_cache_put(&chrome->names, chrome->out, step->path);
+    put_frame(chrome, frame);
     dw_out_text(chrome->out, kind);
     put_place(chrome, step->time_ns);
 }
@@ -108,6 +131,7 @@ static void put_named(struct chrome *chrome, const struct dw_step *step, const c
 static void put_step(void *context, const struct dw_step *step)
 {
     struct chrome *chrome = context;
+    dw_frame_id frame = chrome->profile->functions.paths[step->path].step;
     switch (step->kind) {
     case DW_STEP_OPEN:
         put_named(chrome, step, ",\"ph\":\"B\"");
@@ -124,7 +148,7 @@ static void put_step(void *context, const struct dw_step *step)
     case DW_STEP_COUNTER:
         put_named(chrome, step, ",\"ph\":\"C\"");
         dw_out_text(chrome->out, ",\"args\":{");
-        dw_name_cache_put(&chrome->names, chrome->out, step->path);
+        put_frame(chrome, frame);
         dw_out_char(chrome->out, ':');
         dw_out_i64(chrome->out, step->value);
         dw_out_text(chrome->out, "}}");
@@ -152,9 +176,8 @@ static void put_sampled(void *context, bool opens, dw_frame_id frame, dw_labels_
                         uint64_t time_ns)
 {
     struct chrome *chrome = context;
-    const size_t *start = &chrome->names.starts[frame];
     dw_out_text(chrome->out, ",\n{\"name\":");
-    dw_out_write(chrome->out, chrome->names.text.buffer.data + start[0], start[1] - start[0]);
+    put_frame(chrome, frame);
     dw_out_text(chrome->out, opens ? ",\"ph\":\"B\"" : ",\"ph\":\"E\"");
     put_place(chrome, time_ns);
     put_labels(chrome, labels);
@@ -209,6 +232,7 @@ static int write_chrome(const struct dw_profile *profile, const struct dw_lens_o
         return DW_ERR_NO_TIMELINE;
     struct chrome chrome = {.profile = profile, .options = options, .out = out};
     dw_out_init_memory(&chrome.place);
+    dw_out_init_memory(&chrome.names);
     int error = chrome_init(&chrome);
     if (!error) {
         dw_out_text(out, "{\"traceEvents\":[");

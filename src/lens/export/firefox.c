@@ -10,6 +10,7 @@
 #include "lens/view/roster.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct firefox {
     const struct dw_profile *profile;

@@ -322,7 +322,7 @@ static int put_all(struct dw_pprof *pprof, enum dw_family family)
     struct writing writing = {.pprof = pprof,
                               .profile = profile,
                               .are_counts = dw_family_is_counted(profile, family),
-                              .are_bytes = profile->shown_unit == DW_UNIT_BYTES};
+                              .are_bytes = dw_profile_shown_unit(profile) == DW_UNIT_BYTES};
     int error = writing_init(&writing, family);
     if (!error) {
         put_types(&writing);

@@ -166,7 +166,7 @@ static void put_sampled(struct speedscope *scope)
 {
     const struct dw_thread *thread = &scope->profile->threads[scope->own.thread];
     begin_profile(scope, scope->own.thread,
-                  scope->profile->shown_unit == DW_UNIT_BYTES
+                  dw_profile_shown_unit(scope->profile) == DW_UNIT_BYTES
                       ? "{\"type\":\"sampled\",\"unit\":\"bytes\",\"name\":"
                   : dw_family_is_counted(scope->profile, scope->family)
                       ? "{\"type\":\"sampled\",\"unit\":\"none\",\"name\":"

@@ -3,7 +3,7 @@
  * it as JSON. No '<' is ever written into the data, so no name can end it. */
 #include "base/error.h"
 #include "lens/page/html_lines.h"
-#include "lens/page/html_text.h"
+#include "lens/page/html_memory.h"
 #include "lens/view/column.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
@@ -42,6 +42,7 @@ struct page {
     enum dw_family family;
     uint32_t thread_count; /* of the family */
     bool are_samples, first_view;
+    const struct dw_memory_words *memory; /* of a page of bytes, else NULL */
 };
 
 static void put_text(struct page *page, const void *bytes, size_t size)
@@ -124,33 +125,73 @@ static void put_lines(struct page *page, const char *key, put_notes *put)
 /* Samples have no entries, whose number and times could be told. */
 static bool is_told(const struct page *page, size_t metric)
 {
-    return metric < SAMPLES || (page->are_samples ? metric == SAMPLES : metric > SAMPLES);
+    bool has_samples = page->are_samples && !page->memory;
+    return metric < SAMPLES || (has_samples && metric == SAMPLES) ||
+           (!page->are_samples && metric > SAMPLES);
 }
 
 static const char *about(const struct page *page, size_t metric)
 {
     static const char *const of_samples[] = {"time of the samples with it on the stack",
                                              "time of those in which it was the innermost"};
-    return metric < SAMPLES && page->are_samples ? of_samples[metric] : metrics[metric].about;
+    if (metric >= SAMPLES || !page->are_samples)
+        return metrics[metric].about;
+    if (page->memory)
+        return metric ? page->memory->about_self : page->memory->about_total;
+    return of_samples[metric];
+}
+
+static void put_metric(struct page *page, size_t metric, const char *unit)
+{
+    dw_out_printf(page->out, "%s{\"id\":\"%s\",\"unit\":\"%s\",\"column\":%s,\"about\":\"%s\"",
+                  metric ? ",\n" : "", metrics[metric].id, unit,
+                  metrics[metric].column ? "true" : "false", about(page, metric));
+    if (page->memory)
+        dw_out_printf(page->out, ",\"label\":\"%s\"",
+                      metric ? page->memory->self : page->memory->total);
+    dw_out_char(page->out, '}');
+}
+
+static bool is_counted(const struct page *page)
+{
+    return page->memory && page->memory->counted;
+}
+
+/* What the page calls its parts, where they are not functions that take time. */
+static void put_words(struct page *page)
+{
+    if (page->memory)
+        dw_out_printf(page->out, ",\n\"within\":\"%s\",\"name\":[\"%s\",\"%s\"]",
+                      page->memory->within, page->memory->name, page->memory->about_name);
+}
+
+static void put_whole(struct page *page)
+{
+    if (page->memory)
+        dw_out_text(page->out, page->memory->whole);
+    else if (page->are_samples)
+        dw_notes_put_whole_name(page->out, page->profile);
+    else
+        dw_out_text(page->out, "the run");
 }
 
 static void put_metrics(struct page *page)
 {
     bool are_counts = dw_samples_are_counts(page->profile);
-    const char *unit = page->profile->shown_unit == DW_UNIT_BYTES ? "bytes" : "count";
+    const char *unit = page->memory ? "bytes" : "count";
     dw_out_text(page->out, ",\n\"weight\":\"total\",\"whole\":\"");
-    if (page->are_samples)
-        dw_notes_put_whole_name(page->out, page->profile);
-    else
-        dw_out_text(page->out, "the run");
+    put_whole(page);
     dw_out_text(page->out, "\",\"metrics\":[");
     for (size_t i = 0; i < METRIC_COUNT; i++)
         if (is_told(page, i))
-            dw_out_printf(page->out,
-                          "%s{\"id\":\"%s\",\"unit\":\"%s\",\"column\":%s,\"about\":\"%s\"}",
-                          i ? ",\n" : "", metrics[i].id, are_counts ? unit : metrics[i].unit,
-                          metrics[i].column ? "true" : "false", about(page, i));
+            put_metric(page, i, are_counts ? unit : metrics[i].unit);
+    if (is_counted(page))
+        dw_out_printf(page->out,
+                      ",\n{\"id\":\"objects\",\"unit\":\"count\",\"column\":true,\"about\":\"%s\","
+                      "\"label\":\"%s\"}",
+                      page->memory->about_counted, page->memory->counted);
     dw_out_text(page->out, "]");
+    put_words(page);
 }
 
 /* Writes the string where it is used first. */
@@ -225,8 +266,23 @@ static bool any_value(const struct dw_column *column, const struct dw_row *rows,
     return false;
 }
 
+static int put_counts(struct page *page, const struct dw_row *rows, uint32_t count, bool first)
+{
+    uint64_t *counts = dw_memory_count(page->profile, page->memory, rows, count);
+    if (!counts)
+        return DW_ERR_MEMORY;
+    put_key(page, "objects", first);
+    for (uint32_t i = 0; i < count && !page->out->error; i++) {
+        dw_out_char(page->out, i ? ',' : '[');
+        dw_out_u64(page->out, counts[i]);
+    }
+    dw_out_text(page->out, "]\n");
+    free(counts);
+    return 0;
+}
+
 /* A metric that is 0 for all nodes is left out. */
-static void put_values(struct page *page, const struct dw_row *rows, uint32_t count)
+static int put_values(struct page *page, const struct dw_row *rows, uint32_t count)
 {
     bool first = true;
     dw_out_text(page->out, ",\n\"values\":{");
@@ -242,11 +298,13 @@ static void put_values(struct page *page, const struct dw_row *rows, uint32_t co
         }
         dw_out_text(page->out, "]\n");
     }
+    int error = is_counted(page) ? put_counts(page, rows, count, first) : 0;
     dw_out_char(page->out, '}');
+    return error;
 }
 
 /* The nodes of one tree in depth-first order; the first is its root, its own parent. */
-static void put_tree(struct page *page, const struct dw_row *rows, uint32_t count)
+static int put_tree(struct page *page, const struct dw_row *rows, uint32_t count)
 {
     put_key(page, "parent", false);
     for (uint32_t i = 0; i < count; i++) {
@@ -259,13 +317,14 @@ static void put_tree(struct page *page, const struct dw_row *rows, uint32_t coun
         dw_out_u64(page->out, page->profile->functions.paths[rows[i].path].step);
     }
     dw_out_char(page->out, ']');
-    put_values(page, rows, count);
+    return put_values(page, rows, count);
 }
 
 /* The tree that starts at the row, up to the next one. */
-static uint32_t put_view(struct page *page, const struct dw_rows *rows, uint32_t first,
-                         const char *kind)
+static int put_view(struct page *page, const struct dw_rows *rows, const char *kind, uint32_t *next)
 {
+    const uint32_t first = *next;
+    const bool is_all = !strcmp(kind, "all");
     uint32_t end = first + 1;
     while (end < rows->count && rows->rows[end].parent != DW_ROW_NONE)
         end++;
@@ -274,10 +333,14 @@ static uint32_t put_view(struct page *page, const struct dw_rows *rows, uint32_t
     put_key(page, "kind", true);
     put_text(page, kind, strlen(kind));
     put_key(page, "name", false);
-    put_string(page, rows->rows[first].name);
-    put_tree(page, rows->rows + first, end - first);
+    if (is_all && page->memory && page->memory->root)
+        put_text(page, page->memory->root, strlen(page->memory->root));
+    else
+        put_string(page, rows->rows[first].name);
+    int error = put_tree(page, rows->rows + first, end - first);
     dw_out_char(page->out, '}');
-    return end;
+    *next = end;
+    return error;
 }
 
 static int put_views(struct page *page, enum dw_by by, const char *kind)
@@ -287,10 +350,10 @@ static int put_views(struct page *page, enum dw_by by, const char *kind)
                              &(struct dw_lens_options){.family = page->family, .by = by}, &rows);
     if (error)
         return error;
-    for (uint32_t row = 0; row < rows.count && !page->out->error;)
-        row = put_view(page, &rows, row, kind);
+    for (uint32_t row = 0; row < rows.count && !error && !page->out->error;)
+        error = put_view(page, &rows, kind, &row);
     dw_rows_release(&rows);
-    return 0;
+    return error;
 }
 
 /* Where there is only one thread or process, it is all there is. */
@@ -347,7 +410,10 @@ static int write_html(const struct dw_profile *profile, const struct dw_lens_opt
                         .family = family,
                         .thread_count = dw_family_thread_count(profile, family),
                         .are_samples = family == DW_FAMILY_SAMPLES,
-                        .first_view = true};
+                        .first_view = true,
+                        .memory = dw_memory_words(profile)};
+    if (page.memory && page.memory->root)
+        page.thread_count = 0; /* a snapshot is of a process */
     size_t size = (profile->strings.count + 1u) * sizeof *page.string_of;
     page.string_of = malloc(size);
     if (!page.string_of)

@@ -4,7 +4,6 @@
 #include "lens/page/html_lines.h"
 
 #include "base/error.h"
-#include "lens/page/html_text.h"
 #include "lens/view/line_column.h"
 #include "lens/view/stack_tree.h"
 
@@ -17,6 +16,18 @@ struct data {
     struct dw_out scratch; /* a function's text, before '<' is taken out of it */
     const struct dw_line_list *list;
 };
+
+/* A script element ends at the next tag of its name. */
+void dw_html_put_json(struct dw_out *out, const void *json, size_t size)
+{
+    const uint8_t *at = json, *end = at ? at + size : at, *mark;
+    while (at < end && (mark = memchr(at, '<', (size_t)(end - at)))) {
+        dw_out_write(out, at, (size_t)(mark - at));
+        dw_out_text(out, "\\u003c");
+        at = mark + 1;
+    }
+    dw_out_write(out, at, (size_t)(end - at));
+}
 
 static void put_columns(struct dw_out *out)
 {

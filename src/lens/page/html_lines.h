@@ -5,6 +5,9 @@
 
 #include "lens/view/line_list.h"
 
+/* JSON with every '<', which only a string can hold, as \u003c: nothing in it ends the data. */
+void dw_html_put_json(struct dw_out *out, const void *json, size_t size);
+
 /* A comma and the member "lines" of the page's data; nothing when none were measured. Frames are
  * named by the profile's ids. */
 int dw_html_put_lines(struct dw_out *out, const struct dw_profile *profile);

@@ -13,7 +13,7 @@ static const char *const default_columns[] = {
     "node_id", "name",   "parent_id",  "parent_name", "total_us", "total_inner_us",
     "count",   "min_us", "average_us", "max_us",      NULL};
 
-/* Of samples there are no entries that could be short or long. */
+/* Samples do not tell how long single entries were. */
 static const char *const sample_columns[] = {"node_id",  "name",    "parent_id", "parent_name",
                                              "total_us", "self_us", "samples",   NULL};
 static const char *const count_columns[] = {"node_id", "name",    "parent_id", "parent_name",

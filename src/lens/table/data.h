@@ -6,21 +6,22 @@
 #define DW_LENS_TABLE_DATA_H
 
 #include "base/out.h"
+#include "lens/lens.h"
 #include "model/profile.h"
 
 struct dw_data {
     struct dw_out *out;
     bool is_csv;
-    bool has_no_rows;      /* of CSV: the one that follows is there for its names */
+    bool has_no_rows;      /* of CSV: the row that follows gives the names and is not shown */
     uint32_t rows, cells;  /* begun so far; cells of the row at hand */
     struct dw_out heading; /* of CSV: the names of the cells of the first row */
-    struct dw_out line;    /* and its cells, which come behind them */
+    struct dw_out line;    /* of CSV: the first row, which is written behind its heading */
 };
 
-/* Of CSV, the words are not shown. */
+/* CSV does not show what dw_data_keys and dw_data_measures are told. */
 void dw_data_begin(struct dw_data *data, struct dw_out *out, bool is_csv);
 void dw_data_keys(struct dw_data *data, const char *const *keys, uint32_t count);
-/* What rows carry; `all` is the whole, NULL when there is no such number. */
+/* What rows carry; `all` is the sum over everything, or NULL when it is not known. */
 struct dw_data_measure {
     const char *name, *meaning;
     enum dw_unit unit;
@@ -31,13 +32,30 @@ void dw_data_measures(struct dw_data *data, const struct dw_data_measure *measur
 void dw_data_row(struct dw_data *data);
 void dw_data_text(struct dw_data *data, const char *name, struct dw_string text);
 void dw_data_number(struct dw_data *data, const char *name, uint64_t number);
-/* Four decimals; nothing, or null, when there is no such number. */
+/* Four decimals; when the number is not known, nothing or null. */
 void dw_data_real(struct dw_data *data, const char *name, double number, bool is_known);
 /* With and without what is under the key: an object, or the columns NAME and NAME_self. */
 void dw_data_pair(struct dw_data *data, const char *name, uint64_t total, uint64_t self);
 
 /* Begins a cell of another form, which is of JSON only; returns where its value goes. */
 struct dw_out *dw_data_cell(struct dw_data *data, const char *name);
+
+/* Defines the lenses PREFIX_csv and PREFIX_json of a report that `write` makes, which is told in
+ * its last argument whether CSV is wanted. */
+#define DW_DATA_LENSES(prefix, write_data)                                                         \
+    static int prefix##_write_csv(const struct dw_profile *profile,                                \
+                                  const struct dw_lens_options *options, struct dw_out *out)       \
+    {                                                                                              \
+        return write_data(profile, options, out, true);                                            \
+    }                                                                                              \
+    static int prefix##_write_json(const struct dw_profile *profile,                               \
+                                   const struct dw_lens_options *options, struct dw_out *out)      \
+    {                                                                                              \
+        return write_data(profile, options, out, false);                                           \
+    }                                                                                              \
+    const struct dw_lens prefix##_csv = {                                                          \
+        .name = "csv", .lacks_notes = true, .write = prefix##_write_csv};                          \
+    const struct dw_lens prefix##_json = {.name = "json", .write = prefix##_write_json}
 
 /* An array of rows inside of other JSON, in place of begin and end. */
 void dw_data_begin_rows(struct dw_data *data, struct dw_out *out);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * One third of the room is for the start of a name and two thirds are for its end. No character is
+ * cut in two. */
 #include "lens/table/fit.h"
 
 #define MARK "…"

@@ -70,17 +70,4 @@ static int write_data(const struct dw_profile *profile, const struct dw_lens_opt
     return 0;
 }
 
-static int write_csv(const struct dw_profile *profile, const struct dw_lens_options *options,
-                     struct dw_out *out)
-{
-    return write_data(profile, options, out, true);
-}
-
-static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,
-                      struct dw_out *out)
-{
-    return write_data(profile, options, out, false);
-}
-
-const struct dw_lens dw_function_csv = {.name = "csv", .lacks_notes = true, .write = write_csv};
-const struct dw_lens dw_function_json = {.name = "json", .write = write_json};
+DW_DATA_LENSES(dw_function, write_data);

@@ -14,7 +14,8 @@ static void put_cells(struct dw_data *data, const struct dw_line_list *list,
     const struct dw_line_column *column;
     double number;
     for (size_t i = 0; (column = dw_line_column_at(i)); i++) {
-        bool is_whole = column->form == DW_LINE_FORM_COUNT || column->form == DW_LINE_FORM_TIME;
+        bool is_whole = column->form == DW_LINE_FORM_COUNT || column->form == DW_LINE_FORM_TIME ||
+                        column->form == DW_LINE_FORM_BYTES;
         if (!dw_line_column_is_data(column, list))
             continue;
         bool is_unknown = !line->line && column->metric == DW_LINE_HITS && !function->calls_known;
@@ -72,6 +73,13 @@ void dw_line_data_put_rows(struct dw_data *data, const struct dw_line_list *list
     }
 }
 
+static enum dw_unit unit_of(const struct dw_line_column *column)
+{
+    return column->form == DW_LINE_FORM_COUNT ? DW_UNIT_COUNT
+           : column->metric >= DW_LINE_MEMORY ? DW_UNIT_BYTES
+                                              : DW_UNIT_NS;
+}
+
 static void put_head(struct dw_data *data, const struct dw_line_list *list)
 {
     static const char *const keys[] = {"function", "line", "callee"};
@@ -80,9 +88,8 @@ static void put_head(struct dw_data *data, const struct dw_line_list *list)
     uint32_t count = 0;
     for (size_t i = 0; (column = dw_line_column_at(i)) && count < COLUMNS_MAX; i++)
         if (dw_line_column_is_data(column, list) && column->form != DW_LINE_FORM_SHARE)
-            measures[count++] = (struct dw_data_measure){
-                column->id, column->about,
-                column->form == DW_LINE_FORM_COUNT ? DW_UNIT_COUNT : DW_UNIT_NS, NULL};
+            measures[count++] =
+                (struct dw_data_measure){column->id, column->about, unit_of(column), NULL};
     dw_data_keys(data, keys, 3);
     dw_data_measures(data, measures, count);
 }
@@ -103,17 +110,4 @@ static int write_data(const struct dw_profile *profile, const struct dw_lens_opt
     return 0;
 }
 
-static int write_csv(const struct dw_profile *profile, const struct dw_lens_options *options,
-                     struct dw_out *out)
-{
-    return write_data(profile, options, out, true);
-}
-
-static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,
-                      struct dw_out *out)
-{
-    return write_data(profile, options, out, false);
-}
-
-const struct dw_lens dw_line_csv = {.name = "csv", .lacks_notes = true, .write = write_csv};
-const struct dw_lens dw_line_json = {.name = "json", .write = write_json};
+DW_DATA_LENSES(dw_line, write_data);

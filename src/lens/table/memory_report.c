@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The tables are views by line of Python: what somebody wants to change is a line of the program.
  */
-#include "lens/table/memory_report.h"
-
 #include "lens/table/view_report.h"
+
 #include "lens/view/column.h"
 #include "model/resident.h"
 
@@ -81,7 +80,7 @@ static void put_amount(struct dw_out *out, uint64_t bytes, const char *sign)
     dw_out_close_into(&cell, out);
 }
 
-/* Names have brackets as all that is no code has; here they stand for themselves. */
+/* Names are in brackets, which mark what is not code. They are shown without. */
 static void put_resident(struct dw_out *out, const struct dw_profile *profile)
 {
     uint64_t parts[DW_RESIDENTS] = {0}, all = find_parts(profile, parts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A table for people, in the shape of region_profiler's console report. Cells are
- * formatted twice, for the widths and for printing, so that none is kept. */
+ * A table for people, in the shape of region_profiler's console report. Cells are formatted twice,
+ * once to find the widths and once to print, so that they take no memory. */
 #include "base/error.h"
 #include "lens/table/fit.h"
 #include "lens/view/column.h"

@@ -269,18 +269,5 @@ static int write_data(const struct dw_profile *profile, const struct dw_lens_opt
     return 0;
 }
 
-static int write_csv(const struct dw_profile *profile, const struct dw_lens_options *options,
-                     struct dw_out *out)
-{
-    return write_data(profile, options, out, true);
-}
-
-static int write_json(const struct dw_profile *profile, const struct dw_lens_options *options,
-                      struct dw_out *out)
-{
-    return write_data(profile, options, out, false);
-}
-
 const struct dw_lens dw_view_table = {.name = "table", .write = write_table};
-const struct dw_lens dw_view_csv = {.name = "csv", .lacks_notes = true, .write = write_csv};
-const struct dw_lens dw_view_json = {.name = "json", .write = write_json};
+DW_DATA_LENSES(dw_view, write_data);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The table of columns: what selects each, what it is called, and which number of a row it shows.
+ * Times and bytes are written in the unit in which they have few digits. */
 #include "lens/view/column.h"
 
 #include "base/error.h"

@@ -25,10 +25,10 @@ struct dw_column {
     enum dw_column_kind kind;
     dw_column_get *get;       /* of all kinds but TEXT */
     dw_column_put_text *text; /* of TEXT */
-    bool of_entries;          /* means nothing for samples, which begin and end nowhere */
+    bool of_entries;          /* means nothing for samples, which do not begin and end */
 };
 
-/* NULL when there is none of that name. */
+/* NULL when no column has that name. */
 const struct dw_column *dw_column_find(const char *id);
 /* The i-th column, NULL past the end. */
 const struct dw_column *dw_column_at(size_t index);
@@ -38,9 +38,9 @@ const struct dw_column *dw_column_at(size_t index);
 int dw_columns_choose(const struct dw_lens_options *options, const char *const *otherwise,
                       const struct dw_column ***columns, size_t *count);
 
-/* The value to sort by; TEXT has none. */
+/* The value to sort by. A column of TEXT must not be asked for one. */
 uint64_t dw_column_number(const struct dw_column *column, const struct dw_row *row);
-/* The text of the cell, as it is: escaping is the lens's concern. */
+/* The text of the cell, as it is. The lens escapes it. */
 void dw_column_put(const struct dw_column *column, struct dw_out *out, const struct dw_rows *rows,
                    const struct dw_row *row);
 
@@ -50,7 +50,7 @@ void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t n
 void dw_out_duration(struct dw_out *out, uint64_t ns);
 /* "512 B", "1.234 KiB", "56.78 MiB". */
 void dw_out_bytes(struct dw_out *out, uint64_t bytes);
-/* Nanoseconds that were computed: those that 64 bits cannot hold become the most or none. */
+/* Computed nanoseconds as a whole number: 0 when negative, the largest when 64 bits are too few. */
 uint64_t dw_whole_ns(double ns);
 
 #endif

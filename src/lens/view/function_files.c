@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Sorted by their files read from the end, those that have most in common are neighbours. */
 #define _GNU_SOURCE
-#include "lens/view/function_files.h"
+#include "lens/view/functions.h"
 
 #include "base/error.h"
 
@@ -71,19 +71,23 @@ static struct dw_string end_of(struct dw_string file, size_t shared)
     return (struct dw_string){file.bytes + start, file.size - start};
 }
 
-int dw_functions_strip_dirs(struct dw_function **functions, uint32_t count)
+int dw_functions_strip_dirs(void *functions, size_t stride, uint32_t count)
 {
     struct dw_string *ends = malloc((count + 1u) * sizeof *ends);
-    if (!ends)
-        return DW_ERR_MEMORY;
-    qsort(functions, count, sizeof *functions, compare);
-    for (uint32_t i = 0; i < count; i++) {
-        size_t before = shared_with(functions, count, i, -1);
-        size_t after = shared_with(functions, count, i, 1);
-        ends[i] = end_of(functions[i]->file, before > after ? before : after);
+    struct dw_function **order = malloc((count + 1u) * sizeof *order);
+    bool has_room = ends && order;
+    for (uint32_t i = 0; has_room && i < count; i++)
+        order[i] = (struct dw_function *)((uint8_t *)functions + i * stride);
+    if (has_room)
+        qsort(order, count, sizeof *order, compare);
+    for (uint32_t i = 0; has_room && i < count; i++) {
+        size_t before = shared_with(order, count, i, -1);
+        size_t after = shared_with(order, count, i, 1);
+        ends[i] = end_of(order[i]->file, before > after ? before : after);
     }
-    for (uint32_t i = 0; i < count; i++)
-        functions[i]->file = ends[i];
+    for (uint32_t i = 0; has_room && i < count; i++)
+        order[i]->file = ends[i];
     free(ends);
-    return 0;
+    free(order);
+    return has_room ? 0 : DW_ERR_MEMORY;
 }

@@ -4,92 +4,61 @@
 #include "lens/view/function_list.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "lens/view/stack_tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef int compare_functions(const struct dw_function_list *list, uint32_t a, uint32_t b);
+/* What a word sorts by. Ties are decided by file and line anyway. */
+enum order { BY_CALLS, BY_PRIMITIVE, BY_TOTAL, BY_SELF, BY_FILE, BY_LINE, BY_NAME, BY_LABEL };
 
-static const struct dw_function *at(const struct dw_function_list *list, uint32_t index)
+static int compare_by(const struct dw_function_list *list, enum order order, uint32_t left,
+                      uint32_t right)
 {
-    return &list->functions.functions[index];
-}
-
-static int ascending(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int by_calls(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return ascending(at(list, b)->sums.count, at(list, a)->sums.count);
-}
-
-static int by_primitive(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return ascending(at(list, b)->sums.primitive, at(list, a)->sums.primitive);
-}
-
-static int by_total(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return ascending(at(list, b)->sums.total, at(list, a)->sums.total);
-}
-
-static int by_self(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return ascending(at(list, b)->sums.self, at(list, a)->sums.self);
-}
-
-static int by_file(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return dw_string_compare(at(list, a)->file, at(list, b)->file);
-}
-
-static int by_line(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return ascending(at(list, a)->line, at(list, b)->line);
-}
-
-static int by_name(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return dw_string_compare(at(list, a)->name, at(list, b)->name);
-}
-
-/* Ties are decided by file and line anyway. */
-static int by_label(const struct dw_function_list *list, uint32_t a, uint32_t b)
-{
-    return strcmp(dw_function_list_label(list, a), dw_function_list_label(list, b));
+    const struct dw_function *a = &list->functions.functions[left];
+    const struct dw_function *b = &list->functions.functions[right];
+    switch (order) {
+    case BY_CALLS: return dw_ascending(b->sums.count, a->sums.count);
+    case BY_PRIMITIVE: return dw_ascending(b->sums.primitive, a->sums.primitive);
+    case BY_TOTAL: return dw_ascending(b->sums.total, a->sums.total);
+    case BY_SELF: return dw_ascending(b->sums.self, a->sums.self);
+    case BY_FILE: return dw_string_compare(a->file, b->file);
+    case BY_LINE: return dw_ascending(a->line, b->line);
+    case BY_NAME: return dw_string_compare(a->name, b->name);
+    case BY_LABEL:
+        return strcmp(dw_function_list_label(list, left), dw_function_list_label(list, right));
+    }
+    return 0;
 }
 
 /* The last ones are what the other reports call these columns. */
 static const struct {
     const char *word;
-    compare_functions *compare;
+    enum order order;
     const char *meaning;
 } words[] = {
-    {"calls", by_calls, "call count"},        {"ncalls", by_calls, "call count"},
-    {"cumtime", by_total, "cumulative time"}, {"cumulative", by_total, "cumulative time"},
-    {"filename", by_file, "file name"},       {"line", by_line, "line number"},
-    {"module", by_file, "file name"},         {"name", by_name, "function name"},
-    {"nfl", by_name, "name/file/line"},       {"pcalls", by_primitive, "primitive call count"},
-    {"stdname", by_label, "standard name"},   {"time", by_self, "internal time"},
-    {"tottime", by_self, "internal time"},    {"count", by_calls, "call count"},
-    {"self", by_self, "internal time"},       {"total", by_total, "cumulative time"},
-    {"samples", by_primitive, "samples"},
+    {"calls", BY_CALLS, "call count"},        {"ncalls", BY_CALLS, "call count"},
+    {"cumtime", BY_TOTAL, "cumulative time"}, {"cumulative", BY_TOTAL, "cumulative time"},
+    {"filename", BY_FILE, "file name"},       {"line", BY_LINE, "line number"},
+    {"module", BY_FILE, "file name"},         {"name", BY_NAME, "function name"},
+    {"nfl", BY_NAME, "name/file/line"},       {"pcalls", BY_PRIMITIVE, "primitive call count"},
+    {"stdname", BY_LABEL, "standard name"},   {"time", BY_SELF, "internal time"},
+    {"tottime", BY_SELF, "internal time"},    {"count", BY_CALLS, "call count"},
+    {"self", BY_SELF, "internal time"},       {"total", BY_TOTAL, "cumulative time"},
+    {"samples", BY_PRIMITIVE, "samples"},
 };
 
 /* Samples know no calls, and their columns have names of their own. */
 static const char *meaning_of(const struct dw_function_list *list, uint8_t word)
 {
-    compare_functions *compare = words[word].compare;
-    if (!list->are_samples)
-        return words[word].meaning;
-    return compare == by_calls || compare == by_primitive ? "samples"
-           : compare == by_total                          ? "total"
-           : compare == by_self                           ? "self"
-                                                          : words[word].meaning;
+    static const char *const meanings[] = {[BY_CALLS] = "samples",
+                                           [BY_PRIMITIVE] = "samples",
+                                           [BY_TOTAL] = "total",
+                                           [BY_SELF] = "self"};
+    bool has_own = list->are_samples && words[word].order <= BY_SELF;
+    return has_own ? meanings[words[word].order] : words[word].meaning;
 }
 #define WORD_COUNT (sizeof words / sizeof *words)
 #define PSTATS_WORD_COUNT 13 /* only these may be shortened */
@@ -107,7 +76,7 @@ void dw_function_sort_guess(struct dw_guess *guess)
         dw_guess_try(guess, words[i].word);
 }
 
-/* The index of a word, WORD_COUNT when there is none or more than one meaning. */
+/* The index of a word; WORD_COUNT when nothing begins so, or things of several meanings do. */
 static size_t find_word(const char *text, size_t size)
 {
     size_t found = WORD_COUNT;
@@ -156,7 +125,7 @@ static int make_labels(struct dw_function_list *list)
     for (uint32_t i = 0; i < count; i++) {
         list->order[i] = i;
         list->label_start[i] = list->labels.buffer.size;
-        dw_function_put_label(&list->labels, at(list, i));
+        dw_function_put_label(&list->labels, &list->functions.functions[i]);
         dw_out_char(&list->labels, '\0');
     }
     list->count = count;
@@ -173,11 +142,11 @@ static int compare(const void *left, const void *right, void *context)
     const struct sorting *sorting = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     for (uint32_t i = 0; i < sorting->sort->count; i++) {
-        int order = words[sorting->sort->words[i]].compare(sorting->list, a, b);
+        int order = compare_by(sorting->list, words[sorting->sort->words[i]].order, a, b);
         if (order)
             return order;
     }
-    return ascending(a, b);
+    return dw_ascending(a, b);
 }
 
 static void sort_list(struct dw_function_list *list, const struct dw_function_sort *sort)

@@ -25,7 +25,7 @@ struct dw_function_options {
 };
 
 /* "time,name": pstats' words, or as much of them as is enough to tell, or our own for the
- * same columns. DW_ERR_ARGUMENT when a word is none. */
+ * same columns. DW_ERR_ARGUMENT when a word is not known. */
 int dw_function_sort_parse(const char *text, struct dw_function_sort *sort);
 /* The words, for people. */
 const char *dw_function_sort_words(void);

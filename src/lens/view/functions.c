@@ -5,16 +5,8 @@
 #include "lens/view/functions.h"
 
 #include "base/error.h"
-#include "lens/view/function_files.h"
-#include "lens/view/path_sums.h"
 
 #include <stdlib.h>
-
-static bool is_call(uint32_t kind)
-{
-    return kind == DW_FRAME_FUNCTION || kind == DW_FRAME_BUILTIN || kind == DW_FRAME_NATIVE ||
-           kind == DW_FRAME_MARK;
-}
 
 bool dw_functions_are_in(const struct dw_profile *profile)
 {
@@ -58,7 +50,7 @@ static void gathering_release(struct gathering *gathering)
 
 static bool is_function(const struct gathering *gathering, uint32_t kind)
 {
-    return gathering->of_calls ? is_call(kind) : kind == DW_FRAME_REGION;
+    return gathering->of_calls ? dw_frame_kind_is_code(kind) : kind == DW_FRAME_REGION;
 }
 
 static void add_item(struct gathering *gathering, dw_path_id path)
@@ -133,7 +125,7 @@ static int compare_functions(const struct dw_function *a, const struct dw_functi
 }
 
 struct place {
-    struct dw_function function;
+    struct dw_function function; /* comes first */
     dw_frame_id frame;
 };
 
@@ -149,16 +141,6 @@ static void add_sums(struct dw_call_sums *into, const struct dw_call_sums *from)
     into->primitive += from->primitive;
     into->total += from->total;
     into->self += from->self;
-}
-
-static int strip_places(struct place *places, uint32_t count)
-{
-    struct dw_function **functions = malloc((count + 1u) * sizeof *functions);
-    for (uint32_t i = 0; functions && i < count; i++)
-        functions[i] = &places[i].function;
-    int error = functions ? dw_functions_strip_dirs(functions, count) : DW_ERR_MEMORY;
-    free(functions);
-    return error;
 }
 
 /* Puts the places into order, and those of one name together. */
@@ -194,7 +176,7 @@ static int list_functions(struct dw_functions *functions, const struct gathering
         places[count] = (struct place){function_of(gathering->profile, frame), frame};
         places[count++].function.sums = graph->functions[frame];
     }
-    int error = strip_dirs ? strip_places(places, count) : 0;
+    int error = strip_dirs ? dw_functions_strip_dirs(places, sizeof *places, count) : 0;
     if (!error)
         merge_places(functions, places, count, index_of);
     free(places);

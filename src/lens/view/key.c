@@ -2,6 +2,7 @@
  * The table of keys: a new one is a line in it, and the functions that it names. */
 #include "lens/view/key.h"
 
+#include "lens/view/measured.h"
 #include "lens/view/place_spots.h"
 #include "lens/view/roster.h"
 
@@ -98,6 +99,8 @@ static const struct dw_key keys[] = {
     {"python", "lines of Python functions, with the native code that they called", DW_KEY_LINE,
      line_of, NULL, NULL, true},
     {"module", "files of Python code, libraries", DW_KEY_MODULE, module_of, NULL, NULL, false},
+    {"type", "types of objects on the heap", DW_KEY_TYPE, function_of, NULL, NULL, false},
+    {"dominator", "objects that retain most", DW_KEY_OBJECT, function_of, NULL, NULL, false},
     {"region", "marked regions, and what was recorded inside them", 0, NULL, region_of, put_text,
      false},
     {"thread", "threads", 0, NULL, thread_of, put_thread, false},
@@ -106,6 +109,13 @@ static const struct dw_key keys[] = {
 };
 
 static const struct dw_key label_key = {"label", "a label", 0, NULL, label_of, put_text, false};
+
+bool dw_key_tells(const struct dw_key *key, uint32_t kind)
+{
+    return key->part == DW_KEY_TYPE     ? kind == DW_FRAME_TYPE
+           : key->part == DW_KEY_OBJECT ? kind == DW_FRAME_OBJECT
+                                        : dw_frame_kind_is_code(kind);
+}
 
 const struct dw_key *dw_key_at(size_t index)
 {

@@ -22,7 +22,7 @@ typedef dw_key_value dw_key_of_place(const struct dw_profile *profile,
                                      const struct dw_place *place);
 
 /* What of a place a key tells apart; the first keys are these, in this order. */
-enum dw_key_part { DW_KEY_FUNCTION, DW_KEY_LINE, DW_KEY_MODULE };
+enum dw_key_part { DW_KEY_FUNCTION, DW_KEY_LINE, DW_KEY_MODULE, DW_KEY_TYPE, DW_KEY_OBJECT };
 
 struct dw_key {
     const char *name;
@@ -36,6 +36,8 @@ struct dw_key {
     bool of_caller; /* native code has the key of what called it */
 };
 
+/* Whether a key of places tells frames of that kind apart. */
+bool dw_key_tells(const struct dw_key *key, uint32_t kind);
 /* The i-th key, NULL past the end. */
 const struct dw_key *dw_key_at(size_t index);
 /* The key of that name; that of labels when some row or process has such a label, whose name

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The table of columns of lines, and how the number of a cell is found and shown. A column is shown
+ * for a function only where something fills it. */
 #include "lens/view/line_column.h"
 
 #include <inttypes.h>
@@ -41,6 +43,11 @@ static bool has_memory(const struct dw_line_listing *function)
     return function->totals[DW_LINE_MEMORY] > 0;
 }
 
+static bool has_blocks(const struct dw_line_listing *function)
+{
+    return function->totals[DW_LINE_ALLOCATED] > 0;
+}
+
 static const struct dw_line_column columns[] = {
     {"hits", "Hits", 9, DW_LINE_HITS, DW_LINE_FORM_COUNT, is_watched, false,
      "times that the line began"},
@@ -72,6 +79,14 @@ static const struct dw_line_column columns[] = {
      "the most resident memory after it"},
     {"increment", "Increment", 13, DW_LINE_GROWTH, DW_LINE_FORM_INCREMENT, has_memory, false,
      "what its hits added to that, less what they gave back"},
+    {"allocated", "Allocated", 12, DW_LINE_ALLOCATED, DW_LINE_FORM_BYTES, has_blocks, true,
+     "what it and its callees allocated"},
+    {"freed", "Freed", 12, DW_LINE_FREED, DW_LINE_FORM_BYTES, has_blocks, true,
+     "what of that was freed since"},
+    {"kept", "Net", 12, DW_LINE_KEPT, DW_LINE_FORM_BYTES, has_blocks, true,
+     "what of that was there at the end"},
+    {"peak", "At peak", 12, DW_LINE_PEAK, DW_LINE_FORM_BYTES, has_blocks, true,
+     "what of that was there when the process had most"},
 };
 
 const struct dw_line_column *dw_line_column_at(size_t index)
@@ -88,7 +103,7 @@ bool dw_line_column_is_present(const struct dw_line_column *column,
 bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw_line_list *list)
 {
     return column->metric < DW_LINE_SAMPLES ||
-           (list->is_sampled && column->metric < DW_LINE_MEMORY);
+           (column->metric < DW_LINE_MEMORY ? list->is_sampled : list->has_memory);
 }
 
 bool dw_line_has_run(const struct dw_line *line)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Rows of the table are sorted by function, line and callee once; a function is a run of
- * them. Sources are scanned one file at a time. */
+ * The rows of the table are sorted once, by function, line and callee, so that those of a
+ * function are neighbours. Sources are scanned one file at a time. */
 #define _GNU_SOURCE
 #include "lens/view/line_list.h"
 
-#include "lens/view/measured.h"
-
 #include "base/grow.h"
+#include "base/order.h"
 #include "lens/view/functions.h"
+#include "lens/view/measured.h"
 #include "lens/view/source_lines.h"
 
-/* Lines without numbers that are shown around those with: a log that is no program's can
- * name millions of functions in one source. */
+/* How many lines without numbers are shown around those with numbers. A log that no program wrote
+ * can name millions of functions in one source. */
 #define SURROUNDINGS_MAX (1u << 20)
 
 const struct dw_line_options dw_line_defaults = {.unit_s = 1e-6, .details = true};
@@ -52,26 +52,21 @@ const char *dw_line_source_note(enum dw_line_source source)
     return "";
 }
 
-static int ascending(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_places(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
     int order = dw_string_compare(a->file, b->file);
     if (!order)
-        order = ascending(a->line, b->line);
+        order = dw_ascending(a->line, b->line);
     if (!order)
         order = dw_string_compare(a->name, b->name);
-    return order ? order : ascending(a->frame, b->frame);
+    return order ? order : dw_ascending(a->frame, b->frame);
 }
 
 static int compare_totals(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
-    int order = ascending(dw_line_listing_time(a), dw_line_listing_time(b));
+    int order = dw_ascending(dw_line_listing_time(a), dw_line_listing_time(b));
     return order ? order : compare_places(a, b);
 }
 
@@ -86,14 +81,14 @@ static int compare_rows(const void *left, const void *right, void *context)
     const uint32_t *place = context;
     const struct dw_line *a = *(const struct dw_line *const *)left,
                          *b = *(const struct dw_line *const *)right;
-    int order = ascending(place[a->function], place[b->function]);
+    int order = dw_ascending(place[a->function], place[b->function]);
     if (!order)
-        order = ascending(a->line, b->line);
+        order = dw_ascending(a->line, b->line);
     if (!order)
-        order = ascending(a->callee != 0, b->callee != 0);
+        order = dw_ascending(a->callee != 0, b->callee != 0);
     if (!order)
-        order = ascending(b->values[DW_LINE_TIME], a->values[DW_LINE_TIME]);
-    return order ? order : ascending(a->callee, b->callee);
+        order = dw_ascending(b->values[DW_LINE_TIME], a->values[DW_LINE_TIME]);
+    return order ? order : dw_ascending(a->callee, b->callee);
 }
 
 static struct dw_line_listing function_of(const struct dw_profile *profile, dw_frame_id id)
@@ -165,6 +160,8 @@ static int sort_rows(struct dw_line_list *list, uint32_t *place)
             function->rows = &list->rows[i];
         add_row(function, list->rows[i]);
         list->is_sampled |= list->rows[i]->values[DW_LINE_SAMPLES] > 0;
+        list->has_memory |= list->rows[i]->values[DW_LINE_MEMORY] > 0 ||
+                            list->rows[i]->values[DW_LINE_ALLOCATED] > 0;
         list->is_watched |= function->is_watched;
     }
     for (uint32_t i = 0; i < list->count; i++) /* lines of one stack may share a sample */
@@ -213,8 +210,7 @@ static int cut_down(struct dw_line_list *list, const struct dw_restriction *rest
     return dw_out_close(&label);
 }
 
-/* Of those that are sorted by time the first are those that took longest, although they are shown
- * last. */
+/* A limit keeps the functions that took longest, although a list by time shows these last. */
 static int cut_down_all(struct dw_line_list *list, const struct dw_line_options *options)
 {
     bool by_time = options->sort && options->restrictions.count && list->count;
@@ -236,7 +232,7 @@ static int add_entry(struct dw_line_list *list, uint32_t number, struct dw_strin
     return 0;
 }
 
-/* The entry of the line of the rows at *at, which it moves past them. */
+/* Adds the line that the row at *at is of, with its callees, and moves *at behind these. */
 static int add_measured(struct dw_line_list *list, const struct dw_line_listing *function,
                         const struct dw_source_lines *source, uint32_t *at)
 {
@@ -255,7 +251,7 @@ static int add_measured(struct dw_line_list *list, const struct dw_line_listing 
     return 0;
 }
 
-/* The last line to be shown that the source has: that of the block, or of the last row. */
+/* The last line to show: the end of the block or the last row, as far as the source goes. */
 static uint32_t find_end(const struct dw_line_list *list, const struct dw_line_listing *function,
                          const struct dw_source_lines *source)
 {

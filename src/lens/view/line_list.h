@@ -25,7 +25,7 @@ extern const struct dw_line_options dw_line_defaults;
 /* One line. */
 struct dw_line_entry {
     uint32_t number;
-    const struct dw_line *measured;       /* NULL: there is no code on it */
+    const struct dw_line *measured;       /* NULL: the line has no code */
     const struct dw_line *const *callees; /* the longest first */
     uint32_t callee_count;
     struct dw_string text; /* the bytes are NULL when the source has no such line */
@@ -70,8 +70,9 @@ struct dw_line_list {
     struct dw_line_listing *functions; /* by file, line and name, unless asked otherwise */
     uint32_t count;
     uint32_t left_out; /* functions that did not match, never ran, or were only sampled */
-    bool is_sampled;   /* some function is */
-    bool is_watched;   /* some function is: those that are not are left out */
+    bool is_sampled;   /* whether some function is */
+    bool is_watched;   /* whether some function is; then others are left out */
+    bool has_memory;   /* whether some line has */
     struct dw_line_entry *entries;
     uint32_t entry_count, entry_capacity;
     const struct dw_line **rows;
@@ -89,7 +90,7 @@ static inline bool dw_lines_are_in(const struct dw_profile *profile)
 }
 /* Whether they were watched, not only sampled. */
 bool dw_lines_are_watched(const struct dw_profile *profile);
-/* Whether nothing else was: no time was spent in any path but the root. */
+/* Whether nothing but lines was measured. */
 bool dw_lines_are_all(const struct dw_profile *profile);
 
 /* Reports of lines as data, for `dwell report --by line`; the lens `lines` is for people. */

@@ -6,10 +6,9 @@
 #include "base/grow.h"
 
 static const dw_measure_mask masks[DW_FAMILIES] = {
-    [DW_FAMILY_SAMPLES] = DW_SAMPLE_MASK,
-    [DW_FAMILY_CALLS] = DW_CALL_MASK,
-    [DW_FAMILY_MEMORY] = DW_MEMORY_MASK,
-    [DW_FAMILY_REGIONS] = DW_ENTRY_MASK,
+    [DW_FAMILY_SAMPLES] = DW_SAMPLE_MASK, [DW_FAMILY_CALLS] = DW_CALL_MASK,
+    [DW_FAMILY_MEMORY] = DW_MEMORY_MASK,  [DW_FAMILY_REGIONS] = DW_ENTRY_MASK,
+    [DW_FAMILY_HEAP] = DW_HEAP_MASK,
 };
 
 static bool has_path(const struct dw_value_table *values, dw_measure_mask mask)
@@ -73,14 +72,14 @@ int dw_measuring_init(struct dw_measuring *measuring, const struct dw_profile *p
         return 0;
     uint32_t count = profile->functions.count;
     measuring->at = calloc(count + 1u, sizeof *measuring->at);
-    measuring->touched = malloc((count + 1u) * sizeof *measuring->touched);
-    return measuring->at && measuring->touched ? 0 : DW_ERR_MEMORY;
+    int error = dw_touched_init(&measuring->touched, &profile->functions);
+    return measuring->at ? error : DW_ERR_MEMORY;
 }
 
 void dw_measuring_release(struct dw_measuring *measuring)
 {
     free(measuring->at);
-    free(measuring->touched);
+    dw_touched_release(&measuring->touched);
     *measuring = (struct dw_measuring){0};
 }
 
@@ -104,7 +103,7 @@ static void get_entry(const struct dw_value_table *values, const struct dw_value
     metric->histogram = values->spreads[row->spread - 1].histogram;
 }
 
-/* The time in which a generator slept is no part of that of its call. */
+/* The time of a call does not include that in which its generator slept. */
 static void get_call(const struct dw_value_table *values, const struct dw_value_row *row,
                      struct dw_metric *metric)
 {
@@ -133,28 +132,12 @@ static bool next_row(struct dw_measuring *measuring)
     return true;
 }
 
-/* Marks a path and all above it, so that they are visited once. */
-static void touch(struct dw_measuring *measuring, dw_path_id path)
-{
-    while (!measuring->at[path].is_touched) {
-        measuring->at[path].is_touched = true;
-        measuring->touched[measuring->touched_count++] = path;
-        path = measuring->profile->functions.paths[path].parent;
-    }
-}
-
-static int descending(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return (left < right) - (left > right);
-}
-
 /* A child's id is larger than its parent's, so its sum is complete when its turn comes. */
 static bool next_path(struct dw_measuring *measuring)
 {
-    if (measuring->next >= measuring->touched_count)
+    if (measuring->next >= measuring->touched.count)
         return false;
-    dw_path_id path = measuring->touched[measuring->next++];
+    dw_path_id path = measuring->touched.paths[measuring->next++];
     struct dw_spent *sum = &measuring->at[path];
     struct dw_spent *above = &measuring->at[measuring->profile->functions.paths[path].parent];
     measuring->item = (struct dw_measured){
@@ -177,15 +160,57 @@ void dw_measuring_thread(struct dw_measuring *measuring, uint32_t thread)
     const struct dw_profile *profile = measuring->profile;
     struct dw_sample sample;
     measuring->values = &profile->threads[thread].values;
-    measuring->next = measuring->touched_count = 0;
+    measuring->next = 0;
     if (measuring->family != DW_FAMILY_SAMPLES)
         return;
+    dw_touched_clear(&measuring->touched);
     for (uint32_t at = 0; dw_profile_sample(profile, thread, &at, &sample);) {
         dw_path_id path = profile->function_of[sample.path];
-        touch(measuring, path);
+        dw_touched_add(&measuring->touched, path);
         measuring->at[path].count += sample.count;
         measuring->at[path].weight += sample.weight;
     }
-    if (measuring->touched_count)
-        qsort(measuring->touched, measuring->touched_count, sizeof *measuring->touched, descending);
+    dw_touched_sort(&measuring->touched);
+}
+
+/* An entry that is still open is not yet among its parent's children. */
+static void add_metric(struct dw_path_sums *all, const struct dw_profile *profile,
+                       const struct dw_measured *measured)
+{
+    const struct dw_metric *metric = &measured->metric;
+    if (!dw_frame_kind_takes_time(dw_profile_frame(profile, measured->path)->kind))
+        return;
+    struct dw_path_sums *sums = &all[measured->path];
+    sums->count += metric->count + metric->open;
+    sums->total += dw_metric_active(metric);
+    sums->children += metric->children;
+    sums->taken = true;
+    all[profile->functions.paths[measured->path].parent].children += metric->open_total;
+}
+
+static int add_threads(struct dw_path_sums *sums, const struct dw_profile *profile,
+                       enum dw_family family)
+{
+    struct dw_measuring measuring;
+    int error = dw_measuring_init(&measuring, profile, family);
+    for (uint32_t t = 0; t < profile->thread_count && !error; t++) {
+        dw_measuring_thread(&measuring, t);
+        while (dw_measuring_next(&measuring))
+            add_metric(sums, profile, &measuring.item);
+    }
+    dw_measuring_release(&measuring);
+    return error;
+}
+
+struct dw_path_sums *dw_path_sums_make(const struct dw_profile *profile, enum dw_family family)
+{
+    struct dw_path_sums *sums = calloc(profile->functions.count, sizeof *sums);
+    if (!sums || add_threads(sums, profile, family)) {
+        free(sums);
+        return NULL;
+    }
+    for (dw_path_id path = profile->functions.count; --path > DW_PATH_ROOT;)
+        if (sums[path].taken)
+            sums[profile->functions.paths[path].parent].taken = true;
+    return sums;
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Losses are told in words for people and in numbers for programs. How samples were taken is in
+ * sampling_notes.c. */
 #include "lens/view/notes.h"
 
 #include "lens/view/roster.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Samples are listed as they are. Of an entry, the time of what is directly inside is taken off;
+ * what has not ended yet is not in the recorded time of children, so it is added up first. */
 #include "lens/view/own_times.h"
 
 #include "base/grow.h"

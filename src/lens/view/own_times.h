@@ -30,7 +30,7 @@ struct dw_own_times {
 int dw_own_times_init(struct dw_own_times *own, const struct dw_profile *profile,
                       enum dw_family family);
 /* Goes on to the next thread that has something of the family, in the order of the roster. False
- * when there is none, or when own->error says why not. */
+ * after the last one, and after an error, which is in own->error. */
 bool dw_own_times_next(struct dw_own_times *own);
 void dw_own_times_release(struct dw_own_times *own);
 

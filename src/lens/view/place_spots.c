@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Places are sorted by their key; those of one key get one number. The lines of a function are
+ * neighbours, since the key of a line begins with the function. */
 #include "lens/view/place_spots.h"
 
 #include "base/error.h"

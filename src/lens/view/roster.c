@@ -1,30 +1,28 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * The order comes from clocks and ids of the system, which do not change with the order of the
+ * logs. Names come from properties that probes and engines recorded. */
 #define _GNU_SOURCE
 #include "lens/view/roster.h"
 
 #include "base/error.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
 /* An idle thread waits for the GIL for one part in so many of its time at most. */
 #define IDLE_ASKS 10
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_processes(const void *left, const void *right, void *context)
 {
     const struct dw_profile *profile = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct dw_process *p = &profile->processes[a], *q = &profile->processes[b];
-    int order = compare_numbers(p->first_clock.wall_ns, q->first_clock.wall_ns);
+    int order = dw_ascending(p->first_clock.wall_ns, q->first_clock.wall_ns);
     if (!order)
-        order = compare_numbers(p->pid, q->pid);
+        order = dw_ascending(p->pid, q->pid);
     if (!order)
         order = memcmp(p->uuid, q->uuid, sizeof p->uuid);
-    return order ? order : compare_numbers(a, b);
+    return order ? order : dw_ascending(a, b);
 }
 
 /* Ids are given out upwards from that of the process, and begin anew at the top. */
@@ -40,8 +38,8 @@ static int compare_threads(const void *left, const void *right, void *context)
     const struct dw_thread *s = &profile->threads[a], *t = &profile->threads[b];
     int order = compare_processes(&s->process, &t->process, context);
     if (!order)
-        order = compare_numbers(thread_age(profile, s), thread_age(profile, t));
-    return order ? order : compare_numbers(a, b);
+        order = dw_ascending(thread_age(profile, s), thread_age(profile, t));
+    return order ? order : dw_ascending(a, b);
 }
 
 static int sorted_indices(const struct dw_profile *profile, uint32_t count,

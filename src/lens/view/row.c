@@ -119,7 +119,7 @@ static int add_metric(struct building *building, const struct dw_measured *measu
         return merge_root(&row->metric, &measured->metric, building->rows->are_samples);
     struct dw_row *parent = &building->rows->rows[row->parent];
     if (parent->path != DW_PATH_ROOT || with_root)
-        parent->children_open += measured->metric.open_total;
+        parent->self += measured->metric.open_total;
     return dw_metric_merge(&row->metric, &measured->metric);
 }
 
@@ -146,24 +146,25 @@ static bool is_more(uint64_t part, uint64_t whole)
     return whole && part > whole + whole / 200;
 }
 
-/* Completes the rows from `first`, the root of the tree just built. */
+/* Completes the rows from `first`, the root of the tree just built. Until then `self` has the time
+ * of entries directly inside that have not ended, and `inner` that of the rows directly under it.
+ */
 static void finish_tree(struct building *building, uint32_t first)
 {
     struct dw_row *rows = building->rows->rows;
     uint32_t end = building->rows->count;
     for (uint32_t i = first + 1; i < end; i++)
-        rows[rows[i].parent].children_total += rows[i].metric.total;
+        rows[rows[i].parent].inner += rows[i].metric.total;
     for (uint32_t i = first; i < end; i++) {
         struct dw_row *row = &rows[i];
         row->total = row->metric.total;
         row->suspended = row->metric.suspended;
         row->cpu = row->metric.cpu;
         row->tree_total = rows[first].metric.total;
-        row->inner = difference(row->total, row->children_total);
         building->rows->overlaps |=
-            is_more(row->total, row->tree_total) || is_more(row->children_total, row->tree_total);
-        row->self =
-            difference(difference(dw_row_active(row), row->metric.children), row->children_open);
+            is_more(row->total, row->tree_total) || is_more(row->inner, row->tree_total);
+        row->inner = difference(row->total, row->inner);
+        row->self = difference(difference(dw_row_active(row), row->metric.children), row->self);
         building->row_of[row->path] = DW_ROW_NONE;
     }
 }
@@ -269,7 +270,7 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
         .family = family,
         .are_samples = family == DW_FAMILY_SAMPLES,
         .are_counts = family == DW_FAMILY_SAMPLES && dw_samples_are_counts(profile),
-        .are_bytes = profile->shown_unit == DW_UNIT_BYTES,
+        .are_bytes = dw_profile_shown_unit(profile) == DW_UNIT_BYTES,
         .has_hosts = dw_roster_has_hosts(profile)};
     int error = dw_speller_init(&made.speller, profile->functions.paths, profile->functions.count);
     if (!error)

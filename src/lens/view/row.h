@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The rows that the tabular lenses share: the profile's metrics merged as the
- * options ask, sorted, and in depth-first order. Times are nanoseconds. */
+ * The rows that lenses of tables and trees share: the numbers of paths, merged as the options ask,
+ * sorted, and in depth-first order. Times are nanoseconds. */
 #ifndef DW_LENS_VIEW_ROW_H
 #define DW_LENS_VIEW_ROW_H
 
@@ -18,15 +18,13 @@ struct dw_row {
     dw_path_id path;  /* in a list by name: one path that ends with the frame */
     uint32_t joined;  /* frames further up the path that this row stands for, too */
     struct dw_string name;
-    bool measured;           /* not only there for the rows under it */
+    bool measured;           /* something was measured on it, not only under it */
     struct dw_metric metric; /* of all entries: for count, average, percentiles */
     uint64_t total;          /* of the outermost entries, in a list by name */
     uint64_t suspended, cpu; /* the same */
     uint64_t inner;          /* total less that of the rows directly under this one */
     uint64_t self;           /* active time in none of the entries directly inside */
     uint64_t tree_total;     /* total of the root of its tree: what shares are of */
-    uint64_t children_total; /* sum over the rows directly under this one */
-    uint64_t children_open;  /* open_total of those, of the threads counted here */
 };
 
 struct dw_rows {
@@ -35,8 +33,8 @@ struct dw_rows {
     bool is_flat;          /* a list: no row is under another */
     enum dw_family family; /* what was measured */
     bool are_samples;      /* counts are of samples */
-    bool are_counts;       /* and so are times */
-    bool are_bytes;        /* or these */
+    bool are_counts;       /* times are numbers of samples */
+    bool are_bytes;        /* times are bytes */
     bool has_hosts;        /* processes ran on several */
     struct dw_row *rows;
     uint32_t count, capacity;
@@ -44,7 +42,7 @@ struct dw_rows {
     bool overlaps;        /* threads ran side by side: shares can be more than the whole */
     double threshold;     /* below it, rows were left out: */
     uint32_t small;       /* their number */
-    uint64_t small_total; /* and what they took, each without those that are under another */
+    uint64_t small_total; /* what they took; one that is under another counts once */
     char **labels;        /* names of tree roots that are threads or processes */
     uint32_t label_count, label_capacity;
     struct dw_speller speller;
@@ -57,13 +55,13 @@ void dw_rows_release(struct dw_rows *rows);
 
 /* The row's own name; in a list by path the whole path, "a > b > c". */
 void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
-/* The same for people, who want to know which "<module>" it is, and that a thread is idle; with
- * the frames that the row stands for. */
+/* The same for people: with the file of a "<module>", with the frames that the row stands for, and
+ * whether a thread is idle. */
 void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
 /* The whole path without the root, also elsewhere. */
 void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);
 
-/* A line that says what shares are of, where that is not the row above them. */
+/* A line that says what shares are of, unless that is the root of the tree. */
 void dw_rows_put_whole(struct dw_out *out, const struct dw_rows *rows);
 
 /* Mean duration of the completed entries. */
@@ -80,8 +78,8 @@ int dw_rows_flatten_paths(struct dw_rows *rows);
 int dw_rows_flatten_names(struct dw_rows *rows);
 /* Keeps the roots of all trees, as a list. */
 void dw_rows_flatten_trees(struct dw_rows *rows);
-/* Leaves out rows of sorted trees whose share is below the threshold, and joins what calls one
- * thing only, and takes no time itself, with what it calls. */
+/* Leaves out rows of sorted trees whose share is below the threshold. A row that takes next to no
+ * time itself and has one row under it is joined with that row. */
 int dw_rows_prune(struct dw_rows *rows, double threshold);
 
 #endif

@@ -5,6 +5,7 @@
 #include "lens/view/row.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "lens/view/column.h"
 
 #include <stdlib.h>
@@ -15,11 +16,6 @@ struct place {
     uint64_t key; /* larger ones come first */
 };
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_frames(const struct dw_profile *profile, const struct dw_row *a,
                           const struct dw_row *b)
 {
@@ -29,7 +25,7 @@ static int compare_frames(const struct dw_profile *profile, const struct dw_row 
     if (!order)
         order = dw_string_compare(dw_profile_string(profile, f->file),
                                   dw_profile_string(profile, g->file));
-    return order ? order : compare_numbers(f->line, g->line);
+    return order ? order : dw_ascending(f->line, g->line);
 }
 
 /* Roots of trees stay in their order; a list by path comes in order of its names. */
@@ -38,16 +34,16 @@ static int compare(const void *left, const void *right, void *context)
     const struct place *p = left, *q = right;
     const struct dw_rows *rows = context;
     const struct dw_row *a = &rows->rows[p->row], *b = &rows->rows[q->row];
-    int order = compare_numbers(p->parent, q->parent);
+    int order = dw_ascending(p->parent, q->parent);
     if (!order && (rows->is_flat || p->parent != DW_ROW_NONE)) {
-        order = compare_numbers(q->key, p->key);
+        order = dw_ascending(q->key, p->key);
         if (!order && rows->by != DW_BY_PATH)
             order = compare_frames(rows->profile, a, b);
     }
-    return order ? order : compare_numbers(p->row, q->row);
+    return order ? order : dw_ascending(p->row, q->row);
 }
 
-/* By name there is no key: what decides ties decides. */
+/* In a sort by name all keys are equal, and names decide, as they decide ties. */
 static uint64_t key_of(const struct dw_row *row, const struct dw_column *column)
 {
     if (!column)

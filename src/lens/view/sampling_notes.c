@@ -245,6 +245,10 @@ void dw_notes_put_whole_name(struct dw_out *out, const struct dw_profile *profil
 {
     uint32_t threads = count_sampled_threads(profile);
     enum dw_sample_mode mode = DW_SAMPLE_CPU;
+    if (dw_profile_shown_unit(profile) == DW_UNIT_BYTES) {
+        dw_out_text(out, "the memory that is shown");
+        return;
+    }
     while (mode < DW_SAMPLE_COUNTS && !summarize(profile, mode).processes)
         mode++;
     dw_out_printf(out, "the %s of ", mode == DW_SAMPLE_COUNTS ? "samples" : modes[mode]);
@@ -265,13 +269,38 @@ static uint64_t running_ns(const struct dw_profile *profile, uint32_t thread)
     return sum_ns;
 }
 
-/* The process that began first has started the others, and a fork server works for none. */
-static bool is_worker(const struct dw_profile *profile, uint32_t process, uint64_t epoch_ns)
+/* What the processes are that share the work. */
+struct workers {
+    const char *property; /* that engines give their workers; NULL: there is no engine */
+    const char *name;
+    uint64_t epoch_ns;
+};
+
+static bool has_property(const struct dw_profile *profile, uint32_t process, const char *key)
 {
-    struct dw_string name = dw_profile_property(profile, process, "name");
-    return profile->processes[process].is_sampled &&
-           profile->processes[process].first_clock.wall_ns > epoch_ns &&
-           strcmp(name.bytes, "forkserver") != 0;
+    return dw_profile_property(profile, process, key).size > 0;
+}
+
+/* An engine says who works. Otherwise the first process has started the others, and a fork server
+ * does no work. */
+static bool is_worker(const struct dw_profile *profile, uint32_t process,
+                      const struct workers *workers)
+{
+    const struct dw_process *one = &profile->processes[process];
+    if (!one->is_sampled || workers->property)
+        return one->is_sampled && has_property(profile, process, workers->property);
+    return one->first_clock.wall_ns > workers->epoch_ns &&
+           strcmp(dw_profile_property(profile, process, "name").bytes, "forkserver") != 0;
+}
+
+static struct workers find_workers(const struct dw_profile *profile)
+{
+    static const struct workers of_engines[] = {{"worker", "workers", 0}, {"rank", "ranks", 0}};
+    for (size_t kind = 0; kind < sizeof of_engines / sizeof *of_engines; kind++)
+        for (uint32_t i = 0; i < profile->process_count; i++)
+            if (has_property(profile, i, of_engines[kind].property))
+                return of_engines[kind];
+    return (struct workers){NULL, "processes beside the first", dw_roster_epoch_ns(profile)};
 }
 
 static int compare_times(const void *left, const void *right)
@@ -281,12 +310,12 @@ static int compare_times(const void *left, const void *right)
 }
 
 /* Keeps those of workers, in order. How many they are. */
-static uint32_t sort_workers(const struct dw_profile *profile, uint64_t *times_ns)
+static uint32_t sort_workers(const struct dw_profile *profile, const struct workers *workers,
+                             uint64_t *times_ns)
 {
-    uint64_t epoch_ns = dw_roster_epoch_ns(profile);
     uint32_t count = 0;
     for (uint32_t i = 0; i < profile->process_count; i++)
-        if (is_worker(profile, i, epoch_ns))
+        if (is_worker(profile, i, workers))
             times_ns[count++] = times_ns[i];
     qsort(times_ns, count, sizeof *times_ns, compare_times);
     return count;
@@ -296,15 +325,15 @@ static uint32_t sort_workers(const struct dw_profile *profile, uint64_t *times_n
 static void put_balance(struct dw_out *out, const struct dw_profile *profile, const char *prefix)
 {
     uint64_t *times_ns =
-        profile->process_count > 2 ? calloc(profile->process_count, sizeof *times_ns) : NULL;
+        profile->process_count > 1 ? calloc(profile->process_count, sizeof *times_ns) : NULL;
     if (!times_ns)
         return;
+    struct workers workers = find_workers(profile);
     for (uint32_t i = 0; i < profile->thread_count; i++)
         times_ns[profile->threads[i].process] += running_ns(profile, i);
-    uint32_t count = sort_workers(profile, times_ns);
+    uint32_t count = sort_workers(profile, &workers, times_ns);
     if (count > 1) {
-        dw_out_printf(out, "%s%" PRIu32 " processes beside the first: CPU time from ", prefix,
-                      count);
+        dw_out_printf(out, "%s%" PRIu32 " %s: CPU time from ", prefix, count, workers.name);
         dw_out_duration(out, times_ns[0]);
         dw_out_text(out, " to ");
         dw_out_duration(out, times_ns[count - 1]);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A scan over strings, brackets and comments finds where statements begin. A block ends before the
+ * first statement that is indented no further than its header. */
 #include "lens/view/source_lines.h"
 
 #include "base/error.h"

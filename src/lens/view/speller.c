@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * Each path has a jump to some ancestor, so the outer end of a long path is found in a few steps.
+ * Only the frames that are printed are visited. */
 #include "lens/view/speller.h"
 
 #include "base/error.h"

@@ -5,14 +5,14 @@
 #define _GNU_SOURCE
 #include "lens/view/view.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 #include "lens/view/measured.h"
 #include "lens/view/roster.h"
+#include "lens/view/touched.h"
 #include "model/outermost.h"
 
 #define GROUPS_MAX (1u << 20)
 #define ABOVE_MAX 256 /* how far up a call is looked for that a recursion began with */
-#define FEW 16 /* one part in so many of all paths: these are put in order rather than searched */
 
 /* A row of the profile that is shown. */
 struct item {
@@ -42,9 +42,7 @@ struct grouping {
     uint32_t *group_of; /* by path: 1 + the last group that has a row of it */
     dw_path_id *python; /* by path: the innermost Python code on the way to it */
     uint64_t *spent;    /* by path, then by placed measure, and what idle threads waited */
-    bool *touched;
-    dw_path_id *paths;
-    uint32_t path_count;
+    struct dw_touched touched;
     uint32_t placed[DW_MEASURES]; /* measures of the view that are added up along paths */
     uint32_t placed_count;
     bool *is_idle; /* by thread */
@@ -60,11 +58,13 @@ static uint32_t default_measures(const struct dw_profile *profile, enum dw_famil
                                  bool of_places, enum dw_measure measures[DW_MEASURES])
 {
     static const enum dw_measure wanted[] = {
-        DW_CPU,  DW_WALL,     DW_SAMPLES,    DW_TOTAL,      DW_COUNT,       DW_CALL_TOTAL, DW_CALLS,
-        DW_HITS, DW_HIT_TIME, DW_PEAK_BYTES, DW_LIVE_BYTES, DW_ALLOC_BYTES, DW_ALLOCATIONS};
+        DW_CPU,        DW_WALL,        DW_SAMPLES,     DW_TOTAL,    DW_COUNT,
+        DW_CALL_TOTAL, DW_CALLS,       DW_HITS,        DW_HIT_TIME, DW_PEAK_BYTES,
+        DW_LIVE_BYTES, DW_ALLOC_BYTES, DW_ALLOCATIONS, DW_OBJECTS,  DW_OBJECT_BYTES};
     static const dw_measure_mask masks[DW_FAMILIES] = {[DW_FAMILY_CALLS] = DW_CALL_MASK,
                                                        [DW_FAMILY_REGIONS] = DW_ENTRY_MASK,
-                                                       [DW_FAMILY_MEMORY] = DW_MEMORY_MASK};
+                                                       [DW_FAMILY_MEMORY] = DW_MEMORY_MASK,
+                                                       [DW_FAMILY_HEAP] = DW_HEAP_MASK};
     dw_measure_mask mask = 0;
     uint32_t count = 0;
     for (enum dw_family of = DW_FAMILY_SAMPLES; of < DW_FAMILIES; of++)
@@ -94,40 +94,14 @@ void dw_view_choose_measures(const struct dw_profile *profile, struct dw_view_op
     }
 }
 
-static uint64_t hash_keys(const dw_key_value *keys)
-{
-    return dw_hash_bytes(keys, DW_VIEW_KEYS_MAX * sizeof *keys);
-}
-
-static uint64_t hash_of(const void *rows, uint32_t id)
-{
-    return hash_keys(((const struct dw_view_row *)rows)[id].keys);
-}
-
-static bool equal(const void *rows, uint32_t id, const void *keys)
-{
-    return !memcmp(((const struct dw_view_row *)rows)[id].keys, keys,
-                   DW_VIEW_KEYS_MAX * sizeof(dw_key_value));
-}
-
 static int find_row(struct dw_view *view, const dw_key_value keys[DW_VIEW_KEYS_MAX],
                     uint32_t *index)
 {
-    uint32_t found = dw_map_find(&view->index, hash_keys(keys), equal, view->rows, keys);
-    if (found == DW_MAP_NONE) {
-        int error = view->count < GROUPS_MAX ? DW_GROW(view->rows, view->count, view->capacity)
-                                             : DW_ERR_TOO_LARGE;
-        if (error)
-            return error;
-        view->rows[view->count] = (struct dw_view_row){0};
-        memcpy(view->rows[view->count].keys, keys, DW_VIEW_KEYS_MAX * sizeof *keys);
-        error = dw_map_add(&view->index, hash_keys(keys), view->count, hash_of, view->rows);
-        if (error)
-            return error;
-        found = view->count++;
-    }
-    *index = found;
-    return 0;
+    struct dw_view_row row = {0};
+    memcpy(row.keys, keys, sizeof row.keys);
+    int error = DW_INTERN(view->rows, view->count, view->capacity, view->index, sizeof row.keys,
+                          &row, index);
+    return !error && view->count > GROUPS_MAX ? DW_ERR_TOO_LARGE : error;
 }
 
 static int find_keys(struct dw_view *view)
@@ -204,42 +178,19 @@ static int add_items(struct grouping *grouping)
     return error;
 }
 
-static uint64_t hash_spot(const void *spots, uint32_t id)
-{
-    return dw_hash_mix(((const struct spot *)spots)[id].value);
-}
-
-static bool equal_spot(const void *spots, uint32_t id, const void *value)
-{
-    return ((const struct spot *)spots)[id].value == *(const dw_key_value *)value;
-}
-
 static int number_spot(struct grouping *grouping, dw_key_value value, dw_place_id place,
                        uint32_t *number)
 {
-    uint32_t found =
-        dw_map_find(&grouping->spot_index, dw_hash_mix(value), equal_spot, grouping->spots, &value);
-    if (found == DW_MAP_NONE) {
-        int error = DW_GROW(grouping->spots, grouping->spot_count, grouping->spot_capacity);
-        if (error)
-            return error;
-        grouping->spots[grouping->spot_count] = (struct spot){.value = value, .first = place};
-        error = dw_map_add(&grouping->spot_index, dw_hash_mix(value), grouping->spot_count,
-                           hash_spot, grouping->spots);
-        if (error)
-            return error;
-        found = grouping->spot_count++;
-    }
+    uint32_t found;
+    int error = DW_INTERN(grouping->spots, grouping->spot_count, grouping->spot_capacity,
+                          grouping->spot_index, sizeof value,
+                          (&(struct spot){.value = value, .first = place}), &found);
+    if (error)
+        return error;
     if (place < grouping->spots[found].first)
         grouping->spots[found].first = place;
     *number = found + 1;
     return 0;
-}
-
-static bool is_code(uint32_t kind)
-{
-    return kind == DW_FRAME_FUNCTION || kind == DW_FRAME_BUILTIN || kind == DW_FRAME_NATIVE ||
-           kind == DW_FRAME_MARK;
 }
 
 static int number_paths(struct grouping *grouping)
@@ -256,7 +207,7 @@ static int number_paths(struct grouping *grouping)
         uint32_t callers = grouping->spot_of[paths[path].parent];
         if (key->of_caller && kind == DW_FRAME_NATIVE && callers)
             grouping->spot_of[path] = callers;
-        else if (is_code(kind))
+        else if (dw_key_tells(key, kind))
             error = number_spot(grouping, key->of_place(profile, place), paths[path].step,
                                 &grouping->spot_of[path]);
     }
@@ -277,11 +228,11 @@ static int make_places(struct grouping *grouping)
     grouping->group_of = calloc(count, sizeof *grouping->group_of);
     grouping->python = calloc(count, sizeof *grouping->python);
     grouping->spent = calloc(count * (grouping->placed_count + 1u), sizeof *grouping->spent);
-    grouping->touched = calloc(count, sizeof *grouping->touched);
-    grouping->paths = malloc(count * sizeof *grouping->paths);
     bool has_room = grouping->spot_of && grouping->outermost && grouping->group_of &&
-                    grouping->python && grouping->spent && grouping->touched && grouping->paths;
-    return has_room ? number_paths(grouping) : DW_ERR_MEMORY;
+                    grouping->python && grouping->spent;
+    if (!has_room || dw_touched_init(&grouping->touched, &grouping->profile->paths))
+        return DW_ERR_MEMORY;
+    return number_paths(grouping);
 }
 
 /* Finds the weight of samples, and which threads did nothing but wait. */
@@ -420,15 +371,6 @@ static int add_inclusive(struct grouping *grouping, const struct item *item)
     return error;
 }
 
-static void touch(struct grouping *grouping, dw_path_id path)
-{
-    while (path != DW_PATH_ROOT && !grouping->touched[path]) {
-        grouping->touched[path] = true;
-        grouping->paths[grouping->path_count++] = path;
-        path = grouping->profile->paths.paths[path].parent;
-    }
-}
-
 static uint64_t *spent_on(struct grouping *grouping, dw_path_id path)
 {
     return &grouping->spent[path * (grouping->placed_count + 1u)];
@@ -518,28 +460,8 @@ static int add_placed(struct grouping *grouping, const struct item *item)
     }
     if (error || !is_placed)
         return error;
-    touch(grouping, row->path);
+    dw_touched_add(&grouping->touched, row->path);
     return add_states(grouping, item);
-}
-
-static int descending(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return (left < right) - (left > right);
-}
-
-/* Puts the touched paths into the order of their ids, the last first: children before parents. */
-static void order_touched(struct grouping *grouping)
-{
-    uint32_t all = grouping->profile->paths.count, count = 0;
-    if (!grouping->path_count || grouping->path_count < all / FEW) {
-        if (grouping->path_count)
-            qsort(grouping->paths, grouping->path_count, sizeof *grouping->paths, descending);
-        return;
-    }
-    for (dw_path_id path = all; path-- > 1;)
-        if (grouping->touched[path])
-            grouping->paths[count++] = path;
 }
 
 /* What samples of the group spent on a path counts for all paths above it. */
@@ -547,9 +469,9 @@ static int add_up(struct grouping *grouping, uint32_t group)
 {
     uint32_t idle = grouping->view->options.measure_count + DW_VIEW_IDLE;
     int error = 0;
-    order_touched(grouping);
-    for (uint32_t i = 0; i < grouping->path_count; i++) {
-        dw_path_id path = grouping->paths[i];
+    dw_touched_sort(&grouping->touched);
+    for (uint32_t i = 0; i < grouping->touched.count; i++) {
+        dw_path_id path = grouping->touched.paths[i];
         uint64_t *spent = spent_on(grouping, path);
         dw_path_id parent = grouping->profile->paths.paths[path].parent;
         bool counts = !error && grouping->spot_of[path] && grouping->outermost[path];
@@ -561,9 +483,8 @@ static int add_up(struct grouping *grouping, uint32_t group)
                 spent_on(grouping, parent)[p] += spent[p];
             spent[p] = 0;
         }
-        grouping->touched[path] = false;
     }
-    grouping->path_count = 0;
+    dw_touched_clear(&grouping->touched);
     return error;
 }
 
@@ -586,6 +507,7 @@ static dw_measure_mask inclusive_mask(void)
 
 static int add_numbers(struct grouping *grouping)
 {
+    const struct dw_view *view = grouping->view;
     dw_measure_mask inclusive = inclusive_mask();
     int error = 0;
     if (grouping->groups.count > 1)
@@ -601,7 +523,7 @@ static int add_numbers(struct grouping *grouping)
             error = add_placed(grouping, item);
         if (!error && mask & inclusive)
             error = add_inclusive(grouping, item);
-        if (!error && is_last)
+        if (!error && is_last && view->place_key >= 0)
             error = add_up(grouping, item->group);
     }
     return error;
@@ -645,8 +567,7 @@ int dw_view_make(const struct dw_profile *profile, const struct dw_view_options 
     free(grouping.python);
     free(grouping.is_idle);
     free(grouping.spent);
-    free(grouping.touched);
-    free(grouping.paths);
+    dw_touched_release(&grouping.touched);
     if (error)
         dw_view_release(&made);
     else

@@ -18,7 +18,7 @@ struct dw_view_label {
 struct dw_view_options {
     const char *keys[DW_VIEW_KEYS_MAX];
     uint32_t key_count;
-    enum dw_measure measures[DW_MEASURES]; /* none: those that the profile has most of use for */
+    enum dw_measure measures[DW_MEASURES]; /* what is shown; when empty, the usual ones are */
     uint32_t measure_count;
     enum dw_family family; /* whose measures are shown when none are asked for; any: of all */
     bool is_sampled_list;  /* samples alone: shares, seconds, and how the time was spent */
@@ -28,7 +28,7 @@ struct dw_view_options {
     struct dw_view_label labels[DW_VIEW_KEYS_MAX]; /* rows must have these */
     uint32_t label_count;
     struct dw_restrictions restrictions; /* of rows; a pattern is of the name of any key */
-    bool leaves_out_none; /* rows that have nothing of the first measure themselves */
+    bool leaves_out_none; /* leave out rows that have nothing of the first measure themselves */
 };
 
 /* The table of samples: by function, line or module. */
@@ -73,8 +73,8 @@ struct dw_view {
     dw_string_id labels[DW_VIEW_KEYS_MAX];
     const struct dw_key *matched[DW_VIEW_KEYS_MAX]; /* of the labels that rows must have */
     dw_string_id matched_labels[DW_VIEW_KEYS_MAX];
-    int place_key;   /* which key is of places; -1: none, and self and total are the same */
-    uint32_t weight; /* the measure that samples are weighed by; past the measures: not shown */
+    int place_key;   /* which key is of places; -1: no key is, and self and total are the same */
+    uint32_t weight; /* the measure that samples are weighed by; measure_count: it is not shown */
     /* Whether it is known of samples what ran, and what waited. */
     bool tells_running, tells_waiting;
     uint32_t threads, idle_threads; /* that were sampled */

@@ -3,7 +3,7 @@
 #include "lens/view/view.h"
 
 #include "base/error.h"
-#include "lens/view/function_files.h"
+#include "lens/view/functions.h"
 #include "lens/view/place_spots.h"
 #include "lens/view/roster.h"
 #include "model/extension_names.h"
@@ -26,6 +26,8 @@ struct dw_view_where dw_view_where(const struct dw_view *view, const struct dw_v
     switch (view->keys[view->place_key]->part) {
     case DW_KEY_LINE: where.line = row->place->line; break;
     case DW_KEY_FUNCTION: where.line = frame->line; break;
+    case DW_KEY_TYPE:
+    case DW_KEY_OBJECT: break;
     case DW_KEY_MODULE:
         where.file = where.module.size ? nothing : where.file;
         where.name = frame->file || where.module.size ? nothing : where.name;
@@ -88,6 +90,8 @@ static void put_place(struct dw_out *out, const struct dw_view *view, const stru
         break;
     case DW_KEY_LINE: put_line(out, shown); break;
     case DW_KEY_MODULE: put_string(out, shown->file); break;
+    case DW_KEY_TYPE:
+    case DW_KEY_OBJECT: put_string(out, shown->name); break;
     }
     put_idle(out, view, row);
 }
@@ -111,19 +115,15 @@ static struct dw_function shown_of(const struct dw_view *view, const struct dw_v
 static struct dw_function *make_shown(const struct dw_view *view)
 {
     struct dw_function *shown = calloc(view->count + 1u, sizeof *shown);
-    struct dw_function **order = malloc((view->count + 1u) * sizeof *order);
-    bool failed = !shown || !order;
-    for (uint32_t i = 0; !failed && i < view->count; i++) {
+    bool failed = !shown;
+    for (uint32_t i = 0; !failed && i < view->count; i++)
         shown[i] = shown_of(view, &view->rows[i]);
-        order[i] = &shown[i];
-    }
     if (!failed && !view->options.full_paths)
-        failed = dw_functions_strip_dirs(order, view->count) != 0;
+        failed = dw_functions_strip_dirs(shown, sizeof *shown, view->count) != 0;
     for (uint32_t i = 0; !failed && !view->options.full_paths && i < view->count; i++) {
         struct dw_string file = dw_file_short(shown_of(view, &view->rows[i]).file);
         shown[i].file = file.size > shown[i].file.size ? file : shown[i].file;
     }
-    free(order);
     if (!failed)
         return shown;
     free(shown);

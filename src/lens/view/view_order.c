@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "lens/view/view.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 static int compare_names(const struct dw_view *view, const struct dw_view_row *a,
@@ -14,11 +16,6 @@ static int compare_names(const struct dw_view *view, const struct dw_view_row *a
     return order;
 }
 
-static int compare_values(uint64_t a, uint64_t b)
-{
-    return (a < b) - (a > b);
-}
-
 /* Time of idle threads counts last. */
 static int compare_measure(const struct dw_view *view, const struct dw_view_row *a,
                            const struct dw_view_row *b, uint32_t measure)
@@ -28,15 +25,16 @@ static int compare_measure(const struct dw_view *view, const struct dw_view_row 
     const struct dw_view_number *x = &a->numbers[measure], *y = &b->numbers[measure];
     const struct dw_view_number *u = is_weight ? dw_view_part(view, a, DW_VIEW_IDLE) : &none;
     const struct dw_view_number *v = is_weight ? dw_view_part(view, b, DW_VIEW_IDLE) : &none;
-    int order = by_self ? compare_values(x->self - u->self, y->self - v->self) : 0;
+    int order = by_self ? dw_ascending(y->self - v->self, x->self - u->self) : 0;
     if (!order)
-        order = compare_values(x->total - u->total, y->total - v->total);
+        order = dw_ascending(y->total - v->total, x->total - u->total);
     if (!order && by_self)
-        order = compare_values(x->self, y->self);
-    return order ? order : compare_values(x->total, y->total);
+        order = dw_ascending(y->self, x->self);
+    return order ? order : dw_ascending(y->total, x->total);
 }
 
-/* By the measure asked for, then by the others; by name there is none. */
+/* By the measure asked for, then by the others, then by name; a sort by name looks at no measure.
+ */
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct dw_view *view = context;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PASSED_ON 5 /* from one object to the next, until it is one that people mean */
+
 void dw_heap_graph_release(struct dw_heap_graph *graph)
 {
     free(graph->first);
@@ -107,15 +109,44 @@ int dw_heap_graph_reach(const struct dw_heap_graph *graph, const dw_heap_node *s
     return 0;
 }
 
-/* By node: the most that one of those which it dominates retains. */
-static uint64_t *largest_below(const struct dw_heap_graph *graph)
+/* Whether one retains about as much as what dominates it. */
+static bool is_most_of(const struct dw_heap_graph *graph, dw_heap_node node, dw_heap_node above)
 {
-    uint64_t *below = calloc(graph->count, sizeof *below);
+    return graph->retained[node] >= graph->retained[above] / 10 * 9;
+}
+
+/* By node: of those that it dominates the one that retains most; 0: none. */
+static dw_heap_node *largest_below(const struct dw_heap_graph *graph)
+{
+    dw_heap_node *below = calloc(graph->count, sizeof *below);
     for (dw_heap_node i = 1; below && i < graph->count; i++) {
-        uint64_t *of = &below[graph->dominators[i]];
-        *of = graph->retained[i] > *of ? graph->retained[i] : *of;
+        dw_heap_node *of = &below[graph->dominators[i]];
+        if (!*of || graph->retained[i] > graph->retained[*of])
+            *of = i;
     }
     return below;
+}
+
+/* Whether it is in a list of linked objects. */
+static bool is_linked(const struct dw_heap_graph *graph, const dw_heap_node *below,
+                      dw_heap_node node)
+{
+    dw_heap_node next = below[node];
+    return graph->types[next] == graph->types[node] && below[next] &&
+           graph->types[below[next]] == graph->types[node];
+}
+
+/* Goes down to what retains nearly all of it, as from a module to its dictionary and on to what is
+ * large in that, but not to the end of a list of linked objects. */
+static dw_heap_node go_down(const struct dw_heap_graph *graph, const dw_heap_node *below,
+                            dw_heap_node head)
+{
+    dw_heap_node at = head;
+    for (uint32_t i = 0; i < PASSED_ON && below[at] && is_most_of(graph, below[at], head) &&
+                         !is_linked(graph, below, at);
+         i++)
+        at = below[at];
+    return at;
 }
 
 /* Keeps the list in order; the last one falls out when it is full. */
@@ -131,16 +162,36 @@ static uint32_t insert(const struct dw_heap_graph *graph, dw_heap_node *best, ui
     return count;
 }
 
+uint32_t dw_heap_graph_find_largest_of(const struct dw_heap_graph *graph, const bool *is_wanted,
+                                       uint32_t limit, dw_heap_node *best)
+{
+    uint32_t count = 0;
+    for (dw_heap_node i = 1; limit && i < graph->count; i++)
+        if (is_wanted[graph->types[i]])
+            count = insert(graph, best, count, limit, i);
+    return count;
+}
+
+uint32_t dw_heap_graph_find_largest_garbage(const struct dw_heap_graph *graph, uint32_t limit,
+                                            dw_heap_node *best)
+{
+    uint32_t count = 0;
+    for (dw_heap_node i = 1; limit && i < graph->count; i++)
+        if (graph->is_garbage[i] && !graph->dominators[i])
+            count = insert(graph, best, count, limit, i);
+    return count;
+}
+
 int dw_heap_graph_find_largest(const struct dw_heap_graph *graph, dw_heap_node first,
                                uint32_t limit, dw_heap_node *best, uint32_t *count)
 {
-    uint64_t *below = largest_below(graph);
+    dw_heap_node *below = largest_below(graph);
     if (!below)
         return DW_ERR_MEMORY;
     *count = 0;
     for (dw_heap_node i = first; limit && i < graph->count; i++)
-        if (below[i] < graph->retained[i] / 10 * 9)
-            *count = insert(graph, best, *count, limit, i);
+        if (graph->dominators[i] < first || !is_most_of(graph, i, graph->dominators[i]))
+            *count = insert(graph, best, *count, limit, go_down(graph, below, i));
     free(below);
     return 0;
 }

@@ -36,10 +36,16 @@ void dw_heap_graph_release(struct dw_heap_graph *graph);
 int dw_heap_graph_dominate(struct dw_heap_graph *graph);
 /* Adds up by type, once dominated; node 0 is left out. `sums` has a place for each type. */
 int dw_heap_graph_sum_types(const struct dw_heap_graph *graph, struct dw_heap_type_sums *sums);
-/* The nodes from `first` on that retain most, at most `limit`; without those that only pass on nine
- * tenths of it to one that they dominate. */
+/* The nodes from `first` on that retain most, at most `limit`. Of those that pass on nine tenths to
+ * one that they dominate, and that to the next, one is told. */
 int dw_heap_graph_find_largest(const struct dw_heap_graph *graph, dw_heap_node first,
                                uint32_t limit, dw_heap_node *best, uint32_t *count);
+/* The nodes of the wanted types that retain most. How many there are. */
+uint32_t dw_heap_graph_find_largest_of(const struct dw_heap_graph *graph, const bool *is_wanted,
+                                       uint32_t limit, dw_heap_node *best);
+/* The garbage that no other garbage dominates, and that retains most. How many there are. */
+uint32_t dw_heap_graph_find_largest_garbage(const struct dw_heap_graph *graph, uint32_t limit,
+                                            dw_heap_node *best);
 /* For each node the one before it on a shortest way from one of the starts, which have 0;
  * DW_HEAP_NONE where no way leads. `parents` has a place for each node and is prepared by the
  * first call; a second one with other starts adds the nodes that the first did not reach. */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "model/extension_names.h"
+#include "model/prepare/line_blocks.h"
 #include "model/prepare/line_fold.h"
 #include "model/prepare/shown_paths.h"
 #include "model/prepare/task_labels.h"
@@ -49,6 +50,8 @@ int dw_profile_prepare_functions(struct dw_profile *profile, bool internals)
         error = make_functions(profile);
     if (!error)
         error = dw_rows_fold_lines(profile);
+    if (!error && profile->lines.count && dw_profile_measures(profile) & DW_MEMORY_MASK)
+        error = dw_blocks_fold_lines(profile);
     if (!error && is_sampled && profile->lines.count)
         error = dw_samples_fold_lines(profile);
     return error;

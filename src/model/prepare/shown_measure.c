@@ -1,13 +1,26 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ * A row that has the measure becomes samples: one that weighs as much when it is a time, else so
+ * many. Samples that were there before are taken away. */
 #include "model/prepare/shown_measure.h"
 
 #include "base/error.h"
 
 #include <stdlib.h>
 
-static int copy_row(struct dw_value_table *into, const struct dw_value_table *from,
-                    struct dw_value_row row, uint64_t value)
+/* A time is the weight of samples; other numbers are numbers of samples. */
+static int put_shown(struct dw_value_table *into, uint32_t index, enum dw_measure measure,
+                     uint64_t value)
 {
+    const uint64_t numbers[] = {1, value};
+    return dw_measures[measure].unit == DW_UNIT_NS
+               ? dw_value_row_add(into, index, DW_MASK(DW_SAMPLES) | DW_MASK(DW_WALL), numbers)
+               : dw_value_row_add(into, index, DW_MASK(DW_SAMPLES), &value);
+}
+
+static int copy_row(struct dw_value_table *into, const struct dw_value_table *from,
+                    struct dw_value_row row, enum dw_measure shown)
+{
+    uint64_t value = dw_value_get(from, &row, shown);
     uint32_t index;
     int error = dw_value_row_get(into, row.path, row.labels, &index);
     for (dw_measure_mask rest = row.mask & ~DW_SAMPLE_MASK; rest && !error; rest &= rest - 1) {
@@ -15,7 +28,7 @@ static int copy_row(struct dw_value_table *into, const struct dw_value_table *fr
         uint64_t number = dw_value_get(from, &row, measure);
         error = dw_value_row_add(into, index, DW_MASK(measure), &number);
     }
-    return error ? error : dw_value_row_add(into, index, DW_MASK(DW_SAMPLES), &value);
+    return error ? error : put_shown(into, index, shown, value);
 }
 
 static int show_thread(struct dw_thread *thread, enum dw_measure measure)
@@ -24,9 +37,8 @@ static int show_thread(struct dw_thread *thread, enum dw_measure measure)
     int error = 0;
     for (uint32_t i = 0; i < thread->values.count && !error; i++) {
         const struct dw_value_row *row = &thread->values.rows[i];
-        uint64_t value = dw_value_get(&thread->values, row, measure);
-        if (value)
-            error = copy_row(&shown, &thread->values, *row, value);
+        if (dw_value_get(&thread->values, row, measure))
+            error = copy_row(&shown, &thread->values, *row, measure);
     }
     dw_value_table_release(error ? &shown : &thread->values);
     if (error)
@@ -43,6 +55,6 @@ int dw_profile_show_measure(struct dw_profile *profile, enum dw_measure measure)
         error = show_thread(&profile->threads[i], measure);
     for (uint32_t i = 0; i < profile->process_count; i++)
         profile->processes[i].is_sampled = false;
-    profile->shown_unit = dw_measures[measure].unit;
+    profile->shown_measure = measure;
     return error;
 }

@@ -5,7 +5,7 @@
 #include "native/debug/dwarf_scopes.h"
 
 #include "base/buffer.h"
-#include "base/grow.h"
+#include "base/intern.h"
 #include "native/debug/demangle.h"
 
 #include <dwarf.h>
@@ -43,16 +43,6 @@ static const char *scope_name(Dwarf_Die *die)
                                                 : UNNAMED_CLASS;
 }
 
-static bool equal(const void *entries, uint32_t id, const void *key)
-{
-    return ((const struct dw_scoped *)entries)[id].offset == *(const Dwarf_Off *)key;
-}
-
-static uint64_t hash_of(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_scoped *)entries)[id].offset);
-}
-
 /* Goes from an inlined or defined function to its first declaration. */
 static void find_declaration(Dwarf_Die *die)
 {
@@ -75,7 +65,7 @@ static uint32_t find_scoped(const struct dw_dwarf_scopes *scopes, const Dwarf_Di
     Dwarf_Die declaration = *function;
     find_declaration(&declaration);
     Dwarf_Off offset = dwarf_dieoffset(&declaration);
-    return dw_map_find(&scopes->index, dw_hash_mix(offset), equal, scopes->functions, &offset);
+    return DW_INTERN_FIND(scopes->functions, scopes->index, sizeof offset, &offset);
 }
 
 int dw_dwarf_scope_add(struct dw_dwarf_scopes *scopes, dw_scope_id parent, Dwarf_Die *die,
@@ -97,14 +87,9 @@ int dw_dwarf_scopes_put(struct dw_dwarf_scopes *scopes, dw_scope_id scope, Dwarf
     Dwarf_Off offset = dwarf_dieoffset(function);
     if (!scope || linkage_name(function) || !dwarf_hasattr(function, DW_AT_name))
         return 0;
-    int error = DW_GROW(scopes->functions, scopes->count, scopes->capacity);
-    if (error)
-        return error;
-    scopes->functions[scopes->count] = (struct dw_scoped){.offset = offset, .scope = scope};
-    error =
-        dw_map_add(&scopes->index, dw_hash_mix(offset), scopes->count, hash_of, scopes->functions);
-    scopes->count += !error;
-    return error;
+    uint32_t id;
+    return DW_INTERN(scopes->functions, scopes->count, scopes->capacity, scopes->index,
+                     sizeof offset, (&(struct dw_scoped){.offset = offset, .scope = scope}), &id);
 }
 
 /* An unnamed class with an operator() is a lambda. */

@@ -30,8 +30,8 @@ struct dw_got_patch {
 /* Finds the originals. False when they cannot be told from what the program itself has in their
  * place; then nothing may be patched. */
 bool dw_got_find(struct dw_got_patch *patch);
-/* All objects that are loaded now, and were not when it was last turned on. Takes the dynamic
- * linker's lock. */
-void dw_got_apply(struct dw_got_patch *patch, bool is_on);
+/* All objects that are loaded now, and were not when it was last turned on. False when one is just
+ * being loaded, and is left for the next time. Takes the dynamic linker's lock. */
+bool dw_got_apply(struct dw_got_patch *patch, bool is_on);
 
 #endif

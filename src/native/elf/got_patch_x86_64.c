@@ -6,6 +6,7 @@
 #include "native/elf/got_patch.h"
 
 #include "base/grow.h"
+#include "native/elf/proc_maps.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -59,7 +60,42 @@ struct object {
 struct applying {
     struct dw_got_patch *patch;
     bool is_on;
+    bool is_complete; /* nothing is left for later */
+    struct range {
+        uintptr_t start, end;
+    } * read_only;
+    uint32_t count, capacity;
 };
+
+static uintptr_t page_of(uintptr_t address)
+{
+    return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static int add_read_only(void *context, const struct dw_map_line *line)
+{
+    struct applying *applying = context;
+    if (line->is_writable || !*line->path)
+        return 0;
+    int error = DW_GROW(applying->read_only, applying->count, applying->capacity);
+    if (!error)
+        applying->read_only[applying->count++] = (struct range){line->start, line->end};
+    return error;
+}
+
+/* The linker makes some pages read-only when it has filled in all pointers of an object. Before
+ * that nothing may be changed: it would write to a page that is read-only again, or take a change
+ * back. */
+static bool is_filled_in(const struct object *object, const struct applying *applying)
+{
+    uintptr_t page = page_of(object->relro_start);
+    if (page >= page_of(object->relro_end))
+        return true;
+    for (uint32_t i = 0; i < applying->count; i++)
+        if (page >= applying->read_only[i].start && page < applying->read_only[i].end)
+            return true;
+    return false;
+}
 
 static bool holds(const struct object *object, const void *address)
 {
@@ -130,7 +166,7 @@ static bool is_spared(const struct object *object, const struct dw_got_patch *pa
 /* What was read-only becomes so again. */
 static void set_pointer(const struct object *object, void *_Atomic *at, void *value)
 {
-    uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
+    uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = page_of((uintptr_t)at);
     bool is_guarded = (uintptr_t)at >= object->relro_start && (uintptr_t)at < object->relro_end;
     if (is_guarded && mprotect((void *)page, size, PROT_READ | PROT_WRITE))
         return;
@@ -176,7 +212,7 @@ static void patch_relocation(const struct object *object, const ElfW(Rela) * rel
     }
 }
 
-/* Whether the object was patched before; else it will have been. */
+/* Whether the object was patched before. */
 static bool was_seen(struct dw_got_patch *patch, const struct dl_phdr_info *info)
 {
     uintptr_t place = (uintptr_t)info->dlpi_phdr;
@@ -186,19 +222,29 @@ static bool was_seen(struct dw_got_patch *patch, const struct dl_phdr_info *info
     for (uint32_t i = 0; i < patch->seen_count; i++)
         if (patch->seen[i] == place)
             return true;
-    if (!DW_GROW(patch->seen, patch->seen_count, patch->seen_capacity))
-        patch->seen[patch->seen_count++] = place;
     return false;
+}
+
+static void note_seen(struct dw_got_patch *patch, const struct dl_phdr_info *info)
+{
+    if (!DW_GROW(patch->seen, patch->seen_count, patch->seen_capacity))
+        patch->seen[patch->seen_count++] = (uintptr_t)info->dlpi_phdr;
 }
 
 static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
 {
-    const struct applying *applying = context;
+    struct applying *applying = context;
     struct object object;
     (void)size;
     if (applying->is_on && was_seen(applying->patch, info))
         return 0;
     read_object(info, &object);
+    if (applying->is_on && !is_filled_in(&object, applying)) {
+        applying->is_complete = false;
+        return 0;
+    }
+    if (applying->is_on)
+        note_seen(applying->patch, info);
     object.is_loader = is_loader(&object, info->dlpi_name, applying->patch);
     if (!object.symbols || !object.strings || is_spared(&object, applying->patch))
         return 0;
@@ -208,10 +254,14 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-void dw_got_apply(struct dw_got_patch *patch, bool is_on)
+bool dw_got_apply(struct dw_got_patch *patch, bool is_on)
 {
-    struct applying applying = {patch, is_on};
+    struct applying applying = {.patch = patch, .is_on = is_on, .is_complete = true};
+    if (is_on && dw_maps_each(getpid(), add_read_only, &applying))
+        applying.is_complete = false;
     dl_iterate_phdr(patch_object, &applying);
+    free(applying.read_only);
     if (!is_on)
         patch->seen_count = 0;
+    return applying.is_complete;
 }

@@ -32,6 +32,7 @@ static bool parse(char *line, struct dw_map_line *mapping)
     char *path = line + path_at;
     path[strcspn(path, "\n")] = 0;
     dw_path_cut_deleted(path);
+    mapping->is_writable = flags[1] == 'w';
     mapping->is_executable = flags[2] == 'x';
     mapping->path = path;
     return true;

@@ -8,7 +8,7 @@
 
 struct dw_map_line {
     uint64_t start, end, file_offset;
-    bool is_executable;
+    bool is_writable, is_executable;
     const char *path; /* "" when no file is mapped; valid during the call */
 };
 

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "native/elf/symbols.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 #include "native/elf/debug_file.h"
 #include "native/elf/symbol_names.h"
 
@@ -346,36 +346,21 @@ void dw_symbols_close(struct dw_symbols *symbols)
     free(symbols);
 }
 
-static bool made_equal(const void *entries, uint32_t id, const void *key)
-{
-    return ((const struct made_name *)entries)[id].entry == *(const uint32_t *)key;
-}
-
-static uint64_t made_hash(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const struct made_name *)entries)[id].entry);
-}
-
 /* The name of entry `index`, kept so that it stays valid. */
 static const char *make_name(struct dw_symbols *symbols, uint32_t index)
 {
     const struct entry *entry = &symbols->entries[index];
-    uint64_t hash = dw_hash_mix(index);
-    uint32_t found = dw_map_find(&symbols->made_index, hash, made_equal, symbols->made, &index);
+    uint32_t found = DW_INTERN_FIND(symbols->made, symbols->made_index, sizeof index, &index);
     if (found != DW_MAP_NONE)
         return symbols->made[found].text;
-    if (DW_GROW(symbols->made, symbols->made_count, symbols->made_capacity))
-        return NULL;
     char *text = dw_symbol_name_copy(&symbols->names[table_of(entry)], entry->name,
                                      entry->key & IS_PLT ? "@plt" : "");
-    if (!text)
-        return NULL;
-    symbols->made[symbols->made_count] = (struct made_name){index, text};
-    if (dw_map_add(&symbols->made_index, hash, symbols->made_count, made_hash, symbols->made)) {
+    if (text &&
+        DW_INTERN(symbols->made, symbols->made_count, symbols->made_capacity, symbols->made_index,
+                  sizeof index, (&(struct made_name){index, text}), &found)) {
         free(text);
         return NULL;
     }
-    symbols->made_count++;
     return text;
 }
 

@@ -4,26 +4,15 @@
 #define _GNU_SOURCE
 #include "probe/gc/gc_probe.h"
 
-#include "base/grow.h"
+#include "base/error.h"
 #include "cpython/context_labels.h"
-#include "cpython/frame.h"
 #include "cpython/thread_name.h"
-#include "probe/ledger_python.h"
+#include "probe/gc/gc_events.h"
+#include "probe/gc/gc_stack.h"
 #include "record/recorder.h"
 #include "record/samples.h"
 
 #include <unistd.h>
-
-#define DEPTH_MAX 1024 /* of the functions of a stack; those further out are left out */
-
-/* A function, by what makes it one in the log. The texts are kept, so that others do not get their
- * addresses; code objects are not, since they must die when they would. */
-struct function {
-    PyObject *name, *file;
-    int line;
-    dw_frame_id frame;
-    uint64_t life; /* of the ledger that knows the frame */
-};
 
 /* How the ledger knows a thread. */
 struct known_thread {
@@ -35,86 +24,8 @@ static atomic_bool is_on;
 static struct dw_ledger *ledger; /* stays when recording ends: a callback may be at work */
 static uint64_t life;            /* one more for each start, and for each fork */
 static uint64_t begun_ns, flush_ns;
-static struct function *functions;
-static uint32_t function_count, function_capacity;
-static struct dw_map function_index;
 static pthread_key_t thread_key;
 static bool has_key;
-
-static uint64_t hash_function(const struct function *function)
-{
-    return dw_hash_mix((uintptr_t)function->name ^ dw_hash_mix((uintptr_t)function->file) ^
-                       (uint64_t)(unsigned)function->line);
-}
-
-static uint64_t hash_of(const void *all, uint32_t id)
-{
-    return hash_function((const struct function *)all + id);
-}
-
-static bool equal(const void *all, uint32_t id, const void *key)
-{
-    const struct function *a = (const struct function *)all + id, *b = key;
-    return a->name == b->name && a->file == b->file && a->line == b->line;
-}
-
-static int find_function(const PyCodeObject *code, struct function **function)
-{
-    struct function wanted = {code->co_qualname, code->co_filename, code->co_firstlineno, 0, 0};
-    uint64_t hash = hash_function(&wanted);
-    uint32_t found = dw_map_find(&function_index, hash, equal, functions, &wanted);
-    if (found == DW_MAP_NONE) {
-        int error = DW_GROW(functions, function_count, function_capacity);
-        if (error)
-            return error;
-        functions[function_count] = wanted;
-        error = dw_map_add(&function_index, hash, function_count, hash_of, functions);
-        if (error)
-            return error;
-        Py_INCREF(wanted.name);
-        Py_INCREF(wanted.file);
-        found = function_count++;
-    }
-    *function = &functions[found];
-    return 0;
-}
-
-static int find_frame(const PyCodeObject *code, dw_frame_id *frame)
-{
-    struct function *function;
-    int error = find_function(code, &function);
-    if (!error && function->life != life) {
-        error = dw_ledger_function(ledger, function->name, code, &function->frame);
-        function->life = error ? 0 : life;
-    }
-    if (!error)
-        *frame = function->frame;
-    return error;
-}
-
-/* The path of the stack that runs now. */
-static int find_path(dw_path_id *path)
-{
-    static dw_py_frame *stack[DEPTH_MAX];
-    uint32_t depth = 0;
-    int error = 0;
-    for (dw_py_frame *frame = dw_py_frame_now(); frame && depth < DEPTH_MAX;
-         frame = dw_py_frame_previous(frame))
-        stack[depth++] = frame;
-    *path = DW_PATH_ROOT;
-    while (depth-- && !error) {
-        PyCodeObject *code = dw_py_frame_code(stack[depth]);
-        int line = PyCode_Addr2Line(code, dw_py_frame_offset(stack[depth]));
-        struct dw_place place = {.line = line > 0 ? (uint32_t)line : 0};
-        dw_place_id id;
-        error = find_frame(code, &place.frame);
-        if (!error)
-            error = dw_ledger_place(ledger, &place, &id);
-        if (!error)
-            error = dw_ledger_path(ledger, *path, id, path);
-    }
-    return error;
-}
 
 static void leave_thread(void *context)
 {
@@ -150,9 +61,9 @@ static int find_thread(uint32_t *thread)
     return error;
 }
 
-static uint64_t collected(PyObject *info)
+static uint64_t number_of(PyObject *info, const char *name)
 {
-    PyObject *number = PyDict_Check(info) ? PyDict_GetItemString(info, "collected") : NULL;
+    PyObject *number = PyDict_Check(info) ? PyDict_GetItemString(info, name) : NULL;
     unsigned long long count = number ? PyLong_AsUnsignedLongLong(number) : 0;
     if (PyErr_Occurred()) {
         PyErr_Clear();
@@ -161,17 +72,28 @@ static uint64_t collected(PyObject *info)
     return count;
 }
 
-static void add(uint64_t lasted_ns, uint64_t objects)
+/* What the program was doing, and the generation. */
+static dw_labels_id find_labels(uint64_t generation)
 {
-    const uint64_t numbers[] = {lasted_ns, 1, objects};
     dw_labels_id labels = dw_region_label(dw_py_labels_own(PyThreadState_Get()), dw_region_here());
+    const char digit = (char)('0' + generation % 10);
+    struct dw_label_text label = {{"gc_generation", sizeof "gc_generation" - 1}, {&digit, 1}};
+    dw_labels_extend(labels, &label, 1, &labels);
+    return labels;
+}
+
+static void add(uint64_t lasted_ns, PyObject *info)
+{
+    const uint64_t numbers[] = {lasted_ns, 1, number_of(info, "collected"),
+                                number_of(info, "uncollectable"), lasted_ns};
     uint32_t thread;
-    dw_path_id path;
+    dw_path_id path = DW_PATH_ROOT;
     int error = find_thread(&thread);
     if (!error)
-        error = find_path(&path);
+        error = dw_gc_stack_path(ledger, life, UINT32_MAX, NULL, NULL, &path);
     if (!error)
-        error = dw_ledger_add(ledger, thread, path, 0, labels, DW_GC_MASK, numbers);
+        error = dw_ledger_add(ledger, thread, path, 0, find_labels(number_of(info, "generation")),
+                              DW_GC_MASK, numbers);
     if (error)
         dw_recorder_drop(1);
 }
@@ -179,7 +101,7 @@ static void add(uint64_t lasted_ns, uint64_t objects)
 /* A collection may come while this thread writes to the file for another probe. */
 static void flush_when_due(uint64_t now_ns)
 {
-    if (now_ns < flush_ns || pthread_mutex_trylock(&ledger->file))
+    if (now_ns < flush_ns || dw_ledger_is_flushing() || pthread_mutex_trylock(&ledger->file))
         return;
     pthread_mutex_unlock(&ledger->file);
     dw_ledger_flush(ledger, dw_ledger_collect, NULL, false);
@@ -193,9 +115,12 @@ static PyObject *on_collection(PyObject *self, PyObject *const *arguments, Py_ss
         Py_RETURN_NONE;
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
     if (!PyUnicode_CompareWithASCIIString(arguments[0], "start")) {
+        dw_gc_events_begin(ledger, life, (unsigned)number_of(arguments[1], "generation"));
         begun_ns = now_ns;
     } else if (begun_ns) {
-        add(now_ns - begun_ns, collected(arguments[1]));
+        dw_gc_events_end(ledger, number_of(arguments[1], "collected"),
+                         number_of(arguments[1], "uncollectable"));
+        add(now_ns - begun_ns, arguments[1]);
         begun_ns = 0;
         flush_when_due(now_ns);
     }
@@ -265,6 +190,7 @@ static void forked(void)
 {
     life++;
     begun_ns = 0;
+    dw_gc_events_forget();
     flush_ns = dw_clock_ns(CLOCK_MONOTONIC) + DW_FLUSH_NS;
 }
 

@@ -5,8 +5,8 @@
 
 #include "base/address_map.h"
 #include "base/error.h"
-#include "cpython/heap_edges.h"
-#include "cpython/heap_objects.h"
+#include "cpython/heap/heap_edges.h"
+#include "cpython/heap/heap_objects.h"
 
 struct search {
     const struct dw_heap *heap;
@@ -134,7 +134,7 @@ PyObject *dw_heap_alive(const struct dw_heap *heap, const dw_heap_node *nodes, u
     struct search search = {heap, nodes, {0}, NULL};
     PyObject *list = PyList_New(count);
     search.found = PyMem_Calloc((size_t)count + 1, sizeof *search.found);
-    int failed = !list || !search.found || search_all(&search, count);
+    int failed = !list || !search.found || (heap->addresses && search_all(&search, count));
     for (uint32_t i = 0; !failed && i < count; i++)
         PyList_SET_ITEM(list, i, Py_NewRef(search.found[i] ? search.found[i] : Py_None));
     dw_address_map_release(&search.wanted);

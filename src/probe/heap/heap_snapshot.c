@@ -2,19 +2,41 @@
  * The graph is plain memory, so what takes long is worked out while other threads run. */
 #include "probe/heap/heap_snapshot.h"
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "cpython/heap_objects.h"
+#include "cpython/heap/heap_check.h"
+#include "cpython/heap/heap_objects.h"
+#include "model/heap/heap_way_text.h"
+#include "model/heap/heap_ways.h"
 #include "probe/heap/heap_alive.h"
 #include "probe/heap/heap_duplicates.h"
+#include "probe/heap/heap_file.h"
+#include "probe/heap/heap_makers.h"
 #include "probe/heap/heap_names.h"
-#include "probe/heap/heap_ways.h"
+#include "probe/heap/heap_queries.h"
+#include "probe/heap/heap_spare.h"
+#include "probe/heap/heap_steps.h"
 #include "probe/render.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct dw_heap *heap_of(PyObject *self)
 {
     return &((struct dw_heap_snapshot *)self)->heap;
+}
+
+static PyTypeObject *snapshot_type;
+
+static PyObject *make(PyTypeObject *type, const struct dw_heap *heap, uint64_t taken_ns)
+{
+    struct dw_heap_snapshot *self = PyObject_New(struct dw_heap_snapshot, type);
+    if (!self)
+        return NULL;
+    self->heap = *heap;
+    self->parents = NULL;
+    self->taken_ns = taken_ns;
+    return &self->head;
 }
 
 static PyObject *snapshot_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -24,17 +46,32 @@ static PyObject *snapshot_new(PyTypeObject *type, PyObject *arguments, PyObject 
     int with_hashes = 0;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p", names, &with_hashes))
         return NULL;
+    const char *refusal = dw_py_heap_refusal();
+    if (refusal) {
+        PyErr_SetString(PyExc_RuntimeError, refusal);
+        return NULL;
+    }
+    struct dw_clock_pair now = dw_clock_pair_now();
     int error = dw_heap_walk(&heap, with_hashes);
     if (error)
         return error > 0 ? NULL : dw_raise_error(error, NULL);
-    struct dw_heap_snapshot *self = PyObject_New(struct dw_heap_snapshot, type);
-    if (!self) {
+    error = dw_heap_find_makers(&heap);
+    if (error) {
         dw_heap_release(&heap);
-        return NULL;
+        return dw_raise_error(error, NULL);
     }
-    self->heap = heap;
-    self->parents = NULL;
-    return &self->head;
+    PyObject *self = make(type, &heap, now.monotonic_ns);
+    if (!self)
+        dw_heap_release(&heap);
+    return self;
+}
+
+PyObject *dw_heap_snapshot_take(struct dw_heap *heap, uint64_t time_ns)
+{
+    PyObject *self = make(snapshot_type, heap, time_ns);
+    if (self)
+        *heap = (struct dw_heap){0};
+    return self;
 }
 
 static void snapshot_dealloc(PyObject *self)
@@ -47,7 +84,7 @@ static void snapshot_dealloc(PyObject *self)
 }
 
 /* Two threads may do it at the same time; the first one's result stays. */
-static int dominate(PyObject *self)
+int dw_heap_snapshot_dominate(PyObject *self)
 {
     struct dw_heap_graph *graph = &heap_of(self)->graph, copy = *graph;
     int error = 0;
@@ -83,7 +120,7 @@ static PyObject *snapshot_garbage(PyObject *self, PyObject *unused)
     const struct dw_heap_graph *graph = &heap_of(self)->graph;
     unsigned long long size = 0;
     uint32_t count = 0;
-    if (dominate(self))
+    if (dw_heap_snapshot_dominate(self))
         return NULL;
     for (dw_heap_node i = 1; i < graph->count; i++) {
         count += graph->is_garbage[i];
@@ -127,7 +164,7 @@ static PyObject *snapshot_types(PyObject *self, PyObject *unused)
     struct dw_heap_type_sums *sums = malloc(((size_t)heap->graph.type_count + 1) * sizeof *sums);
     PyObject *rows = NULL;
     int error = sums ? 0 : DW_ERR_MEMORY;
-    if (!error && dominate(self)) {
+    if (!error && dw_heap_snapshot_dominate(self)) {
         free(sums);
         return NULL;
     }
@@ -135,6 +172,18 @@ static PyObject *snapshot_types(PyObject *self, PyObject *unused)
     Py_END_ALLOW_THREADS rows = error ? dw_raise_error(error, NULL) : type_rows(heap, sums);
     free(sums);
     return rows;
+}
+
+/* name(): finds the steps of ways while objects are there. */
+static PyObject *snapshot_name(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct dw_heap_snapshot *snapshot = (struct dw_heap_snapshot *)self;
+    if (dw_heap_snapshot_find_ways(snapshot))
+        return NULL;
+    int error =
+        snapshot->heap.addresses ? dw_heap_name_steps(&snapshot->heap, snapshot->parents) : 0;
+    return error > 0 ? NULL : error ? dw_raise_error(error, NULL) : Py_NewRef(Py_None);
 }
 
 static PyObject *snapshot_find(PyObject *self, PyObject *address)
@@ -145,7 +194,7 @@ static PyObject *snapshot_find(PyObject *self, PyObject *address)
     return PyLong_FromUnsignedLong(dw_heap_find(heap_of(self), (uintptr_t)pointer));
 }
 
-static bool node_of(PyObject *self, PyObject *number, dw_heap_node *node)
+bool dw_heap_snapshot_node(PyObject *self, PyObject *number, dw_heap_node *node)
 {
     unsigned long value = PyLong_AsUnsignedLong(number);
     if (value == (unsigned long)-1 && PyErr_Occurred())
@@ -164,12 +213,12 @@ static PyObject *snapshot_node(PyObject *self, PyObject *number)
 {
     const struct dw_heap *heap = heap_of(self);
     dw_heap_node node;
-    if (!node_of(self, number, &node) || dominate(self))
+    if (!dw_heap_snapshot_node(self, number, &node) || dw_heap_snapshot_dominate(self))
         return NULL;
     const struct dw_heap_type *type = &heap->types[heap->graph.types[node]];
     uint32_t outside = heap->outside[node];
     return Py_BuildValue(
-        "KNNKKIlN", (unsigned long long)heap->addresses[node],
+        "KNNKKIlN", (unsigned long long)(heap->addresses ? heap->addresses[node] : 0),
         dw_heap_text(&heap->names, type->module), dw_heap_text(&heap->names, type->name),
         (unsigned long long)heap->graph.sizes[node], (unsigned long long)heap->graph.retained[node],
         heap->graph.dominators[node], outside == DW_HEAP_IMMORTAL ? -1L : (long)outside,
@@ -181,7 +230,7 @@ static PyObject *snapshot_frame(PyObject *self, PyObject *number)
 {
     const struct dw_heap *heap = heap_of(self);
     dw_heap_node node;
-    if (!node_of(self, number, &node))
+    if (!dw_heap_snapshot_node(self, number, &node))
         return NULL;
     if (!node || node > heap->frame_count)
         Py_RETURN_NONE;
@@ -206,7 +255,7 @@ static PyObject *snapshot_variable(PyObject *self, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
-static PyObject *node_list(const dw_heap_node *nodes, uint32_t count)
+PyObject *dw_heap_node_list(const dw_heap_node *nodes, uint32_t count)
 {
     PyObject *list = PyList_New(count);
     for (uint32_t i = 0; list && i < count; i++) {
@@ -219,7 +268,7 @@ static PyObject *node_list(const dw_heap_node *nodes, uint32_t count)
     return list;
 }
 
-static int find_ways(struct dw_heap_snapshot *self)
+int dw_heap_snapshot_find_ways(struct dw_heap_snapshot *self)
 {
     dw_heap_node *parents = NULL;
     int error = 0;
@@ -248,7 +297,7 @@ static PyObject *way_to(const dw_heap_node *parents, dw_heap_node node)
         return PyErr_NoMemory();
     for (uint32_t i = length; i-- > 0; node = parents[node])
         way[i] = node;
-    PyObject *list = node_list(way, length);
+    PyObject *list = dw_heap_node_list(way, length);
     free(way);
     return list;
 }
@@ -257,10 +306,59 @@ static PyObject *way_to(const dw_heap_node *parents, dw_heap_node node)
 static PyObject *snapshot_path(PyObject *self, PyObject *number)
 {
     dw_heap_node node;
-    if (!node_of(self, number, &node) || find_ways((struct dw_heap_snapshot *)self))
+    if (!dw_heap_snapshot_node(self, number, &node) ||
+        dw_heap_snapshot_find_ways((struct dw_heap_snapshot *)self))
         return NULL;
     const dw_heap_node *parents = ((struct dw_heap_snapshot *)self)->parents;
     return parents[node] == DW_HEAP_NONE ? PyList_New(0) : way_to(parents, node);
+}
+
+/* step(node): how the one before it on its way holds it, as one would write it, and what else is
+ * known of that; None when the picture has no steps. */
+static PyObject *snapshot_step(PyObject *self, PyObject *number)
+{
+    const struct dw_heap *heap = heap_of(self);
+    struct dw_out out;
+    dw_heap_node node;
+    if (!dw_heap_snapshot_node(self, number, &node))
+        return NULL;
+    if (!heap->step_kinds)
+        Py_RETURN_NONE;
+    dw_out_init_memory(&out);
+    dw_heap_put_step(&out, heap, node);
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)out.buffer.data,
+                                          (Py_ssize_t)out.buffer.size, "surrogateescape");
+    dw_out_close(&out);
+    PyObject *note = dw_heap_text(&heap->names, dw_heap_note_of(heap, node));
+    return text && note ? Py_BuildValue("NN", text, note) : NULL;
+}
+
+/* root(node): what a way that starts there begins with. */
+static PyObject *snapshot_root(PyObject *self, PyObject *number)
+{
+    struct dw_out out;
+    dw_heap_node node;
+    if (!dw_heap_snapshot_node(self, number, &node))
+        return NULL;
+    dw_out_init_memory(&out);
+    dw_heap_put_root(&out, heap_of(self), node);
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)out.buffer.data,
+                                          (Py_ssize_t)out.buffer.size, "surrogateescape");
+    dw_out_close(&out);
+    return text;
+}
+
+/* save(path, reason) */
+static PyObject *snapshot_save(PyObject *self, PyObject *arguments)
+{
+    PyObject *path;
+    const char *reason;
+    if (!PyArg_ParseTuple(arguments, "O&s", PyUnicode_FSConverter, &path, &reason))
+        return NULL;
+    PyObject *result =
+        dw_heap_save((struct dw_heap_snapshot *)self, PyBytes_AS_STRING(path), reason);
+    Py_DECREF(path);
+    return result;
 }
 
 /* largest(limit): the nodes that retain most. */
@@ -268,13 +366,13 @@ static PyObject *snapshot_largest(PyObject *self, PyObject *arguments)
 {
     const struct dw_heap_graph *graph = &heap_of(self)->graph;
     unsigned limit, count = 0;
-    if (!PyArg_ParseTuple(arguments, "I", &limit) || dominate(self))
+    if (!PyArg_ParseTuple(arguments, "I", &limit) || dw_heap_snapshot_dominate(self))
         return NULL;
     dw_heap_node *best = malloc(((size_t)limit + 1) * sizeof *best);
     int error = best ? dw_heap_graph_find_largest(graph, heap_of(self)->frame_count + 1, limit,
                                                   best, &count)
                      : DW_ERR_MEMORY;
-    PyObject *list = error ? dw_raise_error(error, NULL) : node_list(best, count);
+    PyObject *list = error ? dw_raise_error(error, NULL) : dw_heap_node_list(best, count);
     free(best);
     return list;
 }
@@ -288,7 +386,7 @@ static dw_heap_node *nodes_of(PyObject *self, PyObject *list, uint32_t *count)
         return NULL;
     }
     for (uint32_t i = 0; i < *count; i++)
-        if (!node_of(self, PyList_GET_ITEM(list, i), &nodes[i])) {
+        if (!dw_heap_snapshot_node(self, PyList_GET_ITEM(list, i), &nodes[i])) {
             free(nodes);
             return NULL;
         }
@@ -313,10 +411,10 @@ static PyObject *snapshot_referents(PyObject *self, PyObject *number)
 {
     const struct dw_heap_graph *graph = &heap_of(self)->graph;
     dw_heap_node node;
-    if (!node_of(self, number, &node))
+    if (!dw_heap_snapshot_node(self, number, &node))
         return NULL;
-    return node_list(graph->targets + graph->first[node],
-                     graph->first[node + 1] - graph->first[node]);
+    return dw_heap_node_list(graph->targets + graph->first[node],
+                             graph->first[node + 1] - graph->first[node]);
 }
 
 static int append_pair(PyObject *pairs, dw_heap_node from, dw_heap_node to)
@@ -376,12 +474,24 @@ static PyMethodDef methods[] = {
     {"totals", snapshot_totals, METH_NOARGS, NULL},
     {"garbage", snapshot_garbage, METH_NOARGS, NULL},
     {"types", snapshot_types, METH_NOARGS, NULL},
+    {"counts", dw_heap_query_counts, METH_NOARGS, NULL},
+    {"name", snapshot_name, METH_NOARGS, NULL},
+    {"some_of", dw_heap_query_some_of, METH_VARARGS, NULL},
+    {"made", dw_heap_query_made, METH_O, NULL},
+    {"sites", dw_heap_query_sites, METH_VARARGS, NULL},
+    {"sizes", dw_heap_query_sizes, METH_NOARGS, NULL},
+    {"trash", dw_heap_query_trash, METH_VARARGS, NULL},
+    {"spare", dw_heap_query_spare, METH_VARARGS, NULL},
     {"find", snapshot_find, METH_O, NULL},
     {"node", snapshot_node, METH_O, NULL},
     {"frame", snapshot_frame, METH_O, NULL},
     {"variable", snapshot_variable, METH_VARARGS, NULL},
     {"path", snapshot_path, METH_O, NULL},
+    {"step", snapshot_step, METH_O, NULL},
+    {"root", snapshot_root, METH_O, NULL},
+    {"save", snapshot_save, METH_VARARGS, NULL},
     {"largest", snapshot_largest, METH_VARARGS, NULL},
+    {"largest_of", dw_heap_query_largest_of, METH_VARARGS, NULL},
     {"duplicates", snapshot_duplicates, METH_NOARGS, NULL},
     {"alive", snapshot_alive, METH_VARARGS, NULL},
     {"referents", snapshot_referents, METH_O, NULL},
@@ -408,6 +518,7 @@ int dw_heap_snapshot_init(PyObject *module)
 {
     PyObject *type = PyType_FromSpec(&spec);
     int error = type ? PyModule_AddObjectRef(module, "HeapSnapshot", type) : -1;
-    Py_XDECREF(type);
+    Py_XDECREF(snapshot_type);
+    snapshot_type = (PyTypeObject *)type;
     return error;
 }

@@ -5,10 +5,12 @@
 
 #include "base/address_map.h"
 #include "base/grow.h"
-#include "cpython/heap_edges.h"
-#include "cpython/heap_objects.h"
-#include "cpython/heap_size.h"
+#include "cpython/heap/heap_edges.h"
+#include "cpython/heap/heap_objects.h"
+#include "cpython/heap/heap_size.h"
+#include "model/heap/heap_roots.h"
 #include "probe/heap/heap_names.h"
+#include "probe/heap/heap_shared.h"
 
 /* What is known of a type while its objects are looked at. */
 struct kind {
@@ -24,6 +26,7 @@ struct walk {
     uint32_t kind_capacity, type_capacity, node_capacity, rest_capacity, edge_capacity;
     dw_heap_node *foreign; /* objects, held, whose size an extension module tells */
     uint32_t foreign_count, foreign_capacity;
+    struct dw_heap_shared shared;
     uint32_t frames_seen;
     int error;
 };
@@ -245,17 +248,54 @@ static int walk_all(struct walk *walk)
     return walk->error;
 }
 
+static PyObject *foreign_object(const struct walk *walk, uint32_t index)
+{
+    return (PyObject *)walk->heap->addresses[walk->foreign[index]];
+}
+
 /* Once the graph stands: extension modules may let other threads run. */
 static void ask_foreign(struct walk *walk)
 {
+    for (uint32_t i = 0; i < walk->foreign_count && !walk->error; i++) {
+        dw_heap_node node = walk->foreign[i];
+        const struct kind *kind = &walk->kinds[walk->graph->types[node]];
+        PyObject *object = foreign_object(walk, i);
+        walk->graph->sizes[node] = dw_py_size(object, &kind->sizing);
+        if (kind->sizing.showing)
+            walk->error = dw_heap_show(&walk->shared, node, object, kind->sizing.showing);
+    }
+}
+
+/* Which memory that is shown belongs to an object: to an array of NumPy, or to bytes. */
+static void find_owners(struct walk *walk)
+{
+    const struct dw_heap_graph *graph = walk->graph;
     for (uint32_t i = 0; i < walk->foreign_count; i++) {
         dw_heap_node node = walk->foreign[i];
-        PyObject *object = (PyObject *)walk->heap->addresses[node];
-        if (!walk->error)
-            walk->graph->sizes[node] =
-                dw_py_size(object, &walk->kinds[walk->graph->types[node]].sizing);
-        Py_DECREF(object);
+        const struct kind *kind = &walk->kinds[graph->types[node]];
+        bool is_array = kind->edges.base && !kind->sizing.showing;
+        uintptr_t data = is_array ? dw_py_array_data(foreign_object(walk, i), kind->edges.base) : 0;
+        if (data)
+            dw_heap_own(&walk->shared, node, data, graph->sizes[node]);
     }
+    for (dw_heap_node i = walk->heap->frame_count + 1; i < graph->count; i++)
+        if (walk->heap->types[graph->types[i]].address == (uintptr_t)&PyBytes_Type)
+            dw_heap_own(&walk->shared, i, walk->heap->addresses[i], graph->sizes[i]);
+}
+
+static int add_shared(struct walk *walk)
+{
+    if (!walk->error && walk->shared.shown_count) {
+        walk->error = dw_heap_shared_sort(&walk->shared);
+        if (!walk->error)
+            find_owners(walk);
+        if (!walk->error)
+            walk->error = dw_heap_add_shared(walk->heap, &walk->shared);
+    }
+    for (uint32_t i = 0; i < walk->foreign_count; i++)
+        Py_DECREF(foreign_object(walk, i));
+    dw_heap_shared_release(&walk->shared);
+    return walk->error;
 }
 
 static int find_modules(struct walk *walk)
@@ -271,29 +311,6 @@ static int find_modules(struct walk *walk)
             heap->modules[heap->module_count++] = (struct dw_heap_module){
                 dw_address_map_find(&walk->numbers, (uintptr_t)module),
                 dw_address_map_find(&walk->numbers, (uintptr_t)PyModule_GetDict(module))};
-    return 0;
-}
-
-/* What more refer to than nodes do is held from outside, and so is what never dies. */
-static int find_roots(struct dw_heap *heap)
-{
-    struct dw_heap_graph *graph = &heap->graph;
-    uint32_t *inside = calloc(graph->count, sizeof *inside);
-    graph->roots = malloc(graph->count * sizeof *graph->roots);
-    if (!inside || !graph->roots) {
-        free(inside);
-        return DW_ERR_MEMORY;
-    }
-    for (uint32_t i = 0; i < graph->edge_count; i++)
-        inside[graph->targets[i]]++;
-    for (dw_heap_node i = 1; i < graph->count; i++) {
-        uint32_t *outside = &heap->outside[i];
-        if (*outside != DW_HEAP_IMMORTAL)
-            *outside = *outside > inside[i] ? *outside - inside[i] : 0;
-        if (*outside || i <= heap->frame_count)
-            graph->roots[graph->root_count++] = i;
-    }
-    free(inside);
     return 0;
 }
 
@@ -321,9 +338,11 @@ static int walk_to_end(struct walk *walk)
     int error = walk_all(walk);
     if (!error)
         error = find_modules(walk);
+    walk->error = error;
     ask_foreign(walk);
+    error = add_shared(walk);
     if (!error)
-        error = find_roots(walk->heap);
+        error = dw_heap_find_roots(walk->heap);
     if (!error)
         trim(walk->heap);
     return error;
@@ -346,26 +365,4 @@ int dw_heap_walk(struct dw_heap *heap, bool with_hashes)
     if (error)
         dw_heap_release(heap);
     return error;
-}
-
-void dw_heap_release(struct dw_heap *heap)
-{
-    dw_heap_graph_release(&heap->graph);
-    free(heap->addresses);
-    free(heap->outside);
-    free(heap->types);
-    free(heap->frames);
-    free(heap->variables);
-    free(heap->modules);
-    free(heap->hashes);
-    dw_string_table_release(&heap->names);
-    *heap = (struct dw_heap){0};
-}
-
-dw_heap_node dw_heap_find(const struct dw_heap *heap, uintptr_t address)
-{
-    for (dw_heap_node i = heap->frame_count + 1; i < heap->graph.count; i++)
-        if (heap->addresses[i] == address)
-            return i;
-    return 0;
 }

@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * The first word of a block has its site and, of blocks of up to 16 bytes, the size. Larger blocks
- * have room for more words: one for the size, or two. All are cleared when the block is taken. */
+ * A leaf has two words more than it has grains: the last block of its memory may need them. */
 #define _GNU_SOURCE
 #include "probe/memory/block_shadow.h"
 
 #include "probe/memory/resident_bytes.h"
 
-#include <stdatomic.h>
-#include <stddef.h>
+#include <errno.h>
 
-#define GRAIN_BITS 4
-#define LEAF_BITS 16 /* grains: a megabyte of memory */
-#define INNER_BITS 13
-#define OUTER_BITS 14
-#define ADDRESS_BITS (GRAIN_BITS + LEAF_BITS + INNER_BITS + OUTER_BITS)
-#define LARGE 17u   /* in place of the size: it is in the next word, */
-#define LARGEST 18u /* or in the next two */
-#define LEAF_BYTES (sizeof(uint32_t) << LEAF_BITS)
-#define INNER_BYTES (sizeof(void *) << INNER_BITS)
+#define LEAF_BYTES (sizeof(dw_shadow_word) * ((1u << DW_SHADOW_LEAF) + 2))
+#define INNER_BYTES (sizeof(void *) << DW_SHADOW_INNER)
 
-typedef _Atomic uint32_t word;
-typedef word *_Atomic leaf;
+typedef dw_shadow_leaf leaf;
+typedef dw_shadow_word word;
 
-static leaf *_Atomic roots[1u << OUTER_BITS];
+dw_shadow_leaf *_Atomic dw_shadow_roots[1u << DW_SHADOW_OUTER];
 
 static void *map(size_t size)
 {
@@ -51,80 +42,62 @@ static word *make_leaf(leaf *at)
     return made;
 }
 
-static word *find(uintptr_t block)
+static word *find_leaf(uintptr_t block)
 {
-    if (block >> ADDRESS_BITS || block & ((1u << GRAIN_BITS) - 1))
-        return NULL;
-    uintptr_t grain = block >> GRAIN_BITS;
-    leaf *inner =
-        atomic_load_explicit(&roots[grain >> (LEAF_BITS + INNER_BITS)], memory_order_acquire);
-    if (!inner)
-        return NULL;
-    word *words = atomic_load_explicit(&inner[grain >> LEAF_BITS & ((1u << INNER_BITS) - 1)],
-                                       memory_order_acquire);
-    return words ? &words[grain & ((1u << LEAF_BITS) - 1)] : NULL;
-}
-
-static word *make(uintptr_t block)
-{
-    uintptr_t grain = block >> GRAIN_BITS;
-    if (block >> ADDRESS_BITS || block & ((1u << GRAIN_BITS) - 1))
-        return NULL;
-    leaf *_Atomic *root = &roots[grain >> (LEAF_BITS + INNER_BITS)];
+    uintptr_t number = block >> (DW_SHADOW_GRAIN + DW_SHADOW_LEAF);
+    leaf *_Atomic *root = &dw_shadow_roots[number >> DW_SHADOW_INNER];
     leaf *inner = atomic_load_explicit(root, memory_order_acquire);
     if (!inner && !(inner = make_inner(root)))
         return NULL;
-    leaf *at = &inner[grain >> LEAF_BITS & ((1u << INNER_BITS) - 1)];
+    leaf *at = &inner[number & ((1u << DW_SHADOW_INNER) - 1)];
     word *words = atomic_load_explicit(at, memory_order_acquire);
-    if (!words && !(words = make_leaf(at)))
+    return words ? words : make_leaf(at);
+}
+
+word *dw_shadow_make(uintptr_t block)
+{
+    int saved_errno = errno;
+    if (block >> DW_SHADOW_ADDRESS || block & ((1u << DW_SHADOW_GRAIN) - 1))
         return NULL;
-    return &words[grain & ((1u << LEAF_BITS) - 1)];
+    word *words = find_leaf(block);
+    errno = saved_errno;
+    return words ? &words[block >> DW_SHADOW_GRAIN & ((1u << DW_SHADOW_LEAF) - 1)] : NULL;
 }
 
-static bool put_word(uintptr_t block, uint32_t value)
+/* The first word of the block that has this one, which is one of a size; NULL: it was left behind.
+ * A leaf begins with the first word of a block. */
+static word *first_of(word *at, uint32_t index)
 {
-    word *at = make(block);
-    if (at)
-        atomic_store_explicit(at, value, memory_order_relaxed);
-    return at;
+    for (uint32_t back = 1; back <= 2 && back <= index; back++) {
+        uint32_t form = dw_shadow_form(dw_shadow_get(at - back));
+        if (form == DW_SHADOW_LARGEST || (form == DW_SHADOW_LARGE && back == 1))
+            return at - back;
+        if (form != DW_SHADOW_SIZE)
+            return NULL;
+    }
+    return NULL;
 }
 
-bool dw_shadow_put(uintptr_t block, uint32_t site, uint64_t size)
+/* Another thread may be about to take the same. */
+struct dw_shadowed dw_shadow_take_stale(uintptr_t block, word *at, uint32_t words)
 {
-    uint32_t low = size <= 16 ? (uint32_t)size : size <= UINT32_MAX ? LARGE : LARGEST;
-    if (low >= LARGE && !put_word(block + 16, (uint32_t)size))
-        return false;
-    if (low == LARGEST && !put_word(block + 32, (uint32_t)(size >> 32)))
-        return false;
-    return put_word(block, site << 5 | low);
-}
-
-static uint32_t take_word(uintptr_t block)
-{
-    word *at = find(block);
-    uint32_t value = at ? atomic_load_explicit(at, memory_order_relaxed) : 0;
-    if (value)
-        atomic_store_explicit(at, 0, memory_order_relaxed);
-    return value;
-}
-
-bool dw_shadow_take(uintptr_t block, uint32_t *site, uint64_t *size)
-{
-    uint32_t value = take_word(block), low = value & 31;
-    if (!value)
-        return false;
-    *site = value >> 5;
-    *size = low < LARGE ? low : take_word(block + 16);
-    if (low == LARGEST)
-        *size |= (uint64_t)take_word(block + 32) << 32;
-    return true;
+    uint32_t index = (uint32_t)(block >> DW_SHADOW_GRAIN) & ((1u << DW_SHADOW_LEAF) - 1);
+    for (uint32_t i = 0; i < words; i++) {
+        bool is_size = dw_shadow_form(dw_shadow_get(at + i)) == DW_SHADOW_SIZE;
+        word *first = is_size ? first_of(at + i, index + i) : at + i;
+        uint32_t value = first ? atomic_exchange(first, 0) : 0;
+        if (value)
+            return dw_shadow_read(first, value);
+        dw_shadow_set(at + i, 0);
+    }
+    return (struct dw_shadowed){0};
 }
 
 void dw_shadow_clear(void)
 {
-    for (size_t i = 0; i < 1u << OUTER_BITS; i++) {
-        leaf *inner = atomic_load(&roots[i]);
-        for (size_t j = 0; inner && j < 1u << INNER_BITS; j++)
+    for (size_t i = 0; i < 1u << DW_SHADOW_OUTER; i++) {
+        leaf *inner = atomic_load(&dw_shadow_roots[i]);
+        for (size_t j = 0; inner && j < 1u << DW_SHADOW_INNER; j++)
             if (inner[j])
                 madvise((void *)inner[j], LEAF_BYTES, MADV_DONTNEED);
     }
@@ -133,9 +106,9 @@ void dw_shadow_clear(void)
 uint64_t dw_shadow_resident(void)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < 1u << OUTER_BITS; i++) {
-        leaf *inner = atomic_load(&roots[i]);
-        for (size_t j = 0; inner && j < 1u << INNER_BITS; j++)
+    for (size_t i = 0; i < 1u << DW_SHADOW_OUTER; i++) {
+        leaf *inner = atomic_load(&dw_shadow_roots[i]);
+        for (size_t j = 0; inner && j < 1u << DW_SHADOW_INNER; j++)
             if (inner[j])
                 bytes += dw_resident_bytes((void *)inner[j], LEAF_BYTES);
     }

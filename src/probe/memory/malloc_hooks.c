@@ -5,7 +5,7 @@
 
 #include "native/elf/got_patch.h"
 #include "native/elf/modules.h"
-#include "probe/memory/heap_events.h"
+#include "probe/memory/alloc_events.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -39,12 +39,12 @@ static _Atomic uint64_t generation; /* of objects, when they were looked at */
 /* Calls the original, and tells of what it gave. */
 #define ALLOCATE(block, size, call)                                                                \
     do {                                                                                           \
-        if (dw_heap_is_quiet())                                                                    \
+        if (dw_alloc_is_quiet())                                                                   \
             return call;                                                                           \
-        dw_heap_here.busy++;                                                                       \
+        dw_alloc_here.busy++;                                                                      \
         void *block = call;                                                                        \
-        dw_heap_here.busy--;                                                                       \
-        dw_heap_allocated(block, size, DW_HEAP_MALLOC, CALLER);                                    \
+        dw_alloc_here.busy--;                                                                      \
+        dw_alloc_allocated(block, size, DW_ALLOC_MALLOC, CALLER);                                  \
         return block;                                                                              \
     } while (0)
 
@@ -80,19 +80,18 @@ static void *hook_pvalloc(size_t size)
 
 static int hook_posix_memalign(void **block, size_t alignment, size_t size)
 {
-    bool is_quiet = dw_heap_is_quiet();
-    dw_heap_here.busy++;
+    bool is_quiet = dw_alloc_is_quiet();
+    dw_alloc_here.busy++;
     int error = ORIGINAL(POSIX_MEMALIGN, int (*)(void **, size_t, size_t))(block, alignment, size);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     if (!error && !is_quiet)
-        dw_heap_allocated(*block, size, DW_HEAP_MALLOC, CALLER);
+        dw_alloc_allocated(*block, size, DW_ALLOC_MALLOC, CALLER);
     return error;
 }
 
 static void hook_free(void *block)
 {
-    if (!dw_heap_is_quiet())
-        dw_heap_freed(block);
+    dw_alloc_freed(block);
     ORIGINAL(FREE, void (*)(void *))(block);
 }
 
@@ -100,17 +99,17 @@ static void hook_free(void *block)
 static void *reallocate(void *before, size_t size, const void *caller)
 {
     struct dw_block taken;
-    if (dw_heap_is_quiet())
+    if (dw_alloc_is_quiet())
         return ORIGINAL(REALLOC, void *(*)(void *, size_t))(before, size);
-    bool is_known = dw_heap_take(before, &taken);
-    dw_heap_here.busy++;
+    bool is_known = dw_alloc_take(before, &taken);
+    dw_alloc_here.busy++;
     void *block = ORIGINAL(REALLOC, void *(*)(void *, size_t))(before, size);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     if (is_known && !block && size)
-        dw_heap_put_back(before, &taken);
+        dw_alloc_put_back(before, &taken);
     else if (is_known)
-        dw_heap_drop(before, &taken);
-    dw_heap_allocated(block, size, DW_HEAP_MALLOC, caller);
+        dw_alloc_drop(before, &taken);
+    dw_alloc_allocated(block, size, DW_ALLOC_MALLOC, caller);
     return block;
 }
 
@@ -130,7 +129,8 @@ static void *hook_reallocarray(void *before, size_t count, size_t size)
 /* Python gets its arenas inside of its allocators; what other allocators get is theirs. */
 static bool is_mapping_ours(void)
 {
-    return !dw_heap_is_quiet() || (dw_heap_here.is_in_python && dw_heap_here.busy == 1);
+    return !dw_alloc_is_quiet() ||
+           (dw_alloc_here.busy == DW_ALLOC_IN_PYTHON && dw_alloc_mode_now() != DW_ALLOC_OFF);
 }
 
 static void *hook_mmap(void *start, size_t size, int protection, int flags, int file, off_t offset)
@@ -138,14 +138,14 @@ static void *hook_mmap(void *start, size_t size, int protection, int flags, int 
     void *mapped = ORIGINAL(MMAP, void *(*)(void *, size_t, int, int, int, off_t))(
         start, size, protection, flags, file, offset);
     if (mapped != MAP_FAILED && is_mapping_ours())
-        dw_heap_mapped(mapped, size, CALLER);
+        dw_alloc_mapped(mapped, size, CALLER);
     return mapped;
 }
 
 static int hook_munmap(void *start, size_t size)
 {
     if (is_mapping_ours())
-        dw_heap_unmapped(start, size);
+        dw_alloc_unmapped(start, size);
     return ORIGINAL(MUNMAP, int (*)(void *, size_t))(start, size);
 }
 
@@ -159,14 +159,14 @@ static void *hook_mremap(void *start, size_t before, size_t size, int flags, ...
         start, before, size, flags, wanted);
     if (mapped == MAP_FAILED || !is_mapping_ours())
         return mapped;
-    dw_heap_unmapped(start, before);
-    dw_heap_mapped(mapped, size, CALLER);
+    dw_alloc_unmapped(start, before);
+    dw_alloc_mapped(mapped, size, CALLER);
     return mapped;
 }
 
 static void *hook_dlsym(void *handle, const char *name)
 {
-    if (!dw_heap_is_quiet())
+    if (!dw_alloc_is_quiet())
         dw_malloc_hooks_renew();
     return ORIGINAL(DLSYM, void *(*)(void *, const char *))(handle, name);
 }
@@ -194,10 +194,10 @@ static struct dw_got_patch patch = {
 
 static void apply(bool is_on)
 {
-    dw_heap_here.busy++;
-    atomic_store(&generation, dw_native_modules_generation());
-    dw_got_apply(&patch, is_on);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy++;
+    uint64_t now = dw_native_modules_generation();
+    atomic_store(&generation, dw_got_apply(&patch, is_on) ? now : 0);
+    dw_alloc_here.busy--;
 }
 
 bool dw_malloc_hooks_install(void)
@@ -224,9 +224,9 @@ void dw_malloc_hooks_remove(void)
 
 void dw_malloc_hooks_renew(void)
 {
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     bool is_old = atomic_load(&generation) != dw_native_modules_generation();
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     if (is_old)
         apply(true);
 }

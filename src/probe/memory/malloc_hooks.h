@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * malloc and its family, and mmap, as all objects of the process call them, with the heap told of
+ * malloc and its family, and mmap, as all objects of the process call them, with dw_allocs told of
  * what they do. Our own calls are left out. */
 #ifndef DW_PROBE_MEMORY_MALLOC_HOOKS_H
 #define DW_PROBE_MEMORY_MALLOC_HOOKS_H

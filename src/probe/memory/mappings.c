@@ -3,7 +3,7 @@
 #include "probe/memory/mappings.h"
 
 #include "base/grow.h"
-#include "probe/memory/heap.h"
+#include "probe/memory/alloc_sites.h"
 #include "probe/memory/resident_bytes.h"
 
 static struct mapping {
@@ -17,7 +17,7 @@ static void add(struct mapping mapping)
     if (mapping.start >= mapping.end)
         return;
     if (DW_GROW(mappings, mapping_count, mapping_capacity))
-        dw_heap_remove(mapping.site, 0, mapping.end - mapping.start, false);
+        dw_alloc_unreserve(mapping.site, 0, mapping.end - mapping.start);
     else
         mappings[mapping_count++] = mapping;
 }
@@ -42,7 +42,7 @@ void dw_mapping_remove(uintptr_t start, uint64_t size)
             continue;
         mappings[i] = mappings[--mapping_count];
         bool is_all = from == whole.start && until == whole.end;
-        dw_heap_remove(whole.site, is_all ? DW_HEAP_COUNT : 0, until - from, false);
+        dw_alloc_unreserve(whole.site, is_all ? DW_ALLOC_COUNT : 0, until - from);
         add((struct mapping){whole.start, from, whole.site});
         add((struct mapping){until, whole.end, whole.site});
     }
@@ -54,7 +54,7 @@ void dw_mapping_put(uintptr_t start, uint64_t size, uint32_t site)
     dw_mapping_remove(start, whole);
     if (!site) /* there was no memory for it */
         return;
-    dw_heap_add(site, DW_HEAP_COUNT, whole);
+    dw_alloc_reserve(site, DW_ALLOC_COUNT, whole);
     add((struct mapping){start, start + whole, site});
 }
 
@@ -63,7 +63,7 @@ uint64_t dw_mappings_resident(bool are_arenas)
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < mapping_count; i++) {
         const struct mapping *mapping = &mappings[i];
-        bool is_arena = dw_heap.sites[mapping->site].key.kind == DW_HEAP_ARENA;
+        bool is_arena = dw_allocs.sites[mapping->site].kind == DW_ALLOC_ARENA;
         if (is_arena == are_arenas)
             bytes += dw_resident_bytes((void *)mapping->start, mapping->end - mapping->start);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory that the program mapped and has not unmapped. The heap's lock is held. */
+ * Memory that the program mapped and has not unmapped. The lock of dw_allocs is held. */
 #ifndef DW_PROBE_MEMORY_MAPPINGS_H
 #define DW_PROBE_MEMORY_MAPPINGS_H
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Who starts, stops and forks takes a turn, one after the other. The thread `dwell-heap` brings
+ * Who starts, stops and forks takes a turn, one after the other. The thread `dwell-memory` brings
  * what is new to the log; it never needs the GIL, and what it allocates itself is not recorded. */
 #define _GNU_SOURCE
 #include "probe/memory/memory_probe.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "probe/memory/alloc_events.h"
+#include "probe/memory/alloc_frames.h"
+#include "probe/memory/block_samples.h"
 #include "probe/memory/block_shadow.h"
-#include "probe/memory/heap_events.h"
 #include "probe/memory/malloc_hooks.h"
 #include "probe/memory/mappings.h"
+#include "probe/memory/memory_makers.h"
 #include "probe/memory/memory_recording.h"
 #include "probe/memory/python_hooks.h"
 
@@ -17,10 +20,12 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
-#define THREAD_NAME "dwell-heap"
+#define THREAD_NAME "dwell-memory"
 #define FIRST_FLUSH_NS 50000000u
 #define LOOK_NS 20000000u      /* for objects of code that were loaded */
+#define MANY_WALKS 1000u       /* between two looks */
 #define PROCESS_NS 5000000000u /* from one look at the memory of the process to the next */
 
 static struct {
@@ -45,7 +50,7 @@ static int flush(bool is_last)
 {
     struct dw_ledger *log = memory.recording.log;
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     pthread_mutex_lock(&memory.work);
     if (is_last || now_ns - memory.looked_ns >= PROCESS_NS) {
         memory.looked_ns = now_ns;
@@ -53,8 +58,69 @@ static int flush(bool is_last)
     }
     int error = dw_ledger_flush(log, dw_memory_collect, &memory.recording, is_last);
     pthread_mutex_unlock(&memory.work);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     return error;
+}
+
+bool dw_memory_makers_begin(void)
+{
+    if (!memory.is_on || flush(false))
+        return false;
+    dw_alloc_here.busy++;
+    pthread_mutex_lock(&memory.work);
+    return true;
+}
+
+void dw_memory_makers_end(void)
+{
+    pthread_mutex_unlock(&memory.work);
+    dw_alloc_here.busy--;
+}
+
+static uint32_t sampled_site(uintptr_t block)
+{
+    struct dw_block sample;
+    if (!dw_block_may_be(block) || !dw_alloc_lock_or_leave())
+        return 0;
+    bool is_known = dw_block_take(block, &sample);
+    if (is_known)
+        dw_block_put(block, &sample);
+    dw_alloc_unlock();
+    return is_known ? sample.site : 0;
+}
+
+uint32_t dw_memory_maker_of(uintptr_t block)
+{
+    return memory.recording.is_exact ? dw_shadow_site(block) : sampled_site(block);
+}
+
+static dw_path_id path_of(uint32_t site)
+{
+    const struct dw_memory_recording *recording = &memory.recording;
+    if (!dw_alloc_lock_or_leave())
+        return DW_PATH_ROOT;
+    uint32_t step = site < dw_allocs.site_count ? dw_allocs.records[site].key.step : 0;
+    dw_alloc_unlock();
+    return step < recording->path_count ? recording->paths[step] : DW_PATH_ROOT;
+}
+
+bool dw_memory_maker_at(uint32_t number, struct dw_memory_maker *maker)
+{
+    struct dw_ledger *log = memory.recording.log;
+    for (dw_path_id path = path_of(number); path != DW_PATH_ROOT;) {
+        struct dw_path at = dw_ledger_path_at(log, path);
+        struct dw_place place = dw_ledger_place_at(log, at.step);
+        struct dw_frame frame = dw_ledger_frame_at(log, place.frame);
+        if (frame.kind == DW_FRAME_FUNCTION) {
+            pthread_mutex_lock(&log->tables);
+            *maker = (struct dw_memory_maker){log->strings.strings[frame.name],
+                                              log->strings.strings[frame.file], place.line};
+            pthread_mutex_unlock(&log->tables);
+            return true;
+        }
+        path = at.parent;
+    }
+    return false;
 }
 
 static bool wait_ns(uint64_t ns)
@@ -66,16 +132,38 @@ static bool wait_ns(uint64_t ns)
     return !memory.stops;
 }
 
+/* What makes frame objects is not the program's work. */
+static int fence_frames(void *unused)
+{
+    (void)unused;
+    dw_alloc_here.busy++;
+    dw_py_fence_frames();
+    dw_alloc_here.busy--;
+    return 0;
+}
+
+/* Deep stacks are compared down to a fence. The thread that runs Python code next makes fences
+ * where they are missed. */
+static void look_for_fences(void)
+{
+    static uint32_t seen;
+    uint32_t long_walks = atomic_load(&dw_alloc_long_walks);
+    if (long_walks - seen > MANY_WALKS)
+        Py_AddPendingCall(fence_frames, NULL);
+    seen = long_walks;
+}
+
 static void *run(void *unused)
 {
     (void)unused;
     uint64_t flush_ns = dw_clock_ns(CLOCK_MONOTONIC) + FIRST_FLUSH_NS;
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     prctl(PR_SET_NAME, THREAD_NAME);
     atomic_fetch_add(&dw_own_threads, 1);
     while (wait_ns(LOOK_NS)) {
         uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
         dw_malloc_hooks_renew();
+        look_for_fences();
         if (now_ns < flush_ns)
             continue;
         flush(false);
@@ -112,32 +200,32 @@ static void stop_thread(void)
 }
 
 /* Nothing is known of any block. */
-static int empty_heap(void)
+static int empty_allocs(void)
 {
-    pthread_mutex_lock(&dw_heap.lock);
+    dw_alloc_lock();
     dw_blocks_release();
     dw_mappings_release();
-    int error = dw_heap_init();
-    pthread_mutex_unlock(&dw_heap.lock);
+    int error = dw_alloc_init();
+    dw_alloc_unlock();
     dw_shadow_clear();
     return error;
 }
 
-static void end_heap(void)
+static void end_allocs(void)
 {
-    pthread_mutex_lock(&dw_heap.lock);
+    dw_alloc_lock();
     dw_blocks_release();
     dw_mappings_release();
-    dw_heap_end();
-    pthread_mutex_unlock(&dw_heap.lock);
+    dw_alloc_end();
+    dw_alloc_unlock();
     dw_shadow_clear();
 }
 
 static int begin(void)
 {
-    int error = empty_heap();
+    int error = empty_allocs();
     if (!error)
-        error = dw_heap_threads_begin();
+        error = dw_alloc_threads_begin();
     if (!error)
         error = dw_memory_recording_init(&memory.recording);
     if (!error)
@@ -147,10 +235,11 @@ static int begin(void)
         return error;
     }
     memory.is_on = true;
-    dw_heap_is_exact = memory.recording.is_exact;
-    dw_python_hooks_install();
+    dw_python_hooks_install(memory.recording.is_exact);
     dw_malloc_hooks_install();
-    dw_heap_is_on = true;
+    if (memory.recording.is_exact)
+        dw_blocks_fill_filter();
+    dw_alloc_mode = memory.recording.is_exact ? DW_ALLOC_EXACT : DW_ALLOC_SAMPLED;
     return 0;
 }
 
@@ -166,6 +255,7 @@ static int start(const struct dw_memory_options *options)
 {
     forget_ledger();
     memory.recording.is_exact = options->is_exact;
+    dw_alloc_only_thread = options->is_of_caller ? gettid() : 0;
     int error = dw_ledger_open(&(struct dw_ledger_options){.path = options->log_file},
                                &memory.recording.log);
     if (error)
@@ -178,21 +268,21 @@ static int start(const struct dw_memory_options *options)
 
 int dw_memory_start(const struct dw_memory_options *options)
 {
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     if (!dw_memory_probe.bit)
         sem_init(&memory.wakes, 0, 0);
     dw_probe_add(&dw_memory_probe);
     pthread_mutex_lock(&memory.turn);
     int error = memory.is_on ? DW_ERR_ARGUMENT : start(options);
     pthread_mutex_unlock(&memory.turn);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     return error;
 }
 
 static int stop(struct dw_buffer *bytes)
 {
     struct dw_ledger *log = memory.recording.log;
-    dw_heap_is_on = false;
+    dw_alloc_mode = DW_ALLOC_OFF;
     dw_malloc_hooks_remove();
     stop_thread();
     flush(true);
@@ -202,18 +292,18 @@ static int stop(struct dw_buffer *bytes)
     dw_memory_recording_release(&memory.recording);
     dw_ledger_release(log);
     memory.recording.log = NULL;
-    end_heap();
+    end_allocs();
     memory.is_on = false;
     return error;
 }
 
 int dw_memory_stop(struct dw_buffer *bytes)
 {
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     pthread_mutex_lock(&memory.turn);
     int error = memory.is_on ? stop(bytes) : 0;
     pthread_mutex_unlock(&memory.turn);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     return error;
 }
 
@@ -227,42 +317,42 @@ static void flush_last(void)
 {
     if (!memory.is_on)
         return;
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     pthread_mutex_lock(&memory.work);
     memory.recording.looks = true;
     dw_ledger_flush_end(memory.recording.log, dw_memory_collect, &memory.recording);
     pthread_mutex_unlock(&memory.work);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
 }
 
 static void before_fork(void)
 {
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     pthread_mutex_lock(&memory.turn);
     memory.is_paused = memory.runs;
     stop_thread();
     pthread_mutex_lock(&memory.work);
 }
 
-static void lock_heap(void)
+static void lock_allocs(void)
 {
-    pthread_mutex_lock(&dw_heap.lock);
+    dw_alloc_lock_for_all();
 }
 
-static void unlock_heap(void)
+static void unlock_allocs(void)
 {
-    pthread_mutex_unlock(&dw_heap.lock);
+    dw_alloc_unlock();
 }
 
 static int go_on(void *unused)
 {
     (void)unused;
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     pthread_mutex_lock(&memory.turn);
     if (memory.is_on && memory.is_paused)
         start_thread();
     pthread_mutex_unlock(&memory.turn);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     return 0;
 }
 
@@ -272,7 +362,7 @@ static void after_fork_in_parent(void)
     bool is_paused = memory.is_paused;
     pthread_mutex_unlock(&memory.work);
     pthread_mutex_unlock(&memory.turn);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
     if (is_paused)
         Py_AddPendingCall(go_on, NULL);
 }
@@ -285,24 +375,25 @@ static void after_fork_in_child(void)
     sem_init(&memory.wakes, 0, 0);
     memory.runs = memory.is_paused = false;
     if (memory.is_on) {
-        dw_heap_is_on = memory.is_on = false;
+        dw_alloc_mode = DW_ALLOC_OFF;
+        memory.is_on = false;
         dw_memory_recording_release(&memory.recording);
-        end_heap();
+        end_allocs();
         if (!memory.recording.log->path)
             forget_ledger();
     }
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
 }
 
 /* In a forked child, in a file of its own. */
 static void continue_in_child(void)
 {
-    dw_heap_here.busy++;
+    dw_alloc_here.busy++;
     pthread_mutex_lock(&memory.turn);
     if (!memory.is_on && memory.recording.log)
         begin();
     pthread_mutex_unlock(&memory.turn);
-    dw_heap_here.busy--;
+    dw_alloc_here.busy--;
 }
 
 struct dw_probe dw_memory_probe = {
@@ -310,8 +401,8 @@ struct dw_probe dw_memory_probe = {
     .flush = flush_last,
     .stop = stop_for_good,
     .before = before_fork,
-    .lock_last = lock_heap,
-    .unlock_first = unlock_heap,
+    .lock_last = lock_allocs,
+    .unlock_first = unlock_allocs,
     .after = after_fork_in_parent,
     .forked = after_fork_in_child,
     .go_on = continue_in_child,

@@ -13,6 +13,7 @@
 struct dw_memory_options {
     const char *log_file; /* NULL: in memory */
     bool is_exact;        /* each allocation, not a sample of them */
+    bool is_of_caller;    /* only what the calling thread allocates */
 };
 
 extern struct dw_probe dw_memory_probe;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The heap's lock is held as long as it takes to copy what changed. Then steps become paths, and
- * changes are added to rows. */
+ * The lock of dw_allocs is held as long as it takes to copy what changed. Then steps become paths,
+ * and changes are added to rows. */
 #define _GNU_SOURCE
 #include "probe/memory/memory_recording.h"
 
 #include "base/grow.h"
-#include "probe/memory/heap_events.h"
-#include "probe/memory/heap_stack.h"
+#include "probe/memory/alloc_events.h"
+#include "probe/memory/alloc_stack.h"
 #include "probe/memory/memory_probe.h"
 #include "probe/memory/resident_parts.h"
 #include "record/recorder.h"
@@ -14,24 +14,24 @@
 #include <string.h>
 
 struct dw_memory_change {
-    struct dw_heap_site_key key;
-    uint64_t by[DW_HEAP_NUMBERS];
+    struct dw_alloc_site_key key;
+    uint64_t by[DW_SITE_NUMBERS];
 };
 
-static const enum dw_measure measures[DW_HEAP_NUMBERS] = {
-    [DW_HEAP_ALLOCATIONS] = DW_ALLOCATIONS,
-    [DW_HEAP_BYTES] = DW_ALLOC_BYTES,
-    [DW_HEAP_LIVE] = DW_LIVE,
-    [DW_HEAP_LIVE_BYTES] = DW_LIVE_BYTES,
-    [DW_HEAP_PEAK_BYTES] = DW_PEAK_BYTES,
-    [DW_HEAP_TEMPORARY] = DW_TEMPORARY,
+static const enum dw_measure measures[DW_SITE_NUMBERS] = {
+    [DW_SITE_ALLOCATIONS] = DW_ALLOCATIONS,
+    [DW_SITE_BYTES] = DW_ALLOC_BYTES,
+    [DW_SITE_LIVE] = DW_LIVE,
+    [DW_SITE_LIVE_BYTES] = DW_LIVE_BYTES,
+    [DW_SITE_PEAK_BYTES] = DW_PEAK_BYTES,
+    [DW_SITE_TEMPORARY] = DW_TEMPORARY,
 };
 
 int dw_memory_recording_init(struct dw_memory_recording *recording)
 {
-    int error = dw_sample_places_init(&recording->places, recording->log, &dw_heap_codes);
+    int error = dw_sample_places_init(&recording->places, recording->log, &dw_alloc_codes);
     return error ? error
-                 : dw_sample_natives_init(&recording->places.natives, true, dw_heap_stack_publish);
+                 : dw_sample_natives_init(&recording->places.natives, true, dw_alloc_stack_publish);
 }
 
 void dw_memory_recording_release(struct dw_memory_recording *recording)
@@ -46,28 +46,31 @@ void dw_memory_recording_release(struct dw_memory_recording *recording)
         (struct dw_memory_recording){.log = recording->log, .is_exact = recording->is_exact};
 }
 
-static bool counts(enum dw_heap_number number)
+static bool counts(enum dw_site_number number)
 {
     return dw_measures[measures[number]].unit == DW_UNIT_COUNT;
 }
 
 /* As a reader wants it; what stands for parts of allocations is rounded. */
-static uint64_t shown(const struct dw_heap_site *site, enum dw_heap_number number)
+static uint64_t shown(const struct dw_alloc_site *site, enum dw_site_number number)
 {
-    uint64_t now = number == DW_HEAP_PEAK_BYTES ? dw_heap_peak(site) : site->now[number];
-    return counts(number) ? (now + DW_HEAP_COUNT / 2) / DW_HEAP_COUNT : now;
+    uint64_t now = dw_alloc_number(site, number);
+    return counts(number) ? (now + DW_ALLOC_COUNT / 2) / DW_ALLOC_COUNT : now;
 }
 
-static int add_change(struct dw_memory_recording *recording, struct dw_heap_site *site)
+static int add_change(struct dw_memory_recording *recording, uint32_t index)
 {
-    struct dw_memory_change change = {.key = site->key};
+    const struct dw_alloc_site *site = &dw_allocs.sites[index];
+    struct dw_alloc_site_record *record = &dw_allocs.records[index];
+    struct dw_memory_change change = {.key = record->key};
     bool is_changed = false;
-    for (enum dw_heap_number i = 0; i < DW_HEAP_NUMBERS; i++) {
+    for (enum dw_site_number i = 0; i < DW_SITE_NUMBERS; i++) {
         uint64_t now = shown(site, i);
-        change.by[i] = now - site->told[i];
+        change.by[i] = now - record->told[i];
         is_changed |= change.by[i] != 0;
-        site->told[i] = now;
+        record->told[i] = now;
     }
+    recording->entries[record->key.thread].has_live |= site->allocations != site->freed;
     if (!is_changed)
         return 0;
     int error = DW_GROW(recording->changes, recording->change_count, recording->change_capacity);
@@ -80,10 +83,10 @@ static int copy_steps(struct dw_memory_recording *recording)
 {
     int error = 0;
     recording->step_count = 0;
-    for (uint32_t i = recording->path_count; i < dw_heap.step_count && !error; i++) {
+    for (uint32_t i = recording->path_count; i < dw_allocs.step_count && !error; i++) {
         error = DW_GROW(recording->steps, recording->step_count, recording->step_capacity);
         if (!error)
-            recording->steps[recording->step_count++] = dw_heap.steps[i];
+            recording->steps[recording->step_count++] = dw_allocs.steps[i];
     }
     return error;
 }
@@ -92,37 +95,37 @@ static int copy_threads(struct dw_memory_recording *recording)
 {
     int error = 0;
     recording->entry_count = 0;
-    for (uint32_t i = 0; i < dw_heap.thread_count && !error; i++) {
+    for (uint32_t i = 0; i < dw_allocs.thread_count && !error; i++) {
         error = DW_GROW(recording->entries, recording->entry_count, recording->entry_capacity);
         if (!error)
-            recording->entries[recording->entry_count++] = dw_heap.threads[i];
+            recording->entries[recording->entry_count++] = dw_allocs.threads[i];
     }
     return error;
 }
 
 /* What is new; nobody allocates meanwhile. */
-static int copy_news(struct dw_memory_recording *recording, struct dw_heap_code **codes)
+static int copy_news(struct dw_memory_recording *recording, struct dw_alloc_code **codes)
 {
     recording->change_count = recording->step_count = 0;
     *codes = NULL;
-    if (!dw_heap_lock())
+    if (!dw_alloc_lock_or_leave())
         return 0;
-    *codes = dw_heap.codes;
-    dw_heap.codes = NULL;
+    *codes = dw_allocs.codes;
+    dw_allocs.codes = NULL;
     int error = copy_steps(recording);
     if (!error)
         error = copy_threads(recording);
-    for (uint32_t i = 1; i < dw_heap.site_count && !error; i++)
-        error = add_change(recording, &dw_heap.sites[i]);
-    recording->log->dropped += dw_heap.dropped;
-    dw_heap.dropped = 0;
-    pthread_mutex_unlock(&dw_heap.lock);
+    for (uint32_t i = 1; i < dw_allocs.site_count && !error; i++)
+        error = add_change(recording, i);
+    recording->log->dropped += dw_allocs.dropped;
+    dw_allocs.dropped = 0;
+    dw_alloc_unlock();
     return error;
 }
 
-static void learn_codes(struct dw_memory_recording *recording, struct dw_heap_code *codes)
+static void learn_codes(struct dw_memory_recording *recording, struct dw_alloc_code *codes)
 {
-    struct dw_heap_code *next;
+    struct dw_alloc_code *next;
     for (; codes; codes = next) {
         next = codes->next;
         dw_sample_places_learn(&recording->places, &codes->record);
@@ -135,7 +138,7 @@ static int find_paths(struct dw_memory_recording *recording)
 {
     int error = 0;
     for (uint32_t i = 0; i < recording->step_count && !error; i++) {
-        const struct dw_heap_step *step = &recording->steps[i];
+        const struct dw_alloc_step *step = &recording->steps[i];
         dw_path_id path = DW_PATH_ROOT;
         error = DW_GROW(recording->paths, recording->path_count, recording->path_capacity);
         if (!error && recording->path_count) {
@@ -176,7 +179,7 @@ static void leave_threads(struct dw_memory_recording *recording)
         if (!recording->entries[i].has_ended || thread->is_left)
             continue;
         dw_ledger_end_thread(recording->log, thread->log_thread - 1);
-        if (recording->entries[i].live)
+        if (recording->entries[i].has_live)
             continue;
         dw_ledger_leave_thread(recording->log, dw_memory_probe.bit, thread->log_thread - 1);
         thread->is_left = true;
@@ -184,14 +187,14 @@ static void leave_threads(struct dw_memory_recording *recording)
 }
 
 static int labels_of(const struct dw_memory_recording *recording,
-                     const struct dw_heap_site_key *key, dw_labels_id *labels)
+                     const struct dw_alloc_site_key *key, dw_labels_id *labels)
 {
-    static const char *const allocators[DW_HEAP_KINDS] = {
-        [DW_HEAP_PYTHON] = "python", [DW_HEAP_LARGE] = "python", [DW_HEAP_MALLOC] = "malloc",
-        [DW_HEAP_MMAP] = "mmap",     [DW_HEAP_ARENA] = "arenas",
+    static const char *const allocators[DW_ALLOC_KINDS] = {
+        [DW_ALLOC_PYTHON] = "python", [DW_ALLOC_LARGE] = "python", [DW_ALLOC_MALLOC] = "malloc",
+        [DW_ALLOC_MMAP] = "mmap",     [DW_ALLOC_ARENA] = "arenas",
     };
     const char *allocator = allocators[key->kind];
-    const char *mark = key->mark ? dw_heap_mark_name(key->mark) : "";
+    const char *mark = key->mark ? dw_alloc_mark_name(key->mark) : "";
     const struct dw_label_text texts[] = {{{"allocator", 9}, {allocator, strlen(allocator)}},
                                           {{"mark", 4}, {mark, strlen(mark)}}};
     dw_labels_id live = dw_region_label(key->labels, key->region);
@@ -204,9 +207,9 @@ static int add_row(struct dw_memory_recording *recording, const struct dw_memory
 {
     dw_labels_id labels;
     struct dw_ledger *log = recording->log;
-    bool is_reserved = change->key.kind >= DW_HEAP_MMAP;
+    bool is_reserved = change->key.kind >= DW_ALLOC_MMAP;
     dw_measure_mask mask = is_reserved ? DW_MASK(DW_RESERVED_BYTES) : DW_MEMORY_MASK;
-    const uint64_t *by = is_reserved ? &change->by[DW_HEAP_LIVE_BYTES] : change->by;
+    const uint64_t *by = is_reserved ? &change->by[DW_SITE_LIVE_BYTES] : change->by;
     int error = labels_of(recording, &change->key, &labels);
     if (error)
         return error;
@@ -263,7 +266,7 @@ static void refresh_natives(struct dw_memory_recording *recording)
 int dw_memory_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
 {
     struct dw_memory_recording *recording = context;
-    struct dw_heap_code *codes;
+    struct dw_alloc_code *codes;
     refresh_natives(recording);
     int error = copy_news(recording, &codes);
     learn_codes(recording, codes);

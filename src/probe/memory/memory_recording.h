@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * From the heap to the rows of a log, in a thread of dwell. */
+ * From dw_allocs to the rows of a log, in a thread of dwell. */
 #ifndef DW_PROBE_MEMORY_MEMORY_RECORDING_H
 #define DW_PROBE_MEMORY_MEMORY_RECORDING_H
 
 #include "model/resident.h"
 #include "probe/sample/sample_places.h"
 
-struct dw_heap_step;
-struct dw_heap_thread_entry;
+struct dw_alloc_step;
+struct dw_alloc_thread_entry;
 struct dw_memory_change;
 
 struct dw_memory_recording {
@@ -21,12 +21,12 @@ struct dw_memory_recording {
     struct dw_memory_thread {
         uint32_t log_thread; /* 1 + its index in the ledger; 0: not there, or no longer */
         bool is_left;
-    } * threads; /* by number in the heap */
+    } * threads; /* by number in dw_allocs */
     uint32_t thread_count, thread_capacity;
-    /* Copies of what is new in the heap. */
-    struct dw_heap_step *steps;
+    /* Copies of what is new in dw_allocs. */
+    struct dw_alloc_step *steps;
     uint32_t step_count, step_capacity;
-    struct dw_heap_thread_entry *entries;
+    struct dw_alloc_thread_entry *entries;
     uint32_t entry_count, entry_capacity;
     struct dw_memory_change *changes;
     uint32_t change_count, change_capacity;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The kernel tells what is resident of each mapping, malloc what it has in use, and the heap what
+ * The kernel tells what is resident of each mapping, malloc what it has in use, and dw_allocs what
  * was recorded. What is left over is called so, and nothing is counted twice. */
 #define _GNU_SOURCE
 #include "probe/memory/resident_parts.h"
 
+#include "probe/memory/alloc_sites.h"
 #include "probe/memory/block_shadow.h"
-#include "probe/memory/heap.h"
 #include "probe/memory/mappings.h"
 
 #include <inttypes.h>
@@ -63,18 +63,18 @@ static void find_malloc(uint64_t parts[DW_RESIDENTS], uint64_t recorded)
 bool dw_resident_find(uint64_t parts[DW_RESIDENTS])
 {
     struct mapped mapped = {0};
-    uint64_t live[DW_HEAP_KINDS], arenas, explained = 0;
+    uint64_t live[DW_ALLOC_KINDS], arenas, explained = 0;
     memset(parts, 0, DW_RESIDENTS * sizeof *parts);
-    if (!read_mappings(&mapped) || !dw_heap_lock())
+    if (!read_mappings(&mapped) || !dw_alloc_lock_or_leave())
         return false;
-    memcpy(live, dw_heap.live_of, sizeof live);
+    dw_alloc_live_bytes(live);
     arenas = dw_mappings_resident(true);
     parts[DW_RESIDENT_MAPPED] = dw_mappings_resident(false);
-    pthread_mutex_unlock(&dw_heap.lock);
-    parts[DW_RESIDENT_PYTHON] = live[DW_HEAP_PYTHON] + live[DW_HEAP_LARGE];
-    parts[DW_RESIDENT_NATIVE] = live[DW_HEAP_MALLOC];
-    parts[DW_RESIDENT_ARENAS] = less(arenas, live[DW_HEAP_PYTHON]);
-    find_malloc(parts, live[DW_HEAP_MALLOC] + live[DW_HEAP_LARGE]);
+    dw_alloc_unlock();
+    parts[DW_RESIDENT_PYTHON] = live[DW_ALLOC_PYTHON] + live[DW_ALLOC_LARGE];
+    parts[DW_RESIDENT_NATIVE] = live[DW_ALLOC_MALLOC];
+    parts[DW_RESIDENT_ARENAS] = less(arenas, live[DW_ALLOC_PYTHON]);
+    find_malloc(parts, live[DW_ALLOC_MALLOC] + live[DW_ALLOC_LARGE]);
     parts[DW_RESIDENT_FILES] = mapped.files;
     parts[DW_RESIDENT_STACKS] = mapped.stacks;
     parts[DW_RESIDENT_DWELL] = dw_shadow_resident();

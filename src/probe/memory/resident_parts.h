@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False when the system does not tell. It takes milliseconds, and the heap's lock for moments. */
+/* False when the system does not tell. It takes milliseconds, and the lock of dw_allocs for
+ * moments. */
 bool dw_resident_find(uint64_t parts[DW_RESIDENTS]);
 
 #endif

@@ -18,15 +18,18 @@ static uint64_t contents(const PyCodeObject *code)
     PyObject *name = code->co_qualname;
     uint64_t name_hash =
         name && PyUnicode_Check(name) ? (uint64_t)((PyASCIIObject *)name)->hash : 0;
-    return dw_hash_mix(name_hash ^ (uint64_t)Py_SIZE(code) << 32 ^ DW_PY_CODE_VERSION(code));
+    return dw_hash_mix(name_hash ^ (uint64_t)Py_SIZE(code) << 32) + (uint64_t)(uintptr_t)code +
+           3 * (uint64_t)(uintptr_t)code->co_qualname + 5 * (uint64_t)(uintptr_t)code->co_filename +
+           7 * (uint64_t)(uintptr_t)code->co_linetable +
+           ((uint64_t)(uint32_t)code->co_firstlineno << 48);
 }
 
+/* No two code objects have one version, so nothing else of the object has to be in the cache. It is
+ * 0 in 3.11, and when the interpreter has run out of versions. */
 static uint64_t fingerprint(const PyCodeObject *code)
 {
-    uint64_t parts =
-        contents(code) + (uint64_t)(uintptr_t)code + 3 * (uint64_t)(uintptr_t)code->co_qualname +
-        5 * (uint64_t)(uintptr_t)code->co_filename + 7 * (uint64_t)(uintptr_t)code->co_linetable +
-        ((uint64_t)(uint32_t)code->co_firstlineno << 48);
+    uint64_t version = DW_PY_CODE_VERSION(code);
+    uint64_t parts = version ? (uint64_t)(uintptr_t)code ^ dw_hash_mix(version) : contents(code);
     return dw_hash_mix(parts) | 1;
 }
 

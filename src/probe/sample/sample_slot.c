@@ -20,7 +20,7 @@ struct dw_slot dw_slots[DW_SLOTS];
 static struct dw_slot_memory *spares[SPARES];
 static uint32_t spare_count;
 
-static _Atomic pid_t own_work; /* the thread; 0: none */
+_Atomic pid_t dw_own_work;
 
 struct dw_slot *dw_slot_find(pid_t tid)
 {
@@ -114,15 +114,10 @@ void dw_slot_free(struct dw_slot *slot)
 
 void dw_own_work_begin(void)
 {
-    atomic_store(&own_work, gettid());
+    atomic_store(&dw_own_work, gettid());
 }
 
 void dw_own_work_end(void)
 {
-    atomic_store(&own_work, 0);
-}
-
-bool dw_own_work_is_in(pid_t tid)
-{
-    return atomic_load_explicit(&own_work, memory_order_relaxed) == tid;
+    atomic_store(&dw_own_work, 0);
 }

@@ -178,7 +178,11 @@ void dw_slots_trim(void);
  * alone. Of two threads at once only the later one is known. */
 void dw_own_work_begin(void);
 void dw_own_work_end(void);
+extern _Atomic pid_t dw_own_work; /* the thread; 0: none */
 /* [signal-safe] */
-bool dw_own_work_is_in(pid_t tid);
+static inline bool dw_own_work_is_in(pid_t tid)
+{
+    return atomic_load_explicit(&dw_own_work, memory_order_relaxed) == tid;
+}
 
 #endif

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""PySpark, with UDFs in real workers."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..conftest import Program
+from .conftest import Rows
+
+pytest.importorskip("pyspark")
+pytestmark = pytest.mark.any_python
+
+PROGRAM = """
+import os
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+from dwell.cluster.spark import recording
+
+folder = os.path.abspath("profiles")
+spark = (
+    SparkSession.builder.master("local[2]")
+    .config("spark.ui.enabled", "false")
+    .config(map=recording(folder))
+    .getOrCreate()
+)
+
+def spin():
+    \"\"\"Until the recording of this worker has grown.\"\"\"
+    file, = (entry.path for entry in os.scandir(folder) if f".{os.getpid()}." in entry.name)
+    sizes = {os.stat(file).st_size}
+    while len(sizes) < 4:
+        sum(range(10000))
+        sizes.add(os.stat(file).st_size)
+
+@udf("long")
+def first(n):
+    spin()
+    return n
+
+@udf("long")
+def second(n):
+    spin()
+    return n + 1
+
+numbers = spark.range(2, numPartitions=2)
+for function in (first, second):
+    print(numbers.select(function("id").alias("n")).groupBy().sum("n").first()[0])
+print(spark.sparkContext.parallelize(range(10), 2).map(lambda n: n * n).sum())
+spark.stop()
+"""
+
+
+def test_udfs_are_told_apart(
+    python_program: Program, run_dwell: Program, rows: Rows, tmp_path: Path
+):
+    if not shutil.which("java"):
+        pytest.skip("there is no Java")
+    (tmp_path / "profiles").mkdir()
+    done = python_program(PROGRAM, env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "3", "285"]), done.stderr
+    run_dwell("merge", *(tmp_path / "profiles").glob("*.dwell"), "-o", "run.dwell")
+    found = rows("run.dwell", "task_prefix,worker", "--measure", "cpu")
+    assert {"first", "second"} <= {row["task_prefix"] for row in found}
