@@ -182,6 +182,55 @@ def test_cpu_time_of_threads_that_run_in_bursts(start: Start, attach: Attach):
     assert_close(shares(found), shares(truth), within=2)
 
 
+# Asks the system for something every few microseconds, and knows how long each part takes alone.
+SYSTEM_CALLS = """\
+import json, os, sys, time
+
+def work():
+    total = 0
+    for i in range(200):
+        total += i * i
+    return total
+
+def ask():
+    return os.getppid()
+
+def took(part):
+    begun = time.perf_counter()
+    for _ in range(2000):
+        part()
+    return time.perf_counter() - begun
+
+spent = {part.__name__: min(took(part) for _ in range(50)) for part in (work, ask)}
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.perf_counter() + 3
+while time.perf_counter() < end:
+    for _ in range(1000):
+        work()
+        ask()
+print(json.dumps(spent), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.accuracy
+def test_native_stacks_of_a_thread_that_makes_system_calls(start: Start, attach: Attach):
+    """A thread that is told to stop does so at the end of a system call if one comes first."""
+
+    def attempt() -> tuple[Shares, Shares, float]:
+        process = start(SYSTEM_CALLS, stdin=subprocess.PIPE)
+        attached = attach(process, "--native", "--mode", "cpu", "--rate", "1000")
+        truth, starved = measure(process, attached)
+        found = dict.fromkeys(truth, 0)
+        for stack, weight in attached.stacks().items():
+            for part in found.keys() & {function for function, _ in stack}:
+                found[part] += weight
+        return shares(found), shares(truth), starved
+
+    check_shares(attempt)
+
+
 @pytest.mark.accuracy
 @pytest.mark.parametrize(
     ("rate", "rounds"), [("100", "8"), ("1000", "4"), ("10000", "4"), ("max", "4")]

@@ -85,10 +85,11 @@ static void test_stopping_a_thread(void **state)
     (void)state;
     struct dw_registers registers = {0};
     int signal = 0, status;
+    bool in_call;
     pid_t child = start_child();
     for (int i = 0; i < 100; i++) {
         assert_true(dw_thread_stop(child, child, &signal));
-        assert_true(dw_thread_registers(child, &registers));
+        assert_true(dw_thread_registers(child, &registers, &in_call));
         dw_thread_let_go(child, signal);
     }
     assert_true(registers.sp != 0 && registers.pc != 0);

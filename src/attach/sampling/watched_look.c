@@ -14,7 +14,9 @@
 #define SURE_TRIES 3          /* the first may find code that is new */
 #define LIKELY_TRIES 5
 #define TRIES 30
-#define STOPPED_SHARE 50 /* a thread runs this much longer than it is stopped for looks */
+#define AMONG_STOPS 256      /* the last so many stops of a thread, */
+#define MANY_CALL_STOPS 2048 /* where so many of 65536 are at the end of a system call */
+#define STOPPED_SHARE 50     /* a thread runs this much longer than it is stopped for looks */
 
 /* A thread that waits is not stopped: its stack can be read without that, and its system call would
  * end. */
@@ -243,37 +245,63 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
                     : in_python                           ? DW_SAMPLE_PYTHON | flag
                                                           : DW_SAMPLE_NATIVE | flag;
     sampler->log->sampling.guessed += native->is_guessed;
-    sampler->log->sampling.cut += sampler->stack.state == DW_STACK_CUT || !native->is_complete;
+    sampler->log->sampling.cut += sampler->stack.state != DW_STACK_CUT && !native->is_complete;
     return 0;
 }
 
-/* When native frames cannot be read the sample has Python frames only, and counts as guessed. */
-static int look_without_native(struct dw_sampler *sampler, struct dw_watched *thread,
-                               uint64_t now_ns)
+/* A thread stops some microseconds after it was told to, or before that when a system call ends. So
+ * one that makes many of them is found there too often, and elsewhere too seldom. Counts how often
+ * that is. */
+static bool makes_many_calls(struct dw_watched *thread, const struct dw_native_look *look)
 {
-    int error = look_plainly(sampler, thread, now_ns);
-    sampler->log->sampling.guessed += !error && thread->has_stack;
-    return error;
+    thread->call_stops -= thread->call_stops / AMONG_STOPS;
+    thread->call_stops += look->in_call ? AMONG_STOPS : 0;
+    return thread->call_stops > MANY_CALL_STOPS;
 }
 
+/* Whether it is in another function than it was before it was told to stop. */
+static bool has_moved(const struct dw_native_look *look, uint64_t code, uint32_t depth)
+{
+    const struct dw_raw_stack *now = look->python;
+    return now->count != depth || (depth && now->frames[0].code != code);
+}
+
+/* The sample has the native stack too when that is of the same moment. When it cannot be read, the
+ * sample counts as guessed. */
 static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     int error = prepare_native(sampler, now_ns);
-    if (error)
+    if (!error)
+        error = look_plainly(sampler, thread, now_ns);
+    if (error || !thread->is_listed)
         return error;
+    bool is_read = thread->has_stack && !thread->is_missed;
+    uint32_t depth = sampler->stack.count;
+    uint64_t code = depth ? sampler->stack.frames[0].code : 0;
     struct dw_native_look look = {.code = &sampler->native,
                                   .reader = &sampler->reader,
                                   .thread = &thread->live,
                                   .files = &thread->activity,
                                   .id = thread->id,
+                                  .begun_ns = now_ns,
                                   .python = &sampler->stack,
                                   .native = &sampler->native_stack};
     bool good = dw_native_look(&look);
     thread->stopped_ns += look.stopped_ns;
     sampler->stops += look.stopped_ns != 0;
+    thread->lacks_cpu = look.lacked_cpu;
+    if (good && is_read && look.stopped_ns && makes_many_calls(thread, &look) &&
+        has_moved(&look, code, depth))
+        return 0;
     if (good)
         error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);
-    return good && !dw_is_foreign(error) ? error : look_without_native(sampler, thread, now_ns);
+    if (!good || dw_is_foreign(error)) {
+        sampler->log->sampling.guessed += is_read;
+        return 0;
+    }
+    sampler->log->sampling.missed -= thread->is_missed;
+    thread->is_missed = false;
+    return error;
 }
 
 /* A thread that waited and did not run since is where it was. One that is gone is not sampled
@@ -283,7 +311,7 @@ int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint6
     bool waited = thread->has_stack && !dw_watched_runs(thread);
     thread->last_path = thread->path;
     thread->last_state = thread->has_stack ? thread->state : DW_NO_STATE;
-    thread->is_missed = false;
+    thread->is_missed = thread->lacks_cpu = false;
     if (waited && !dw_activity_has_run(&thread->activity))
         return 0;
     return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)

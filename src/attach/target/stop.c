@@ -123,12 +123,13 @@ bool dw_thread_stop(pid_t pid, pid_t id, int *signal)
     return false;
 }
 
-bool dw_thread_registers(pid_t id, struct dw_registers *registers)
+bool dw_thread_registers(pid_t id, struct dw_registers *registers, bool *in_call)
 {
     struct user_regs_struct user;
     if (ptrace(PTRACE_GETREGS, id, NULL, &user))
         return false;
     dw_registers_of_user(&user, registers);
+    *in_call = (int64_t)user.orig_rax >= 0; /* an interrupt has no number */
     return true;
 }
 
