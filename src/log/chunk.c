@@ -60,12 +60,6 @@ static bool get_header(const uint8_t *bytes, size_t size, struct dw_chunk *chunk
            chunk->stored_size <= size - DW_CHUNK_HEADER_SIZE;
 }
 
-bool dw_chunk_get(const uint8_t *bytes, size_t size, struct dw_chunk *chunk)
-{
-    return get_header(bytes, size, chunk) &&
-           get_u32(bytes + 20) == checksum(bytes, chunk->stored, chunk->stored_size);
-}
-
 /* Every damaged chunk wastes its own size, so a log cannot waste much more than its own. */
 static bool may_try(const struct dw_chunk_walk *walk)
 {

@@ -492,11 +492,6 @@ bool dw_handler_is_ours(void)
            now.sa_sigaction == dw_handler_entry;
 }
 
-int dw_handler_signal(void)
-{
-    return our_signal;
-}
-
 /* The runtime of Go has stacks with little room, and a stack for signals in each of its threads;
  * its own handler of this signal says so. Elsewhere a stack for signals may be too small for any.
  */

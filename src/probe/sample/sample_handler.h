@@ -29,7 +29,6 @@ struct dw_native_view {
 
 /* The signal that handlers are installed for, or a negative enum dw_error: no signal is free. */
 int dw_handler_install(void);
-int dw_handler_signal(void);
 /* False when the program has put its own handler there. */
 bool dw_handler_is_ours(void);
 /* From now on signals take samples, or no longer do. The handler itself stays: a signal that is
