@@ -114,7 +114,9 @@ def _parse(request: str) -> "tuple[list[str], str]":
     for word in options:
         name, _, value = word.partition("=")
         is_number = name in _NUMBERS and value.isascii() and value.isdigit()
-        if word not in known and not (is_number and _NUMBERS[name] <= int(value[:20]) <= 10**18):
+        is_name = name == "heap_region" and len(value) % 2 == 0 and _HEX.issuperset(value)
+        is_number = is_number and _NUMBERS[name] <= int(value[:20]) <= 10**18
+        if word not in known and not is_number and not is_name:
             raise ValueError("the environment variable DWELL_RUN is not understood")
     is_sampled = any(word.startswith("period=") for word in options) or "sample" not in options
     is_read = any(word.startswith("interval=") for word in options) or "gauges" not in options
@@ -256,6 +258,9 @@ def _start_heap(options: list[str], log_file: str) -> None:
             snapshots.take_every(int(numbers["heap_every"]) / 1e9)
         if "heap_signal" in numbers:
             snapshots.take_at(int(numbers["heap_signal"]))
+        if "heap_region" in numbers:
+            name = bytes.fromhex(numbers["heap_region"])
+            snapshots.take_around(name.decode("utf-8", "surrogateescape"))
 
 
 _PROBES = {  # calls come last, since they would see how the others begin
@@ -267,7 +272,8 @@ _PROBES = {  # calls come last, since they would see how the others begin
     "heap": _start_heap,
     "calls": _start_calls,
 }
-_NEED_GIL = {"calls", "lines"}
+_NEED_GIL = {"calls", "lines", "heap"}
+_HEX = frozenset("0123456789abcdef")
 _WORDS = {
     *_PROBES,
     *("signatures", "callees", "timeline", "cpu", "wall", "native", "subprocesses", "started"),

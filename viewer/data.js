@@ -8,7 +8,7 @@
  * @typedef {{pid: number, start_ms: number, duration_ns: number, program: string, argv: string,
  *   host: string, cwd: string, python: string, dwell: string}} Process
  * @typedef {{kind: string, name: string, parent: number[], frame: number[],
- *   values: Record<string, number[]>}} View
+ *   values: Record<string, number[]>, isGrowth?: boolean}} View values of growth may be negative
  * @typedef {{dwell: string, threads: number, processes: Process[], warnings: string[], sampling: string[],
  *   weight: string, whole: string, metrics: Metric[], strings: string[],
  *   frames: {name: number[], file: number[], line: number[], kind: number[]}, views: View[],
@@ -72,9 +72,11 @@ export class Tree {
     this.values = new Map();
     for (const [id, column] of Object.entries(view.values))
       this.values.set(id, Float64Array.from(column));
-    this.weight = this.column(recording.weight);
+    const weight = this.column(recording.weight);
+    this.weight = view.isGrowth ? weight.map((value) => Math.max(0, value)) : weight;
     this.whole = wholeOf(recording).weight;
     this.#layOut();
+    if (view.isGrowth) this.whole = this.span[0]; // of all that became more
   }
 
   /** Threads and tasks overlap, so what is inside may add up to more than the node itself:

@@ -26,6 +26,11 @@ export function withUnit(value, unit) {
   return unit === "bytes" ? scaled(value, SIZES) : WHOLE.format(value);
 }
 
+/** A value that is more, or less, than another. @param {number} value @param {string} unit */
+export function signed(value, unit) {
+  return (value < 0 ? "−" : "+") + withUnit(Math.abs(value), unit);
+}
+
 /** @param {number} part @param {number} whole */
 export function share(part, whole) {
   if (!(whole > 0)) return "–";

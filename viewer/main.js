@@ -4,7 +4,8 @@
 import { Chart } from "./chart.js";
 import { Palette } from "./colour.js";
 import { Tree, decode, encode, findMatches, labelOf, matcher, nodeKey, nodeOf, wholeOf } from "./data.js";
-import { duration, localTime, oneLine, plural, share, withUnit } from "./format.js";
+import { duration, localTime, oneLine, plural, share, signed, withUnit } from "./format.js";
+import { growth } from "./growth.js";
 import { Icicle } from "./icicle.js";
 import { LinesView } from "./lines.js";
 import { Table, make } from "./table.js";
@@ -21,6 +22,7 @@ function part(id) {
 /** @type {import("./data.js").Recording} */
 const recording = JSON.parse(part("data").textContent ?? "");
 const viewSelect = /** @type {HTMLSelectElement} */ (part("view"));
+const sinceSelect = /** @type {HTMLSelectElement} */ (part("since"));
 const searchInput = /** @type {HTMLInputElement} */ (part("search"));
 const canvas = /** @type {HTMLCanvasElement} */ (part("canvas"));
 const palette = new Palette(recording);
@@ -29,10 +31,10 @@ const whole = wholeOf(recording);
 const tip = new Tip(part("tip"));
 /** @type {import("./chart.js").Form[]} */
 const forms = [new Icicle(), new Treemap()];
-const state = { tab: "paths", view: 0, form: forms[0], node: 0, func: 0, search: "" };
-/** @type {Map<number, Tree>} */
+const state = { tab: "paths", view: 0, since: -1, form: forms[0], node: 0, func: 0, search: "" };
+/** @type {Map<string, Tree>} by the view, and the one that it is compared with */
 const trees = new Map();
-let tree = treeOf(0);
+let tree = treeOf(0, -1);
 /** @type {Uint8Array | null} */
 let matched = null;
 
@@ -56,10 +58,15 @@ const lines = !recording.lines ? null : new LinesView({ list: part("functions"),
   more: part("more-functions"), title: part("function-title"), source: part("source") },
 recording, { pick: pickFunction });
 
-/** @param {number} view */
-function treeOf(view) {
-  let found = trees.get(view);
-  if (!found) trees.set(view, (found = new Tree(recording, recording.views[view])));
+/** @param {number} view @param {number} since a view that it is compared with; -1 for none */
+function treeOf(view, since) {
+  const key = `${view} ${since}`;
+  let found = trees.get(key);
+  if (!found) {
+    const { views } = recording;
+    const shown = since < 0 || since === view ? views[view] : growth(recording, views[view], views[since]);
+    trees.set(key, (found = new Tree(recording, shown)));
+  }
   return found;
 }
 
@@ -128,9 +135,21 @@ function showWarnings() {
   part("warnings").hidden = recording.warnings.length === 0;
 }
 
-/** All, then each process, then each thread. */
+/** Snapshots, of which one can be compared with another. */
+function fillSince() {
+  const { views } = recording;
+  part("since-field").hidden = views.length < 2 || views[0].kind !== "snapshot";
+  const names = ["nothing: all that was alive", ...views.map((view) => oneLine(view.name, 120))];
+  sinceSelect.append(...names.map((name, index) => {
+    const option = make("option", "", name);
+    option.setAttribute("value", String(index - 1));
+    return option;
+  }));
+}
+
+/** All, then each process, then each thread; or snapshots. */
 function fillViews() {
-  const titles = { all: "", process: "Processes", thread: "Threads" };
+  const titles = { all: "", process: "Processes", thread: "Threads", snapshot: "Snapshots" };
   /** @type {Map<string, HTMLElement>} */
   const groups = new Map();
   recording.views.forEach((view, index) => {
@@ -159,9 +178,11 @@ function explainView() {
     ? "Nothing was recorded in this thread."
     : "Nothing was recorded below the root. Mark what matters with dwell.region(\"name\") or "
       + "@dwell.func(), and run the program under dwell run.";
-  part("overlap").hidden = !overlap;
-  part("overlap").textContent = `Threads overlap: shares are of ${whole.name}’s `
-    + `${duration(tree.whole)} and add up to more than 100%`;
+  part("overlap").hidden = !overlap && !tree.view.isGrowth;
+  part("overlap").textContent = tree.view.isGrowth
+    ? `${signed(tree.column(recording.weight)[0], weightUnit)} in all; shares are of what is more`
+    : `Threads overlap: shares are of ${whole.name}’s `
+      + `${duration(tree.whole)} and add up to more than 100%`;
 }
 
 /** @param {number} node */
@@ -242,8 +263,9 @@ function zoomTo(node, reveal) {
 }
 
 function showView() {
-  tree = treeOf(state.view);
+  tree = treeOf(state.view, state.since);
   viewSelect.value = String(state.view);
+  sinceSelect.value = String(state.since);
   state.node = Math.min(state.node, tree.count - 1);
   chart.show(tree, state.node, state.form);
   table.show(tree);
@@ -327,6 +349,7 @@ function saveState(step) {
   if (state.tab === "lines" && hasPaths()) words.push("tab=lines");
   if (lines && state.func) words.push(`function=${encode(lines.key(state.func))}`);
   if (state.view) words.push(`view=${state.view}`);
+  if (state.since >= 0) words.push(`since=${state.since}`);
   if (state.form !== forms[0]) words.push(`form=${state.form.id}`);
   if (state.node) words.push(`path=${nodeKey(tree, state.node)}`);
   if (state.search) words.push(`search=${encode(state.search)}`);
@@ -342,8 +365,10 @@ function loadState() {
     return [word.slice(0, at), word.slice(at + 1)];
   }));
   const view = Number(words.get("view") ?? 0);
+  const since = Number(words.get("since") ?? -1);
   state.view = recording.views[view] ? view : 0;
-  state.node = nodeOf(treeOf(state.view), words.get("path") ?? "");
+  state.since = recording.views[since]?.kind === "snapshot" ? since : -1;
+  state.node = nodeOf(treeOf(state.view, state.since), words.get("path") ?? "");
   state.form = forms.find((form) => form.id === words.get("form")) ?? forms[0];
   state.search = decode(words.get("search") ?? "");
   searchInput.value = state.search;
@@ -387,6 +412,12 @@ function listen() {
     showView();
     saveState(true);
   });
+  sinceSelect.addEventListener("change", () => {
+    state.since = Number(sinceSelect.value);
+    state.node = 0;
+    showView();
+    saveState(true);
+  });
   for (const tab of ["paths", "lines"])
     part(`tab-${tab}`).addEventListener("click", () => pickTab(tab));
   for (const form of forms)
@@ -408,5 +439,6 @@ function listen() {
 showHeader();
 showWarnings();
 fillViews();
+fillSince();
 listen();
 loadState();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The same tree as rows: sorted among siblings, opened and closed, and only those in sight
 // are in the document. The rows are rebuilt on each change; focus stays with the scroller.
-import { oneLine, share, withUnit } from "./format.js";
+import { oneLine, share, signed, withUnit } from "./format.js";
 
 /** @typedef {import("./data.js").Tree} Tree */
 /** @typedef {{id: string, label: string, about: string, unit: string}} Column */
@@ -44,7 +44,7 @@ export class Table {
     this.head = make("div", "row head");
     this.body = make("div", "body");
     scroller.style.setProperty("--columns", columns.map(({ id }) =>
-      id === "name" ? "minmax(240px, 1fr)" : id === "share" ? "108px" : "90px").join(" "));
+      id === "name" ? "minmax(240px, 1fr)" : id === "share" ? "108px" : "100px").join(" "));
     this.body.setAttribute("role", "rowgroup");
     scroller.append(this.head, this.body);
     scroller.addEventListener("scroll", () => this.draw(), { passive: true });
@@ -203,7 +203,8 @@ export class Table {
       return cell;
     }
     const value = tree.column(column.id)[node];
-    cell.textContent = value === 0 ? "–" : withUnit(value, column.unit);
+    const inUnit = tree.view.isGrowth ? signed : withUnit;
+    cell.textContent = value === 0 ? "–" : inUnit(value, column.unit);
     if (value === 0) cell.classList.add("none");
     return cell;
   }

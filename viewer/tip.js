@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // All there is to say about a node, beside the pointer.
 import { labelOf } from "./data.js";
-import { oneLine, share, withUnit } from "./format.js";
+import { oneLine, share, signed, withUnit } from "./format.js";
 import { make } from "./table.js";
 
 const NEAREST = 4; // of those around a node that are told
@@ -14,9 +14,10 @@ export function describe(tree, node) {
   for (const metric of metrics) {
     const { id, unit } = metric;
     const value = tree.column(id)[node];
-    if (value > 0 && id !== "suspended")
-      lines.push([labelOf(metric).toLowerCase(), withUnit(value, unit)]);
-    if (id !== weight) continue;
+    const inUnit = tree.view.isGrowth ? signed : withUnit;
+    if (value !== 0 && id !== "suspended")
+      lines.push([labelOf(metric).toLowerCase(), inUnit(value, unit)]);
+    if (id !== weight || value < 0) continue;
     lines.push(["of all", share(value, tree.whole)]);
     if (node !== 0) lines.push(["of parent", share(value, tree.weight[tree.parent[node]])]);
   }

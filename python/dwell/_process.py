@@ -138,7 +138,7 @@ def stop_at_end(stop: "Callable[[], object]") -> None:
 
 def _flushing(leave: "Callable[..., Any]") -> "Callable[..., Any]":
     def leave_after_flush(*args: "Any", **kwargs: "Any") -> "Any":
-        _core.flush_last()
+        _core.flush_last(True)
         try:
             return leave(*args, **kwargs)
         finally:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _BUSY = 20  # snapshots take no more than this part of the time
+_FIRST = 20  # at a region, so many are taken in any case
 
 
 class Snapshots:
@@ -24,7 +25,10 @@ class Snapshots:
     def __init__(self, log_file: str) -> None:
         self._file = log_file
         self._pid = os.getpid()
+        self._at_region = 0  # how many were taken
+        self._due = 0.0  # when the next at a region may be taken
         atexit.register(self.take, "exit")
+        _core.heap_at_last(self._take_last)
 
     def take(self, reason: str) -> None:
         if os.getpid() != self._pid:
@@ -44,8 +48,24 @@ class Snapshots:
         if signal.getsignal(number) in (signal.SIG_DFL, None):
             signal.signal(number, self._signalled)
 
+    def take_around(self, region: str) -> None:
+        """Where regions of that name begin and end."""
+        _core.on_region(region, self._met)
+
+    def _take_last(self) -> None:
+        self.take("end")
+
     def _signalled(self, number: int, frame: "FrameType | None") -> None:
         self.take(f"signal {number}")
+
+    def _met(self, reason: str) -> None:
+        begin = time.monotonic()
+        if self._at_region >= _FIRST and begin < self._due:
+            return
+        self._at_region += 1
+        self.take(reason)
+        end = time.monotonic()
+        self._due = end + _BUSY * (end - begin)
 
     def _run(self, seconds: float) -> None:
         wait = seconds
@@ -67,8 +87,9 @@ def watch_leaks(seconds: float) -> None:
     watched.__enter__()
 
     def tell() -> None:
-        if os.getpid() == pid:
+        if os.getpid() == pid and not watched.leaks.looks:  # once
             watched.__exit__()
             sys.stderr.write(f"dwell: {watched.leaks}\n")
 
     atexit.register(tell)
+    _core.heap_at_last(tell)

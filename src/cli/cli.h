@@ -114,6 +114,8 @@ bool dw_cli_is_of_places(const char *by);
 /* The value of --match. */
 int dw_cli_compile(const char *text, regex_t *pattern);
 
+#define DW_CLI_EACH_HEAP (1u << 31) /* a flag beside those of the reader: DW_HEAP_EACH */
+
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status);

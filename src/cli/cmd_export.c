@@ -165,7 +165,8 @@ static int export_to(char **files, int count, const struct request *request, con
         if (dw_cli_is_same_file(files[i], path))
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
-    unsigned flags = lens->needs_events ? DW_READ_EVENTS : 0;
+    unsigned flags =
+        (lens->needs_events ? DW_READ_EVENTS : 0) | (lens->shows_snapshots ? DW_CLI_EACH_HEAP : 0);
     struct dw_profile *profile = dw_cli_read(files, count, flags, &status);
     if (!profile)
         return status;

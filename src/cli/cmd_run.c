@@ -46,9 +46,11 @@ static const char help[] =
     "  --lines         the lines of functions marked with @profile, a builtin, or @dwell.profile\n"
     "  --memory[=HOW]  what is allocated: by samples (sampled), or each allocation (exact; the\n"
     "                  default with --lines); memory and CPU over time, for 'dwell plot'\n"
-    "  --heap[=WHEN]   the objects that are alive: at the end, and every so often (10s) or at a\n"
-    "                  signal (USR1, USR2, HUP), for 'dwell report --by type'\n"
-    "  --leaks[=TIME]  types whose objects become more and more, what holds them, who made them\n";
+    "  --heap[=WHEN]   the objects that are alive: at the end, and every so often (10s), at a\n"
+    "                  signal (USR1, USR2, HUP) or where a region begins and ends (region:NAME),\n"
+    "                  for 'dwell report --by type'\n"
+    "  --leaks[=TIME]  types and lines whose objects become more and more, what holds them, who\n"
+    "                  made them\n";
 static const char help_of_options[] =
     "\n"
     "  --mode MODE     of samples: cpu, the time that threads run (the default), or wall, all of "

@@ -110,7 +110,7 @@ static char *split_number(const char *word, uint32_t *number)
     struct stat status;
     char *end;
     unsigned long value = hash ? strtoul(hash + 1, &end, 10) : 0;
-    if (!hash || end == hash + 1 || *end || value >= DW_HEAP_LAST || !stat(word, &status))
+    if (!hash || end == hash + 1 || *end || value >= DW_HEAP_EACH || !stat(word, &status))
         return strdup(word);
     *number = (uint32_t)value;
     return strndup(word, (size_t)(hash - word));
@@ -125,10 +125,10 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
         return NULL;
     }
     bool loaded = false;
-    uint32_t heap = DW_HEAP_LAST;
+    uint32_t heap = flags & DW_CLI_EACH_HEAP ? DW_HEAP_EACH : DW_HEAP_LAST;
     for (int i = 0; i < count; i++) {
         char *file = split_number(files[i], &heap);
-        error = file ? dw_cli_read_one(file, flags, profile) : DW_ERR_MEMORY;
+        error = file ? dw_cli_read_one(file, flags & ~DW_CLI_EACH_HEAP, profile) : DW_ERR_MEMORY;
         free(file);
         loaded = loaded || !error;
         if (error)

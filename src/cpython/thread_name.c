@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * threading.current_thread() would make up a Thread for a foreign thread; a look into its table
  * does not. */
+#define _GNU_SOURCE
 #include "cpython/thread_name.h"
 
 #include <Python.h>
 
+#include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 static PyObject *get(PyObject *owner, const char *name)
 {
@@ -23,7 +26,9 @@ char *dw_py_current_thread_name(void)
     PyObject *thread = active && ident ? PyObject_GetItem(active, ident) : NULL;
     PyObject *name = get(thread, "_name");
     const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    char *copy = text ? strdup(text) : threading ? NULL : strdup("MainThread");
+    /* While threading is imported, it does not know even the main thread. */
+    bool is_main = !threading || gettid() == getpid();
+    char *copy = text ? strdup(text) : is_main ? strdup("MainThread") : NULL;
     Py_XDECREF(name);
     Py_XDECREF(thread);
     Py_XDECREF(ident);

@@ -60,6 +60,7 @@ struct dw_lens {
     bool shows_lines;      /* and not only calls and regions */
     bool shows_timings;    /* the same */
     bool shows_places;     /* lines of functions, so that debug information is worth reading */
+    bool shows_snapshots;  /* several of one heap, each as a thread */
     bool shows_both;       /* samples and regions, of recordings that have them */
     bool lacks_notes;      /* has no place for how samples were taken: say so elsewhere */
     /* 0 or an error; trouble with the output itself is sticky in `out`. */

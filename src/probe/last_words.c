@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS 5000000000u
+#define PATIENCES 12 /* with somebody who has the GIL and is at work, such as on a large heap */
 
 /* Signals that end a process without a core dump, so nothing is wrong with it. */
 static const int endings[] = {SIGHUP, SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2};
@@ -38,6 +39,8 @@ static struct {
     atomic_int number; /* of the signal that is the end; 0 until then */
     bool leaves_gil;   /* the thread that got it has the GIL, and waits */
     bool goes_on;      /* the thread that got the signal goes on for the moment */
+    atomic_bool works; /* what needs the GIL has it */
+    atomic_uint waits; /* how often patience came to its end */
 } last = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
 /* [signal-safe] */
@@ -52,22 +55,38 @@ static void end_by(int number)
     raise(number);
 }
 
-/* The signal comes again when patience is at its end. [signal-safe] */
+/* Whoever waited for the GIL in vain is given up; whoever has it gets more time. [signal-safe] */
+static bool gives_up(void)
+{
+    return !atomic_load(&last.works) || atomic_fetch_add(&last.waits, 1) + 1 >= PATIENCES;
+}
+
+/* The signal comes again whenever patience is at its end. [signal-safe] */
 static bool limit_time(int number)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
-    struct itimerspec once = {.it_value = {PATIENCE_NS / 1000000000u, PATIENCE_NS % 1000000000u}};
+    struct timespec patience = {PATIENCE_NS / 1000000000u, PATIENCE_NS % 1000000000u};
+    struct itimerspec again = {.it_value = patience, .it_interval = patience};
     int timer;
     return !syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) &&
-           !syscall(SYS_timer_settime, timer, 0, &once, NULL);
+           !syscall(SYS_timer_settime, timer, 0, &again, NULL);
 }
 
 /* In the C libraries of Linux this is a wait in the kernel without a lock. [signal-safe] */
-static void wait_for_thread(void)
+static bool wait_once(void)
 {
     uint64_t then_ns = dw_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
     struct timespec until = {(time_t)(then_ns / 1000000000u), (long)(then_ns % 1000000000u)};
-    while (sem_clockwait(&last.done, CLOCK_MONOTONIC, &until) && errno == EINTR)
+    int failed;
+    while ((failed = sem_clockwait(&last.done, CLOCK_MONOTONIC, &until)) && errno == EINTR)
+        ;
+    return !failed;
+}
+
+/* [signal-safe] */
+static void wait_for_thread(void)
+{
+    while (!wait_once() && !gives_up())
         ;
 }
 
@@ -93,7 +112,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
             wait_for_thread();
             end_by(number);
         }
-    } else if (info->si_code == SI_TIMER) {
+    } else if (info->si_code == SI_TIMER && gives_up()) {
         end_by(number);
     }
     errno = saved_errno;
@@ -104,7 +123,9 @@ static void speak(void)
     dw_probes_flush(false);
     if (last.needs_gil && !last.leaves_gil) {
         PyGILState_STATE state = PyGILState_Ensure();
+        atomic_store(&last.works, true);
         dw_probes_flush(true);
+        dw_probes_last();
         if (last.goes_on) /* with the GIL: nothing comes after the last words */
             end_by(atomic_load(&last.number));
         PyGILState_Release(state);

@@ -53,8 +53,10 @@ static PyObject *send_signal(PyObject *module, PyObject *const *arguments, Py_ss
 {
     (void)module;
     long pid = count == 2 ? number_of(arguments[0]) : -1;
-    if ((pid == getpid() || pid == 0) && dw_last_words_are_due(number_of(arguments[1])))
+    if ((pid == getpid() || pid == 0) && dw_last_words_are_due(number_of(arguments[1]))) {
         dw_probes_flush(true);
+        dw_probes_last();
+    }
     return PyObject_Vectorcall(os_kill.plain, arguments, (size_t)count, NULL);
 }
 

@@ -13,6 +13,7 @@
 #include "probe/gc/gc_probe.h"
 #include "probe/heap/heap_alive.h"
 #include "probe/heap/heap_file.h"
+#include "probe/heap/heap_last.h"
 #include "probe/heap/heap_snapshot.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
@@ -23,6 +24,7 @@
 #include "probe/memory/memory_paths.h"
 #include "probe/memory/memory_probe.h"
 #include "probe/region/iter_proxy.h"
+#include "probe/region/region_hook.h"
 #include "probe/render.h"
 #include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_rows.h"
@@ -96,11 +98,17 @@ static PyObject *for_all_probes(void (*act)(bool with_gil))
     Py_RETURN_NONE;
 }
 
-/* flush_last(): all logs are complete as of now, and go on if the process does. */
-static PyObject *core_flush_last(PyObject *module, PyObject *unused)
+/* flush_last(is_end=False): all logs are complete as of now, and go on if the process does. */
+static PyObject *core_flush_last(PyObject *module, PyObject *arguments)
 {
-    (void)module, (void)unused;
-    return for_all_probes(dw_probes_flush);
+    int is_end = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "|p", &is_end))
+        return NULL;
+    PyObject *result = for_all_probes(dw_probes_flush);
+    if (is_end)
+        dw_probes_last();
+    return result;
 }
 
 /* finish(): at the end of a program. Trouble with a file was told when it was met. */
@@ -393,7 +401,7 @@ static PyMethodDef methods[] = {
     {"widen", core_widen, METH_VARARGS, NULL},
     {"stop", core_stop, METH_NOARGS, NULL},
     {"say_reported", core_say_reported, METH_NOARGS, NULL},
-    {"flush_last", core_flush_last, METH_NOARGS, NULL},
+    {"flush_last", core_flush_last, METH_VARARGS, NULL},
     {"finish", core_finish, METH_NOARGS, NULL},
     {"go_on", core_go_on, METH_NOARGS, NULL},
     {"stay", core_stay, METH_NOARGS, NULL},
@@ -415,6 +423,8 @@ static PyMethodDef methods[] = {
     {"heap_attribute", dw_heap_py_attribute, METH_VARARGS, NULL},
     {"heap_referents", dw_heap_py_referents, METH_O, NULL},
     {"heap_load", dw_heap_py_load, METH_O, NULL},
+    {"heap_at_last", dw_heap_py_at_last, METH_O, NULL},
+    {"on_region", dw_region_py_on, METH_VARARGS, NULL},
     {"sample_rows", dw_sample_rows, METH_O, NULL},
     {"sampler_start", dw_probe_sampler_py_start, METH_VARARGS, NULL},
     {"sampler_own_work", dw_probe_sampler_py_own_work, METH_O, NULL},

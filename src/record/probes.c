@@ -51,6 +51,13 @@ void dw_probes_flush(bool with_gil)
             probe->flush();
 }
 
+void dw_probes_last(void)
+{
+    for (struct dw_probe *probe = dw_probes_first(); probe; probe = probe->next)
+        if (probe->last)
+            probe->last();
+}
+
 void dw_probes_stop(bool with_gil)
 {
     for (struct dw_probe *probe = dw_probes_first(); probe; probe = probe->next)

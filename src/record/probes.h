@@ -19,6 +19,9 @@ struct dw_probe {
     int (*start)(const char *log_file);
     /* Brings everything to its file, as the last thing before the process may be gone. */
     void (*flush)(void);
+    /* With the GIL, when the program ends without its usual end: by a signal or os._exit(). All
+     * have flushed before. */
+    void (*last)(void);
     /* Records no more, and completes its file. */
     void (*stop)(void);
     /* Around a fork. `before` has the probe's threads make way and takes the locks that come before
@@ -51,6 +54,7 @@ void dw_probe_add(struct dw_probe *probe);
 /* Those that need the GIL, or those that do not. */
 void dw_probes_flush(bool with_gil);
 void dw_probes_stop(bool with_gil);
+void dw_probes_last(void);
 /* In a forked child, with the GIL. */
 void dw_probes_go_on(void);
 /* When a log is due again, in ticks, after a flush that began at `before`: it takes at most a

@@ -5,10 +5,13 @@ compared, exported; and leaks."""
 import csv
 import io
 import json
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from dwell import heap
 
 pytestmark = pytest.mark.any_python
 
@@ -117,6 +120,108 @@ def test_run_heap_takes_a_snapshot_at_the_end(tmp_path):
     assert " 3000 " in table and "__main__.Kept" in table
 
 
+ENDS = {
+    "os._exit": ("import os; os._exit(3)", 3),
+    "kill": ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+    "raise": ("import signal; signal.raise_signal(signal.SIGTERM)", -signal.SIGTERM),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_run_heap_takes_a_snapshot_however_the_program_ends(tmp_path, end):
+    code, status = ENDS[end]
+    program = tmp_path / "ends.py"
+    program.write_text(f"class Kept: pass\nheld = [Kept() for _ in range(300)]\n{code}\n")
+    dwell("run", "--heap", "-q", "-o", tmp_path / "run.dwell", program, status=status)
+    (snapshot,) = heap.load_all(tmp_path / "run.dwell")
+    assert snapshot.types().named("__main__.Kept").count == 300
+
+
+@pytest.mark.parametrize("busy", ["while True: pass", "import signal; signal.pause()"])
+def test_run_heap_takes_a_snapshot_when_somebody_ends_the_program(tmp_path, busy):
+    program = tmp_path / "runs.py"
+    program.write_text(
+        "class Kept: pass\nheld = [Kept() for _ in range(300)]\n"
+        f"print('ready', flush=True)\n{busy}\n"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-m", "dwell", "run", "--heap", "-q", "-o", tmp_path / "run.dwell"]
+        + [program],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout.readline() == "ready\n"
+    run.terminate()
+    run.communicate()
+    assert run.returncode == -signal.SIGTERM
+    (snapshot,) = heap.load_all(tmp_path / "run.dwell")
+    assert snapshot.types().named("__main__.Kept").count == 300
+
+
+def test_a_forked_child_takes_no_snapshot(tmp_path):
+    program = tmp_path / "forks.py"
+    program.write_text(
+        "import os\nif not os.fork(): os._exit(0)\n"
+        "os.wait()\nif not os.fork(): os.kill(os.getpid(), 15)\nos.wait()\n"
+    )
+    dwell("run", "--heap", "-q", "-o", tmp_path / "run.dwell", program)
+    assert [taken.taken.reason for taken in heap.load_all(tmp_path / "run.dwell")] == ["exit"]
+
+
+def test_run_heap_takes_snapshots_where_a_region_begins_and_ends(tmp_path):
+    program = tmp_path / "regions.py"
+    program.write_text(
+        "import dwell\n"
+        "class Kept: pass\n"
+        "held = []\n"
+        "def load(count):\n"
+        "    with dwell.region('a, b'):\n"
+        "        held.extend(Kept() for _ in range(count))\n"
+        "load(100)\n"
+        "with dwell.region('other'): load(10)\n"
+        "try:\n"
+        "    with dwell.region('a, b'): raise KeyError('x')\n"
+        "except KeyError as error: assert error.args == ('x',)\n"
+    )
+    file = tmp_path / "run.dwell"
+    dwell("run", "--heap=region:a, b", "-q", "-o", file, program)
+    taken = [(each.taken.reason, each.types().named("Kept").count) for each in heap.load_all(file)]
+    begins, ends = "region a, b begins", "region a, b ends"
+    assert taken == (
+        [(begins, 0), (ends, 100), (begins, 100), (ends, 110)]
+        + [(begins, 110), (ends, 110), ("exit", 110)]
+    )
+
+
+def test_a_report_in_the_middle_is_not_the_end(tmp_path):
+    program = tmp_path / "goes_on.py"
+    program.write_text(
+        "import dwell, os, sys\n"
+        "dwell.install(dwell.reporters.SilentReporter(), log_file=sys.argv[1]).finalize()\n"
+        "class Late: pass\nlate = Late()\nos._exit(0)\n"
+    )
+    dwell("run", "--heap", "-q", "-o", tmp_path / "run.dwell", program, tmp_path / "own.dwell")
+    (snapshot,) = heap.load_all(tmp_path / "run.dwell")
+    assert snapshot.types().named("__main__.Late").count == 1
+
+
+def test_a_region_that_runs_often_does_not_fill_the_file(tmp_path):
+    program = tmp_path / "often.py"
+    program.write_text("import dwell\nfor _ in range(300):\n    with dwell.region('x'): pass\n")
+    dwell("run", "--heap=region:x", "-q", "-o", tmp_path / "run.dwell", program)
+    assert 20 < len(heap.load_all(tmp_path / "run.dwell")) < 300
+
+
+@pytest.mark.parametrize("value", ["region:", "region:" + "x" * 200, "soon", "0ms"])
+def test_a_bad_time_for_snapshots_is_refused(value):
+    done = subprocess.run(
+        [sys.executable, "-m", "dwell", "run", f"--heap={value}", "x.py"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stderr.startswith("dwell: --heap")
+
+
 def test_run_leaks_tells_type_holder_and_line(tmp_path):
     program = tmp_path / "leaks.py"
     program.write_text(
@@ -147,3 +252,6 @@ def test_run_leaks_tells_type_holder_and_line(tmp_path):
     after = done.stderr.partition("__main__.Session")[2].splitlines()
     assert after[1].strip() == "held by __main__.SESSIONS[<int>]"
     assert after[2].strip() == "made at leaks.py:6 (handle)"
+    lines = done.stderr.partition("Lines of which more and more objects are alive:")[2].splitlines()
+    at = next(i for i, line in enumerate(lines) if line.endswith(" leaks.py:3 (Session.__init__)"))
+    assert lines[at + 1].strip() == "mostly list, held by __main__.SESSIONS[<int>].history"

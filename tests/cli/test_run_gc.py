@@ -3,6 +3,8 @@
 children and after SIGKILL."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -72,6 +74,20 @@ def test_collections_know_thread_region_and_labels(rows):
     found = rows(by="thread,region,job")
     assert found["MainThread", "load", "first"]["gc_collections"] == 1
     assert found["worker", "(none)", "(none)"]["gc_collections"] == 1
+
+
+def test_the_main_thread_has_its_name_while_threading_is_imported(tmp_path, run_dwell):
+    program = (
+        "import sys\n"
+        "sys.modules['threading'] = type(sys)('threading')  # as an import begins\n"
+        "from dwell import _core\n"
+        "_core.start('x.dwell', False, False)\n"
+        "with _core.Region('x'): pass\n"
+        "_core.stop()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    done = run_dwell("report", "x.dwell", "--by", "thread", "--format", "csv")
+    assert "MainThread," in done.stdout, done.stderr
 
 
 def test_a_forked_child_records_its_own(rows):

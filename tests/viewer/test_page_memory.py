@@ -97,3 +97,62 @@ def test_a_box_of_the_heap_says_what_holds_it(browser: Browser, make_page: Calla
     assert trail(browser)[-4:] == ["__main__.SESSIONS", "list", "__main__.Session", "bytearray"]
     assert "__main__" in trail(browser) and len(trail(browser)) > 8
     assert browser.errors == []
+
+
+GROWS = """
+import dwell
+
+class Session:
+    def __init__(self):
+        self.data = bytearray(1000)
+
+SESSIONS = []
+SHRINKS = [bytearray(100_000) for _ in range(10)]
+for _ in range(9):
+    with dwell.region("step"):
+        SESSIONS.extend(Session() for _ in range(100))
+        if len(SHRINKS) > 2: SHRINKS.pop()
+"""
+
+
+@pytest.fixture
+def grown(tmp_path: Path, run_dwell: Callable) -> Path:
+    (tmp_path / "program.py").write_text(GROWS)
+    run_dwell("run", "-q", "--heap=region:step", "-o", "run.dwell", "program.py")
+    done = run_dwell("export", "run.dwell", "--measure", "object_bytes", "-o", "run.html")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "run.html"
+
+
+def options(browser: Browser, name: str) -> list[str]:
+    return browser.evaluate(f"[...document.getElementById('{name}').options].map(o => o.text)")
+
+
+def test_growth_between_two_snapshots_is_told_by_object(browser: Browser, grown: Path):
+    browser.open(grown)
+    shown = options(browser, "view")
+    assert len(shown) == 8 and shown[0].startswith("#18 exit, ")
+    assert shown[-1].startswith("#0 region step begins, ")
+    assert options(browser, "since")[1:] == shown
+    assert rows(browser)[0][0] == shown[0]
+    browser.evaluate(
+        "document.getElementById('since').value = '7';"
+        "document.getElementById('since').dispatchEvent(new Event('change'))"
+    )
+    assert browser.evaluate("location.hash") == "#since=7"
+    assert rows(browser)[0][0] == f"{shown[0]} – {shown[-1]}"
+    found = {row[0]: row for row in rows(browser)}
+    assert found["__main__.Session"][4] == "+1,800"  # with what they hold, though some have names
+    assert found["__main__.SESSIONS"][1].startswith("+9")
+    find(browser, "__main__.SHRINKS")
+    shrunken = next(row for row in rows(browser) if row[0] == "__main__.SHRINKS")
+    assert shrunken[1].startswith("−781.") and shrunken[4] == "−8"
+    browser.open(grown, "#view=7&since=7")
+    assert rows(browser)[0][0] == shown[-1]
+    assert browser.errors == []
+
+
+def test_a_page_of_one_snapshot_compares_nothing(browser: Browser, make_page: Callable):
+    browser.open(make_page("--heap"))
+    assert browser.evaluate("document.getElementById('since-field').hidden")
+    assert browser.errors == []

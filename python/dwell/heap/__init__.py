@@ -17,7 +17,7 @@ from ._counts import (
     typestats,
 )
 from ._drawing import show_backrefs, show_chain, show_refs
-from ._leaks import Leak, Leaks, watch
+from ._leaks import Leak, LeakingLine, Leaks, watch
 from ._pictures import Snapshot, Taken, load, load_all, snapshot, why
 from ._tables import Difference, Duplicates, Holders, Spare, Types
 from ._ways import Way
@@ -27,6 +27,7 @@ __all__ = [
     "Duplicates",
     "Holders",
     "Leak",
+    "LeakingLine",
     "Leaks",
     "Snapshot",
     "Spare",

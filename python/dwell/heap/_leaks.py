@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What grows and does not stop: types whose objects become more from look to look, with what holds
-them and, where allocations are recorded, the line that made them."""
+them; and, where allocations are recorded, the lines that make more and more."""
 
 import re
 import threading
@@ -14,8 +14,13 @@ from ._tables import full_name, made_at
 from ._ways import Step, joined
 
 _SAMPLE = 40  # objects of a type that are asked for what holds them
+_MORE = 4000  # of which some are of a site
+_TYPES = 20  # whose lines are asked for
 _STEADY = 0.8  # of the steps in which a type grew, to call it steady
 _BUSY = 20  # looks take no more than this part of the time
+
+
+_Look = dict[str, tuple[int, int]]  # objects and bytes by name
 
 
 class Leak(NamedTuple):
@@ -30,19 +35,46 @@ class Leak(NamedTuple):
     site: str  # the line that made most of them; "" when it is not known
 
 
+class LeakingLine(NamedTuple):
+    """A line of which more and more objects are alive."""
+
+    site: str  # file, line and function
+    grown: int
+    steps: int
+    size: int  # bytes of what it grew by
+    type: str  # of most of its objects, of those types that grew; "" when none did
+    holder: str  # the way to most of those
+
+
 class Leaks(list[Leak]):
-    """Types that grew steadily, the most bytes first."""
+    """Types that grew steadily, the most bytes first; `lines` has those that made what grew, where
+    allocations are recorded."""
 
     looks = 0
     seconds = 0.0
 
+    def __init__(self) -> None:
+        self.lines: list[LeakingLine] = []
+
     def __str__(self) -> str:
-        if not self:
+        if not self and not self.lines:
             return f"Nothing grew steadily in {self.looks} looks over {self.seconds:.1f} s."
-        lines = [
-            f"What grew steadily in {self.looks} looks over {self.seconds:.1f} s:",
-            "     Grown     Steps       Size   Retained Kind",
-        ]
+        head = f"What grew steadily in {self.looks} looks over {self.seconds:.1f} s:"
+        return "\n".join([head, *self._type_lines(), *self._site_lines()])
+
+    def _site_lines(self) -> list[str]:
+        if not self.lines:
+            return []
+        lines = ["", "Lines of which more and more objects are alive:"]
+        lines.append("     Grown     Steps       Size Line")
+        for line in self.lines:
+            lines.append(f"{line.grown:+10} {line.steps:9} {line.size:10} {line.site}")
+            if line.type:
+                lines.append(f"           mostly {line.type}, held by {line.holder}")
+        return lines
+
+    def _type_lines(self) -> list[str]:
+        lines = ["     Grown     Steps       Size   Retained Kind"]
         for leak in self:
             lines.append(
                 f"{leak.grown:+10} {leak.steps:9} {leak.size:10} {leak.retained:10} {leak.type}"
@@ -50,7 +82,7 @@ class Leaks(list[Leak]):
             lines.append(f"           held by {leak.holder}")
             if leak.site:
                 lines.append(f"           made at {leak.site}")
-        return "\n".join(lines)
+        return lines
 
     __repr__ = __str__
 
@@ -69,7 +101,8 @@ class watch:
         self.interval = interval
         self.limit = limit
         self.leaks = Leaks()
-        self._looks: list[dict[str, tuple[int, int]]] = []
+        self._looks: list[_Look] = []
+        self._site_looks: list[_Look] = []
         self._began = time.monotonic()
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
@@ -88,13 +121,17 @@ class watch:
         self.find()
 
     def look(self) -> None:
-        """Counts the objects of each type, as they are now."""
-        self._looks.append(_counts(_core.HeapSnapshot()))
+        """Counts the objects of each type, and of each line that made some, as they are now."""
+        self._count(_core.HeapSnapshot())
+
+    def _count(self, picture: _core.HeapSnapshot) -> None:
+        self._looks.append(_counts(picture))
+        self._site_looks.append(_site_counts(picture, ""))
 
     def find(self) -> Leaks:
         """Takes the last look, and finds what grew up to now."""
         picture = _core.HeapSnapshot()
-        self._looks.append(_counts(picture))
+        self._count(picture)
         grown = _grown(self._looks)
         retained = _retained(picture) if grown else {}
         self.leaks = Leaks()
@@ -106,7 +143,21 @@ class watch:
         for name, (more, steps, size, _) in ranked[: self.limit]:
             holder, site = _origin(picture, name)
             self.leaks.append(Leak(name, more, steps, size, retained.get(name, 0), holder, site))
+        self.leaks.lines = self._find_lines(picture, [name for name, _ in ranked])
         return self.leaks
+
+    def _find_lines(self, picture: _core.HeapSnapshot, types: list[str]) -> list[LeakingLine]:
+        """The lines that grew, those with most bytes first; of types only the first are asked."""
+        grown = _grown(self._site_looks)
+        ranked = sorted(grown.items(), key=lambda item: -item[1][2])[: self.limit]
+        made = {name: _site_counts(picture, name) for name in types[:_TYPES] if ranked}
+        lines = []
+        for site, (more, steps, size, _) in ranked:
+            best = max(made, key=lambda name: made[name].get(site, (0, 0))[1], default="")
+            is_known = bool(best) and site in made[best]
+            holder = _origin(picture, best, site)[0] if is_known else ""
+            lines.append(LeakingLine(site, more, steps, size, best if is_known else "", holder))
+        return lines
 
     def _run(self) -> None:
         assert self.interval
@@ -117,8 +168,18 @@ class watch:
             wait = max(self.interval, _BUSY * (time.monotonic() - begin))
 
 
-def _counts(picture: _core.HeapSnapshot) -> dict[str, tuple[int, int]]:
-    counts: dict[str, tuple[int, int]] = {}
+def _site_counts(picture: _core.HeapSnapshot, type_name: str) -> _Look:
+    """By line, of the objects of a type or of all; nothing where no allocations are recorded."""
+    counts: _Look = {}
+    for function, file, line, count, size in picture.sites(type_name):
+        site = made_at((function, file, line))
+        before = counts.get(site, (0, 0))
+        counts[site] = (before[0] + count, before[1] + size)
+    return counts
+
+
+def _counts(picture: _core.HeapSnapshot) -> _Look:
+    counts: _Look = {}
     for module, name, count, size in picture.counts():
         full = full_name(module, name)
         before = counts.get(full, (0, 0))
@@ -126,8 +187,8 @@ def _counts(picture: _core.HeapSnapshot) -> dict[str, tuple[int, int]]:
     return counts
 
 
-def _grown(looks: list[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int, int, int]]:
-    """By type: objects more, steps in which it grew, bytes more, objects at the end.
+def _grown(looks: list[_Look]) -> dict[str, tuple[int, int, int, int]]:
+    """By type, or by line: objects more, steps in which it grew, bytes more, objects at the end.
 
     The first look is that of a program that is still beginning, if there are others enough."""
     used = looks[1:] if len(looks) > 4 else looks
@@ -155,14 +216,19 @@ def _retained(picture: _core.HeapSnapshot) -> dict[str, int]:
     return sums
 
 
-def _origin(picture: _core.HeapSnapshot, name: str) -> tuple[str, str]:
-    """What holds most of some objects of the type, and what made most of them."""
+def _origin(picture: _core.HeapSnapshot, name: str, site: str = "") -> tuple[str, str]:
+    """What holds most of some objects of the type, and what made most of them. With a site, of
+    those that were made there."""
     holders: Counter[str] = Counter()
     sites: Counter[str] = Counter()
-    for number in picture.some_of(name, _SAMPLE):
+    for number in picture.some_of(name, _SAMPLE if not site else _MORE):
+        made = picture.made(number)
+        maker = made_at(made) if made else ""
+        if site and (maker != site or sites.total() >= _SAMPLE):
+            continue
         holders[_way(picture, number)] += 1
-        if made := picture.made(number):
-            sites[made_at(made)] += 1
+        if maker:
+            sites[maker] += 1
     held = holders.most_common(1)
     makers = sites.most_common(1)
     return held[0][0] if held else "", makers[0][0] if makers else ""

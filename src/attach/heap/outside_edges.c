@@ -10,6 +10,7 @@
 #define MAX_BYTES ((uint64_t)1 << 46)
 #define MAX_INDEX_BITS 40
 #define GC_HEAD_BYTES 16u
+#define KEYS_LOOKED_AT 32
 #define BEFORE_BYTES 16u /* what lies before objects for their attributes */
 #define DICT_BEFORE 24
 #define VALUES_BEFORE 32
@@ -71,6 +72,24 @@ void dw_outside_items(struct dw_outside_types *types, uint64_t dict, dw_outside_
     }
 }
 
+bool dw_outside_maps_to_itself(struct dw_outside_types *types, uint64_t dict)
+{
+    const struct dw_py_offsets *offsets = &types->python->offsets;
+    uint64_t seen = 0;
+    struct keys keys;
+    if (at(types, dict + offsets->dict_values) ||
+        !read_keys(types, at(types, dict + offsets->dict_keys), &keys) || keys.entry_words != 2)
+        return false;
+    for (uint64_t i = 0; i < keys.count && seen < KEYS_LOOKED_AT; i++) {
+        uint64_t key = at(types, keys.entries + i * 16),
+                 value = at(types, keys.entries + i * 16 + 8);
+        if (value && key != value)
+            return false;
+        seen += value != 0;
+    }
+    return seen == KEYS_LOOKED_AT;
+}
+
 static void visit_item(uint64_t key, uint64_t value, void *context)
 {
     const struct dw_outside_visitor *visitor = context;
@@ -85,14 +104,22 @@ static void visit_value(uint64_t key, uint64_t value, void *context)
     visitor->visit(value, visitor->context);
 }
 
-/* Keys that instances of a class share are the class's; values that stand in an instance are the
- * instance's. */
+/* Whether an instance that has a dictionary tells the collector of that and no more, though the
+ * values stand in the instance: since 3.13.13 and 3.14.4. */
+static bool dict_has_values(const struct dw_outside_types *types)
+{
+    uint32_t version = types->python->version;
+    return version >= (dw_python_minor(types->python) == 13 ? 0x030d0d00u : 0x030e0400u);
+}
+
+/* Keys that instances of a class share are the class's; values that stand in an instance are those
+ * of its dictionary, or the instance's. */
 static void visit_dict(const struct dw_outside_visitor *visitor, uint64_t dict)
 {
     const struct dw_py_offsets *offsets = &visitor->types->python->offsets;
     uint64_t values = at(visitor->types, dict + offsets->dict_values);
     struct dw_outside_visitor copy = *visitor;
-    if (values && offsets->instances == DW_PY_VALUES_INLINE &&
+    if (values && offsets->instances == DW_PY_VALUES_INLINE && !dict_has_values(visitor->types) &&
         at(visitor->types, values) >> 16 & 0xff)
         return;
     dw_outside_items(visitor->types, dict, values ? visit_value : visit_item, &copy);
@@ -275,8 +302,10 @@ static void visit_attributes(const struct dw_outside_visitor *visitor, uint64_t 
                              const struct dw_outside_type *type)
 {
     struct dw_outside_visitor copy = *visitor;
-    visitor->visit(dw_outside_dict_of(visitor->types, object, type), visitor->context);
-    dw_outside_attributes(visitor->types, object, type, visit_value, &copy);
+    uint64_t dict = dw_outside_dict_of(visitor->types, object, type);
+    visitor->visit(dict, visitor->context);
+    if (!dict || !dict_has_values(visitor->types))
+        dw_outside_attributes(visitor->types, object, type, visit_value, &copy);
     if (type->flags & DW_TYPE_IS_ON_HEAP && type->traverse)
         visitor->visit(type->address, visitor->context);
 }
@@ -291,7 +320,10 @@ void dw_outside_edges(const struct dw_outside_visitor *visitor, uint64_t object,
         visit_words(visitor, object + type->offsets[i], 1);
     visit_attributes(visitor, object, type);
     switch (type->kind) {
-    case DW_OUTSIDE_DICT: visit_dict(visitor, object); break;
+    case DW_OUTSIDE_DICT:
+        if (object != types->interned)
+            visit_dict(visitor, object);
+        break;
     case DW_OUTSIDE_SET: visit_set(visitor, object); break;
     case DW_OUTSIDE_TYPE: visit_type(visitor, object); break;
     case DW_OUTSIDE_CODE: visit_code(visitor, object); break;
@@ -327,14 +359,11 @@ static uint64_t string_size(const struct dw_outside_types *types, uint64_t strin
     const struct dw_py_offsets *offsets = &types->python->offsets;
     uint32_t state = (uint32_t)at(types, string + offsets->string_state);
     uint64_t length = at(types, string + offsets->string_length);
-    /* How it is interned comes first, in 16 bits since 3.14. */
-    uint32_t bits = state >> (dw_python_minor(types->python) >= 14 ? 16 : 2);
-    uint32_t width = bits & 7;
-    bool is_compact = bits >> 3 & 1, is_ascii = bits >> 4 & 1;
-    uint64_t head = !is_compact ? offsets->string_data + 8u
-                    : is_ascii  ? offsets->string_ascii_data
-                                : offsets->string_data;
-    return length < MAX_ITEMS ? head + (length + 1) * (width ? width : 1) : 0;
+    struct dw_py_string_form form = dw_py_string_form(state);
+    uint64_t head = !form.is_compact ? offsets->string_data + 8u
+                    : form.is_ascii  ? offsets->string_ascii_data
+                                     : offsets->string_data;
+    return length < MAX_ITEMS ? head + (length + 1) * (form.width ? form.width : 1) : 0;
 }
 
 /* A class has the keys that its instances share. */

@@ -26,6 +26,10 @@ typedef void dw_outside_item(uint64_t key, uint64_t value, void *context);
 void dw_outside_items(struct dw_outside_types *types, uint64_t dict, dw_outside_item *item,
                       void *context);
 
+/* Whether each of the first keys of a dictionary is its own value, as in the table of interned
+ * strings. */
+bool dw_outside_maps_to_itself(struct dw_outside_types *types, uint64_t dict);
+
 /* Visits the attributes that an instance has in itself, with their names. */
 void dw_outside_attributes(struct dw_outside_types *types, uint64_t object,
                            const struct dw_outside_type *type, dw_outside_item *item,

@@ -42,6 +42,7 @@ struct dw_outside_types {
     struct dw_outside_memory *memory;
     struct dw_string_table *names; /* borrowed */
     uint64_t class_traverse;
+    uint64_t interned; /* the table of interned strings, which holds nothing; 0: not known */
     struct dw_address_map numbers; /* plus 1; UINT32_MAX: no type */
     struct dw_outside_type *types;
     uint32_t count, capacity;

@@ -167,6 +167,22 @@ static int add_tracked(struct walk *walk, uint64_t interpreter)
     return lists ? walk->error : DW_ERR_DAMAGED;
 }
 
+/* The interpreter's own state points to the table of interned strings, which is tracked from 3.14
+ * on. */
+static void find_interned(struct walk *walk, uint64_t interpreter)
+{
+    uint64_t end = interpreter + walk->python->offsets.interpreter_size;
+    for (uint64_t at = interpreter; at < end && !walk->types.interned; at += 8) {
+        uint64_t object = dw_outside_at(&walk->memory, at);
+        if (!dw_address_map_find(&walk->numbers, (uintptr_t)object))
+            continue;
+        uint32_t type = dw_outside_type_of(&walk->types, object);
+        if (walk->types.types[type].kind == DW_OUTSIDE_DICT &&
+            dw_outside_maps_to_itself(&walk->types, object))
+            walk->types.interned = object;
+    }
+}
+
 static int intern(struct walk *walk, const struct dw_buffer *text, dw_string_id *id)
 {
     return dw_string_intern(&walk->heap->names, text->size ? (const char *)text->data : "",
@@ -317,6 +333,8 @@ static int walk_all(struct walk *walk, struct dw_outside_numbers *numbers)
     for_frames(walk, &threads, interpreter, look_at_frame);
     if (!error)
         error = add_tracked(walk, interpreter);
+    if (!error)
+        find_interned(walk, interpreter);
     numbers->tracked = walk->graph->count - 1 - walk->heap->frame_count;
     walk->modules = dw_outside_at(&walk->memory, interpreter + offsets->interpreter_modules);
     number_of(walk, walk->modules);

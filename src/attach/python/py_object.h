@@ -34,6 +34,12 @@ bool dw_py_type_is(const struct dw_py_type *type, const char *name);
 /* A field that counts items; DW_ERR_DAMAGED when it cannot be one. */
 int dw_py_count_at(const struct dw_python *python, uint64_t address, uint64_t *count);
 
+/* What the state of a str says: how wide its characters are, and where they stand. */
+struct dw_py_string_form {
+    unsigned width; /* in bytes */
+    bool is_compact, is_ascii;
+};
+struct dw_py_string_form dw_py_string_form(uint32_t state);
 /* Appends the first max_length characters as UTF-8, lone surrogates as U+FFFD; *cut says that
  * there are more. The object must be a str. */
 int dw_py_string_read(const struct dw_python *python, uint64_t object, uint64_t max_length,

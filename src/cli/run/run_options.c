@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define RATE_MAX 100000
+#define REGION_NAME_MAX 100
 #define INTERVAL_NS 1e8
 #define INTERVAL_MIN_NS 1e6
 #define INTERVAL_MAX_NS 3.6e12
@@ -76,7 +77,21 @@ static const struct {
     int number;
 } signals[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}};
 
-/* Also at the end. The value may be missing, and says when else: a time or a signal. */
+/* The name may have any characters, and goes as hexadecimal digits. */
+static int take_heap_region(struct dw_run_options *run, const char *name)
+{
+    if (!*name || strlen(name) > REGION_NAME_MAX)
+        return dw_cli_usage("--heap=region:NAME needs the name of a region, of up to %d bytes",
+                            REGION_NAME_MAX);
+    add_word(run, "heap_region=");
+    for (; *name; name++)
+        add_word(run, "%02x", (unsigned char)*name);
+    add_word(run, ",");
+    run->regions = true;
+    return 0;
+}
+
+/* Also at the end. The value may be missing, and says when else: a time, a signal or a region. */
 static int take_heap(struct dw_run_options *run, const char *value)
 {
     char *end;
@@ -85,6 +100,8 @@ static int take_heap(struct dw_run_options *run, const char *value)
     run->heap = true;
     if (!value)
         return 0;
+    if (!strncmp(value, "region:", strlen("region:")))
+        return take_heap_region(run, value + strlen("region:"));
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (!strcmp(value + 3 * !strncmp(value, "SIG", 3), signals[i].name)) {
             add_word(run, "heap_signal=%d,", signals[i].number);
@@ -93,10 +110,9 @@ static int take_heap(struct dw_run_options *run, const char *value)
     double number = strtod(value, &end);
     double every_ns = number * (!strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0);
     if (end == value || !(every_ns >= INTERVAL_MIN_NS && every_ns <= INTERVAL_MAX_NS))
-        return dw_cli_usage(
-            "--heap is a time from 1ms to 3600s, such as 10s, or one of the signals "
-            "USR1, USR2 and HUP, not '%s'",
-            value);
+        return dw_cli_usage("--heap is a time from 1ms to 3600s, such as 10s, one of the signals "
+                            "USR1, USR2 and HUP, or region:NAME, not '%s'",
+                            value);
     add_word(run, "heap_every=%.0f,", every_ns);
     return 0;
 }

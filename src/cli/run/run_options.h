@@ -9,7 +9,7 @@ struct dw_run_options {
     bool sample, calls, regions, lines, memory; /* the probes: any of them together */
     bool names_regions;                         /* they were asked for by name */
     bool heap;                                  /* snapshots of it */
-    char more[192];                             /* other probes, each with a comma behind it */
+    char more[512];                             /* other probes, each with a comma behind it */
     bool exact_memory;                          /* every allocation, not a sample of them */
     bool sampled_memory;                        /* as was asked for by name */
     bool pss;                                   /* beside RSS */

@@ -42,6 +42,7 @@ struct page {
     enum dw_family family;
     uint32_t thread_count; /* of the family */
     bool are_samples, first_view;
+    bool are_snapshots;                   /* threads are: several, of one heap */
     const struct dw_memory_words *memory; /* of a page of bytes, else NULL */
 };
 
@@ -335,6 +336,9 @@ static int put_view(struct page *page, const struct dw_rows *rows, const char *k
     put_key(page, "name", false);
     if (is_all && page->memory && page->memory->root)
         put_text(page, page->memory->root, strlen(page->memory->root));
+    else if (page->are_snapshots)
+        put_string(page, dw_profile_string(page->profile,
+                                           page->profile->threads[rows->rows[first].thread].name));
     else
         put_string(page, rows->rows[first].name);
     int error = put_tree(page, rows->rows + first, end - first);
@@ -360,6 +364,11 @@ static int put_views(struct page *page, enum dw_by by, const char *kind)
 static int put_all_views(struct page *page)
 {
     dw_out_text(page->out, ",\n\"views\":[");
+    if (page->are_snapshots) {
+        int error = put_views(page, DW_BY_THREAD, "snapshot");
+        dw_out_text(page->out, "]");
+        return error;
+    }
     int error = put_views(page, DW_BY_REGION, "all");
     if (!error && page->profile->process_count > 1)
         error = put_views(page, DW_BY_PROCESS, "process");
@@ -412,8 +421,10 @@ static int write_html(const struct dw_profile *profile, const struct dw_lens_opt
                         .are_samples = family == DW_FAMILY_SAMPLES,
                         .first_view = true,
                         .memory = dw_memory_words(profile)};
-    if (page.memory && page.memory->root)
+    if (page.memory && page.memory->root) {
+        page.are_snapshots = page.thread_count > 1 && profile->process_count == 1;
         page.thread_count = 0; /* a snapshot is of a process */
+    }
     size_t size = (profile->strings.count + 1u) * sizeof *page.string_of;
     page.string_of = malloc(size);
     if (!page.string_of)
@@ -434,5 +445,6 @@ const struct dw_lens dw_lens_html = {
     .extension = ".html",
     .shows_lines = true,
     .shows_places = true,
+    .shows_snapshots = true,
     .write = write_html,
 };

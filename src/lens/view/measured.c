@@ -40,8 +40,9 @@ enum dw_family dw_family_choose(const struct dw_profile *profile, enum dw_family
 
 bool dw_family_has_thread(const struct dw_profile *profile, enum dw_family family, uint32_t thread)
 {
-    return profile->threads[thread].values.mask & masks[family] ||
-           !(dw_profile_measures(profile) & DW_SAMPLE_MASK);
+    dw_measure_mask mask = profile->threads[thread].values.mask;
+    return mask & masks[family] || /* a snapshot of a heap is no thread that ran */
+           !(dw_profile_measures(profile) & DW_SAMPLE_MASK || mask & DW_HEAP_MASK);
 }
 
 uint32_t dw_family_thread_count(const struct dw_profile *profile, enum dw_family family)

@@ -366,15 +366,26 @@ static void release(struct showing *showing)
     dw_map_release(&showing->labelled_index);
 }
 
-static int show_one(struct dw_profile *profile, struct dw_heap_shot *shot)
+/* "heap: exit"; beside others "#3 exit, 12.5 s", with the time since the recording began. */
+static int name_shot(struct dw_profile *profile, const struct dw_heap_shot *shot, uint32_t number,
+                     dw_string_id *id)
+{
+    const char *reason = dw_profile_string(profile, shot->reason).bytes;
+    uint64_t begun_ns = profile->processes[shot->process].first_clock.wall_ns;
+    double seconds = shot->time_ns > begun_ns ? (double)(shot->time_ns - begun_ns) / 1e9 : 0;
+    char name[160];
+    int size = number == DW_HEAP_LAST
+                   ? snprintf(name, sizeof name, "heap: %.40s", reason)
+                   : snprintf(name, sizeof name, "#%u %.120s, %.1f s", number, reason, seconds);
+    return dw_string_intern(&profile->strings, name, (size_t)size, id);
+}
+
+static int show_one(struct dw_profile *profile, struct dw_heap_shot *shot, uint32_t number)
 {
     struct dw_thread thread = {.process = shot->process};
-    char name[64];
     int error = DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity);
-    int size =
-        snprintf(name, sizeof name, "heap: %.40s", dw_profile_string(profile, shot->reason).bytes);
     if (!error)
-        error = dw_string_intern(&profile->strings, name, (size_t)size, &thread.name);
+        error = name_shot(profile, shot, number, &thread.name);
     if (error)
         return error;
     profile->threads[profile->thread_count] = thread;
@@ -394,11 +405,34 @@ static bool is_last(const struct dw_profile *profile, uint32_t index)
     return true;
 }
 
+static bool is_of_one_process(const struct dw_profile *profile)
+{
+    for (uint32_t i = 1; i < profile->heap_count; i++)
+        if (profile->heaps[i].process != profile->heaps[0].process)
+            return false;
+    return profile->heap_count > 1 && profile->process_count == 1;
+}
+
+static int show_each(struct dw_profile *profile)
+{
+    uint32_t last = profile->heap_count - 1;
+    uint32_t steps = last < DW_HEAPS_SHOWN ? last : DW_HEAPS_SHOWN - 1;
+    int error = 0;
+    for (uint32_t i = steps + 1; i-- > 0 && !error;) {
+        uint32_t number = (uint32_t)((uint64_t)i * last / steps);
+        error = show_one(profile, &profile->heaps[number], number);
+    }
+    return error;
+}
+
 int dw_profile_show_heaps(struct dw_profile *profile, uint32_t number)
 {
+    if (number == DW_HEAP_EACH && is_of_one_process(profile))
+        return show_each(profile);
+    number = number == DW_HEAP_EACH ? DW_HEAP_LAST : number;
     int error = number == DW_HEAP_LAST || number < profile->heap_count ? 0 : DW_ERR_ARGUMENT;
     for (uint32_t i = 0; i < profile->heap_count && !error; i++)
         if (number == DW_HEAP_LAST ? is_last(profile, i) : number == i)
-            error = show_one(profile, &profile->heaps[i]);
+            error = show_one(profile, &profile->heaps[i], DW_HEAP_LAST);
     return error;
 }

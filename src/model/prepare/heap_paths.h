@@ -8,9 +8,12 @@
 #include "model/profile.h"
 
 #define DW_HEAP_LAST UINT32_MAX
+#define DW_HEAP_EACH (UINT32_MAX - 1)
+#define DW_HEAPS_SHOWN 8
 
-/* Before the profile is prepared. Shows the picture of that number, or of each process the last.
- * DW_ERR_ARGUMENT when there is none of the number. */
+/* Before the profile is prepared. Shows the picture of that number, or of each process the last. Or
+ * each of one process, as a thread of its own, the last one first; of many the first, the last and
+ * some between. DW_ERR_ARGUMENT when there is none of the number. */
 int dw_profile_show_heaps(struct dw_profile *profile, uint32_t number);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/address_map.h"
 #include "base/grow.h"
 #include "cpython/heap/heap_edges.h"
+#include "cpython/heap/heap_interned.h"
 #include "cpython/heap/heap_objects.h"
 #include "cpython/heap/heap_size.h"
 #include "model/heap/heap_roots.h"
@@ -27,6 +28,7 @@ struct walk {
     dw_heap_node *foreign; /* objects, held, whose size an extension module tells */
     uint32_t foreign_count, foreign_capacity;
     struct dw_heap_shared shared;
+    PyObject *interned_string, *interned; /* the table that holds nothing, once it was met */
     uint32_t frames_seen;
     int error;
 };
@@ -51,8 +53,11 @@ static dw_heap_node number_of(struct walk *walk, PyObject *object)
     return number ? *number : 0;
 }
 
-static bool add_object(PyObject *object, void *walk)
+static bool add_object(PyObject *object, void *argument)
 {
+    struct walk *walk = argument;
+    if (!walk->interned && dw_py_is_interned_table(object, walk->interned_string))
+        walk->interned = object;
     return number_of(walk, object) != 0;
 }
 
@@ -173,7 +178,7 @@ static void look_at(struct walk *walk, dw_heap_node node)
         graph->sizes[node] = dw_py_size(object, &kind->sizing);
     if (walk->heap->has_hashes && (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)))
         keep_hash(walk, object, node);
-    if (!walk->error)
+    if (!walk->error && object != walk->interned)
         dw_py_edges(object, &kind->edges, add_edge, walk);
 }
 
@@ -353,9 +358,11 @@ int dw_heap_walk(struct dw_heap *heap, bool with_hashes)
     struct walk walk = {.heap = heap, .graph = &heap->graph};
     *heap = (struct dw_heap){.has_hashes = with_hashes};
     int was_collecting = PyGC_Disable();
+    walk.interned_string = dw_py_interned_string();
     int error = dw_string_table_init(&heap->names);
     if (!error)
         error = walk_to_end(&walk);
+    Py_XDECREF(walk.interned_string);
     if (was_collecting)
         PyGC_Enable();
     dw_address_map_release(&walk.numbers);

@@ -5,6 +5,7 @@
 #include "base/pointer_map.h"
 #include "cpython/thread_name.h"
 #include "cpython/watch.h"
+#include "probe/region/region_hook.h"
 #include "probe/with_itself.h"
 
 #include <structmember.h>
@@ -115,6 +116,8 @@ static inline bool is_plain(PyCodeObject *code)
 
 void dw_region_enter_now(struct dw_region *self)
 {
+    if (__builtin_expect(self->is_watched, 0))
+        dw_region_tell(self->name, "begins");
     struct dw_track *track = dw_track_get();
     if (!track)
         return;
@@ -170,7 +173,7 @@ static struct dw_span *wake_holder(struct dw_track *track, const struct dw_regio
     return span_of(track->top, region);
 }
 
-void dw_region_exit_now(struct dw_region *self, bool counted)
+static void close_region(struct dw_region *self, bool counted)
 {
     uint64_t now = dw_tick();
     struct dw_track *track = dw_track_get();
@@ -187,6 +190,13 @@ void dw_region_exit_now(struct dw_region *self, bool counted)
         span = wake_holder(track, self);
     if (span)
         close_span(track, span, now, counted);
+}
+
+void dw_region_exit_now(struct dw_region *self, bool counted)
+{
+    close_region(self, counted);
+    if (__builtin_expect(self->is_watched, 0))
+        dw_region_tell(self->name, "ends");
 }
 
 static bool ends_iteration(PyObject *exception_type)
@@ -223,6 +233,7 @@ PyObject *dw_region_new(PyObject *name, dw_frame_id frame, bool is_global, bool 
     region->frame = frame;
     region->is_global = is_global;
     region->is_iterator = is_iterator;
+    region->is_watched = dw_region_is_watched(name);
     return (PyObject *)region;
 }
 

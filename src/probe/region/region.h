@@ -14,6 +14,7 @@ struct dw_region {
     dw_frame_id frame;
     bool is_global;
     bool is_iterator; /* an end of iteration does not count */
+    bool is_watched;  /* somebody is called when it begins and ends: region_hook.h */
 };
 
 /* What region() gives when nothing records. */
