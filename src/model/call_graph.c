@@ -88,7 +88,7 @@ static int begin(struct dw_call_graph *graph, struct walk *walk, const struct dw
 {
     const struct dw_call_item *item = &items[at];
     enter(&graph->functions[item->function], item);
-    if (item->parent == 0)
+    if (item->parent == 0 || graph->lacks_edges)
         return 0;
     int error = edge_of(graph, items[item->parent].function, item->function, &walk->edge[at]);
     if (!error)

@@ -46,6 +46,7 @@ struct dw_call_graph {
     struct dw_call_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct dw_map edge_index;
+    bool lacks_edges; /* set by who needs functions alone, before the first path is added */
 };
 
 int dw_call_graph_init(struct dw_call_graph *graph, uint32_t function_count);

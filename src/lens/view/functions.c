@@ -75,13 +75,14 @@ static void add_item(struct gathering *gathering, dw_path_id path)
     };
 }
 
-static int gather(struct gathering *gathering, struct dw_call_graph *graph)
+static int gather(struct gathering *gathering, bool with_edges, struct dw_call_graph *graph)
 {
     const struct dw_profile *profile = gathering->profile;
     for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->functions.count; path++)
         if (gathering->sums[path].taken)
             add_item(gathering, path);
     int error = dw_call_graph_init(graph, profile->frames.count);
+    graph->lacks_edges = !with_edges;
     return error ? error : dw_call_graph_add(graph, gathering->items, gathering->item_count);
 }
 
@@ -262,7 +263,7 @@ static int list_edges(struct dw_functions *functions, const struct dw_call_graph
 }
 
 int dw_functions_make(const struct dw_profile *profile, enum dw_family family, bool strip_dirs,
-                      struct dw_functions *functions)
+                      bool with_edges, struct dw_functions *functions)
 {
     struct dw_functions made = {0};
     struct dw_call_graph graph = {0};
@@ -272,7 +273,7 @@ int dw_functions_make(const struct dw_profile *profile, enum dw_family family, b
     if (!error && !index_of)
         error = DW_ERR_MEMORY;
     if (!error)
-        error = gather(&gathering, &graph);
+        error = gather(&gathering, with_edges, &graph);
     if (!error)
         error = list_functions(&made, &gathering, &graph, strip_dirs, index_of);
     if (!error)
