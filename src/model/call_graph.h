@@ -31,7 +31,6 @@ struct dw_call_sums {
     uint64_t primitive; /* calls that were not inside another of the same */
     uint64_t total;     /* of the primitive ones */
     uint64_t self;
-    uint32_t depth; /* while building: how many are open */
 };
 
 struct dw_call_edge {

@@ -45,8 +45,8 @@ static bool *find_outermost(const struct dw_profile *profile)
     for (dw_path_id path = 0; !error && path < count; path++)
         frames[path] = profile->functions.paths[path].step;
     if (!error)
-        error = dw_outermost_find(profile->functions.paths, count, frames, profile->frames.count,
-                                  outermost);
+        error = dw_outermost_find(profile->functions.paths, sizeof *profile->functions.paths, count,
+                                  frames, profile->frames.count, outermost);
     free(frames);
     if (!error)
         return outermost;
