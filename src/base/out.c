@@ -91,15 +91,34 @@ void dw_out_repeat(struct dw_out *out, char c, size_t count)
     dw_out_write(out, run, count);
 }
 
-void dw_out_u64(struct dw_out *out, uint64_t value)
+void dw_out_decimal(struct dw_out *out, uint64_t value, unsigned decimals)
 {
-    char digits[20];
-    char *at = digits + sizeof digits;
+    char text[48];
+    char *at = text + sizeof text;
+    for (unsigned i = 0; i < decimals; i++, value /= 10)
+        *--at = (char)('0' + value % 10);
+    if (decimals)
+        *--at = '.';
     do {
         *--at = (char)('0' + value % 10);
         value /= 10;
     } while (value);
-    dw_out_write(out, at, (size_t)(digits + sizeof digits - at));
+    dw_out_write(out, at, (size_t)(text + sizeof text - at));
+}
+
+/* Where the rest is near one half it takes more digits than a double has to say which way to round.
+ */
+void dw_out_fixed(struct dw_out *out, double value, unsigned decimals)
+{
+    static const double powers[] = {1, 10, 100, 1000, 10000};
+    double scaled = value * powers[decimals];
+    bool is_small = scaled >= 0 && scaled < 1e9;
+    uint64_t whole = is_small ? (uint64_t)scaled : 0;
+    double rest = scaled - (double)whole;
+    if (is_small && (rest < 0.4999 || rest > 0.5001))
+        dw_out_decimal(out, whole + (rest > 0.5), decimals);
+    else
+        dw_out_printf(out, "%.*f", (int)decimals, value);
 }
 
 void dw_out_i64(struct dw_out *out, int64_t value)
@@ -107,15 +126,6 @@ void dw_out_i64(struct dw_out *out, int64_t value)
     if (value < 0)
         dw_out_char(out, '-');
     dw_out_u64(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
-}
-
-void dw_out_thousandths(struct dw_out *out, uint64_t value)
-{
-    uint64_t rest = value % 1000;
-    char tail[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
-                    (char)('0' + rest % 10)};
-    dw_out_u64(out, value / 1000);
-    dw_out_write(out, tail, sizeof tail);
 }
 
 void dw_out_printf(struct dw_out *out, const char *format, ...)
@@ -187,9 +197,13 @@ static void write_escaped(struct dw_out *out, const void *bytes, size_t size, co
     const uint8_t *at = bytes, *end = end_of(bytes, size), *run = at;
     while (at < end && !out->error) {
         bool is_special = *special && *at && strchr(special, *at);
-        size_t length = is_plain(*at) ? 1 : dw_utf8_length(at, end);
+        if (is_plain(*at) && !is_special) {
+            at++;
+            continue;
+        }
+        size_t length = dw_utf8_length(at, end);
         uint32_t code = length ? decode(at, length) : 0;
-        if (length && !is_special && (is_plain(*at) || !is_hidden(code))) {
+        if (length && !is_special && !is_hidden(code)) {
             at += length;
             continue;
         }
@@ -322,7 +336,12 @@ size_t dw_text_width(const void *bytes, size_t size)
     const uint8_t *at = bytes, *end = end_of(bytes, size);
     size_t width = 0;
     while (at < end) {
-        size_t length = is_plain(*at) ? 1 : dw_utf8_length(at, end);
+        if (is_plain(*at)) {
+            at++;
+            width++;
+            continue;
+        }
+        size_t length = dw_utf8_length(at, end);
         uint32_t code = length ? decode(at, length) : 0xfffd;
         if (!is_hidden(code))
             width++;

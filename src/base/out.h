@@ -34,10 +34,15 @@ static inline void dw_out_text(struct dw_out *out, const char *text)
 }
 void dw_out_char(struct dw_out *out, char c);
 void dw_out_repeat(struct dw_out *out, char c, size_t count);
-void dw_out_u64(struct dw_out *out, uint64_t value);
+/* value / 10^decimals, exactly: with three of them, nanoseconds as microseconds. */
+void dw_out_decimal(struct dw_out *out, uint64_t value, unsigned decimals);
+static inline void dw_out_u64(struct dw_out *out, uint64_t value)
+{
+    dw_out_decimal(out, value, 0);
+}
 void dw_out_i64(struct dw_out *out, int64_t value);
-/* value / 1000 with three decimals: nanoseconds as microseconds, exactly. */
-void dw_out_thousandths(struct dw_out *out, uint64_t value);
+/* As printf's "%.*f" does, with at most four decimals, and sooner. */
+void dw_out_fixed(struct dw_out *out, double value, unsigned decimals);
 void dw_out_printf(struct dw_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * One walk over the tree, down and up again, without recursion in C. */
+ * What is of a function, or of an edge, adds up; times do where none of the same is around. */
 #include "model/call_graph.h"
 
 #include "base/intern.h"
-
-#include <string.h>
-
-#define NONE UINT32_MAX
+#include "model/outermost.h"
 
 static uint64_t less(uint64_t time, double cost)
 {
@@ -53,82 +50,58 @@ static int edge_of(struct dw_call_graph *graph, uint32_t caller, uint32_t callee
                      (&(struct dw_call_edge){.caller = caller, .callee = callee}), index);
 }
 
-static void enter(struct dw_call_sums *sums, const struct dw_call_item *item)
+static void add(struct dw_call_sums *sums, const struct dw_call_item *item, bool is_outermost)
 {
     sums->count += item->count;
     sums->self += item->self;
-    if (sums->depth++)
-        return;
-    sums->primitive += item->count;
-    sums->total += item->total;
+    sums->primitive += is_outermost ? item->count : 0;
+    sums->total += is_outermost ? item->total : 0;
 }
 
-/* The tree as lists of children: heads and nexts by item, and each item's edge. */
-struct walk {
-    uint32_t *first_child, *next_sibling, *edge;
-};
-
-static int link_children(struct walk *walk, const struct dw_call_item *items, uint32_t count)
+static int add_functions(struct dw_call_graph *graph, const struct dw_call_item *items,
+                         uint32_t count, uint32_t *keys, bool *outermost)
 {
-    walk->first_child = malloc(3 * (size_t)count * sizeof(uint32_t));
-    if (!walk->first_child)
-        return DW_ERR_MEMORY;
-    memset(walk->first_child, 0xff, 3 * (size_t)count * sizeof(uint32_t));
-    walk->next_sibling = walk->first_child + count;
-    walk->edge = walk->next_sibling + count;
-    for (uint32_t i = count; i-- > 1;) {
-        walk->next_sibling[i] = walk->first_child[items[i].parent];
-        walk->first_child[items[i].parent] = i;
-    }
-    return 0;
-}
-
-static int begin(struct dw_call_graph *graph, struct walk *walk, const struct dw_call_item *items,
-                 uint32_t at)
-{
-    const struct dw_call_item *item = &items[at];
-    enter(&graph->functions[item->function], item);
-    if (item->parent == 0)
-        return 0;
-    int error = edge_of(graph, items[item->parent].function, item->function, &walk->edge[at]);
-    if (!error)
-        enter(&graph->edges[walk->edge[at]].sums, item);
+    keys[0] = graph->function_count; /* the root is not a function */
+    for (uint32_t i = 1; i < count; i++)
+        keys[i] = items[i].function;
+    int error =
+        dw_outermost_find(items, sizeof *items, count, keys, graph->function_count + 1, outermost);
+    for (uint32_t i = 1; i < count && !error; i++)
+        add(&graph->functions[keys[i]], &items[i], outermost[i]);
     return error;
 }
 
-static void end(struct dw_call_graph *graph, const struct walk *walk,
-                const struct dw_call_item *items, uint32_t at)
+/* Keys are 1 + the index of the edge; what the root calls has none. */
+static int add_edges(struct dw_call_graph *graph, const struct dw_call_item *items, uint32_t count,
+                     uint32_t *keys, bool *outermost)
 {
-    graph->functions[items[at].function].depth--;
-    if (walk->edge[at] != NONE)
-        graph->edges[walk->edge[at]].sums.depth--;
-}
-
-/* The item after `at` in a walk that goes down first; ends those that it leaves. */
-static uint32_t next_item(struct dw_call_graph *graph, const struct walk *walk,
-                          const struct dw_call_item *items, uint32_t at)
-{
-    if (walk->first_child[at] != NONE)
-        return walk->first_child[at];
-    while (at) {
-        end(graph, walk, items, at);
-        if (walk->next_sibling[at] != NONE)
-            return walk->next_sibling[at];
-        at = items[at].parent;
+    int error = 0;
+    keys[0] = 0;
+    for (uint32_t i = 1; i < count && !error; i++) {
+        uint32_t parent = items[i].parent, edge = UINT32_MAX;
+        if (parent)
+            error = edge_of(graph, items[parent].function, items[i].function, &edge);
+        keys[i] = edge + 1;
     }
-    return NONE;
+    if (!error)
+        error =
+            dw_outermost_find(items, sizeof *items, count, keys, graph->edge_count + 1, outermost);
+    for (uint32_t i = 1; i < count && !error; i++)
+        if (keys[i])
+            add(&graph->edges[keys[i] - 1].sums, &items[i], outermost[i]);
+    return error;
 }
 
 int dw_call_graph_add(struct dw_call_graph *graph, const struct dw_call_item *items, uint32_t count)
 {
-    struct walk walk;
-    int error = count ? link_children(&walk, items, count) : DW_ERR_ARGUMENT;
-    if (error)
-        return error;
-    for (uint32_t at = walk.first_child[0]; at != NONE && !error;) {
-        error = begin(graph, &walk, items, at);
-        at = next_item(graph, &walk, items, at);
-    }
-    free(walk.first_child);
+    uint32_t *keys = malloc((count + 1u) * sizeof *keys);
+    bool *outermost = malloc((count + 1u) * sizeof *outermost);
+    int error = !count ? DW_ERR_ARGUMENT : keys && outermost ? 0 : DW_ERR_MEMORY;
+    if (!error)
+        error = add_functions(graph, items, count, keys, outermost);
+    if (!error && !graph->lacks_edges)
+        error = add_edges(graph, items, count, keys, outermost);
+    free(keys);
+    free(outermost);
     return error;
 }

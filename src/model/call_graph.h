@@ -31,7 +31,6 @@ struct dw_call_sums {
     uint64_t primitive; /* calls that were not inside another of the same */
     uint64_t total;     /* of the primitive ones */
     uint64_t self;
-    uint32_t depth; /* while building: how many are open */
 };
 
 struct dw_call_edge {
@@ -46,6 +45,7 @@ struct dw_call_graph {
     struct dw_call_edge *edges;
     uint32_t edge_count, edge_capacity;
     struct dw_map edge_index;
+    bool lacks_edges; /* set by who needs functions alone, before the first path is added */
 };
 
 int dw_call_graph_init(struct dw_call_graph *graph, uint32_t function_count);

@@ -91,6 +91,12 @@ int dw_histogram_merge(struct dw_histogram *into, const struct dw_histogram *fro
     return 0;
 }
 
+int dw_spread_merge(struct dw_spread *into, const struct dw_spread *from)
+{
+    into->sum_squares += from->sum_squares;
+    return dw_histogram_merge(&into->histogram, &from->histogram);
+}
+
 uint64_t dw_histogram_quantile(const struct dw_histogram *histogram, double fraction)
 {
     uint64_t total = 0;

@@ -44,6 +44,12 @@ struct dw_histogram {
     uint32_t capacity;
 };
 
+/* How the durations of entries are distributed. */
+struct dw_spread {
+    unsigned __int128 sum_squares;
+    struct dw_histogram histogram;
+};
+
 void dw_histogram_release(struct dw_histogram *histogram);
 /* Room for so many entries, and no more. */
 int dw_histogram_reserve(struct dw_histogram *histogram, uint32_t count);
@@ -51,6 +57,7 @@ int dw_histogram_reserve(struct dw_histogram *histogram, uint32_t count);
 int dw_histogram_set(struct dw_histogram *histogram, uint32_t bucket, uint64_t count);
 int dw_histogram_add(struct dw_histogram *histogram, uint32_t bucket, uint64_t count);
 int dw_histogram_merge(struct dw_histogram *into, const struct dw_histogram *from);
+int dw_spread_merge(struct dw_spread *into, const struct dw_spread *from);
 /* The value that `fraction` (0 to 1) of the durations do not exceed, interpolated; 0 when empty. */
 uint64_t dw_histogram_quantile(const struct dw_histogram *histogram, double fraction);
 

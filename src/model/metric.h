@@ -7,6 +7,8 @@
 
 #include "model/histogram.h"
 
+#include <stdbool.h>
+
 struct dw_metric {
     uint64_t count;     /* completed entries */
     uint64_t total;     /* wall time of completed and still open entries */
@@ -15,13 +17,14 @@ struct dw_metric {
     uint64_t cpu;       /* CPU time of completed entries, when it was asked for */
     uint64_t min;       /* of completed entries; 0 when there are none */
     uint64_t max;
-    uint64_t open;                 /* entries that had not ended when the log was last written */
-    uint64_t open_total;           /* the part of total that belongs to them */
-    unsigned __int128 sum_squares; /* of completed entries */
-    struct dw_histogram histogram;
+    uint64_t open;            /* entries that had not ended when the log was last written */
+    uint64_t open_total;      /* the part of total that belongs to them */
+    struct dw_spread *spread; /* of completed entries; NULL when it is not known */
+    bool owns_spread;         /* else it is borrowed, and not to be changed */
 };
 
 void dw_metric_release(struct dw_metric *metric);
+/* A spread that is borrowed is borrowed on, as long as there is no other to add to it. */
 int dw_metric_merge(struct dw_metric *into, const struct dw_metric *from);
 /* Standard deviation of the completed entries (population), in nanoseconds. */
 double dw_metric_stdev(const struct dw_metric *metric);

@@ -7,12 +7,18 @@
 #include <stdlib.h>
 
 struct walk {
-    const struct dw_path *paths;
+    const void *paths;
+    size_t stride;
     const uint32_t *keys;
     dw_path_id *first, *next; /* child and sibling; 0: none */
     uint32_t *open;           /* of each key: how often it is on the way here */
     bool *outermost;
 };
+
+static dw_path_id parent_of(const struct walk *walk, dw_path_id path)
+{
+    return *(const dw_path_id *)((const char *)walk->paths + path * walk->stride);
+}
 
 static int walk_init(struct walk *walk, uint32_t count, uint32_t key_count)
 {
@@ -22,7 +28,7 @@ static int walk_init(struct walk *walk, uint32_t count, uint32_t key_count)
     if (!walk->first || !walk->next || !walk->open)
         return DW_ERR_MEMORY;
     for (dw_path_id path = count; path-- > 1;) {
-        dw_path_id parent = walk->paths[path].parent;
+        dw_path_id parent = parent_of(walk, path);
         walk->next[path] = walk->first[parent];
         walk->first[parent] = path;
     }
@@ -50,7 +56,7 @@ static void find(struct walk *walk)
         while (!next && at != DW_PATH_ROOT) {
             walk->open[walk->keys[at]]--;
             next = walk->next[at];
-            at = walk->paths[at].parent;
+            at = parent_of(walk, at);
         }
         if (!next)
             return;
@@ -59,10 +65,10 @@ static void find(struct walk *walk)
     }
 }
 
-int dw_outermost_find(const struct dw_path *paths, uint32_t count, const uint32_t *keys,
+int dw_outermost_find(const void *paths, size_t stride, uint32_t count, const uint32_t *keys,
                       uint32_t key_count, bool *outermost)
 {
-    struct walk walk = {.paths = paths, .keys = keys, .outermost = outermost};
+    struct walk walk = {.paths = paths, .stride = stride, .keys = keys, .outermost = outermost};
     int error = walk_init(&walk, count, key_count);
     if (!error && count)
         find(&walk);

@@ -173,12 +173,8 @@ int dw_value_row_merge(struct dw_value_table *into, const struct dw_value_table 
         error = dw_value_row_add(into, index, row->mask, &from->numbers[row->first]);
     if (error || !row->spread)
         return error;
-    const struct dw_spread *more = &from->spreads[row->spread - 1];
     struct dw_spread *spread = dw_value_row_spread(into, index);
-    if (!spread)
-        return DW_ERR_MEMORY;
-    spread->sum_squares += more->sum_squares;
-    return dw_histogram_merge(&spread->histogram, &more->histogram);
+    return spread ? dw_spread_merge(spread, &from->spreads[row->spread - 1]) : DW_ERR_MEMORY;
 }
 
 int dw_value_table_merge(struct dw_value_table *into, const struct dw_value_table *from)

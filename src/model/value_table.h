@@ -9,12 +9,6 @@
 #include "model/measure.h"
 #include "model/path_tree.h"
 
-/* How the durations of entries are distributed. */
-struct dw_spread {
-    unsigned __int128 sum_squares;
-    struct dw_histogram histogram;
-};
-
 struct dw_value_row {
     dw_path_id path;
     dw_labels_id labels;

@@ -197,10 +197,7 @@ struct dw_metric fixture_metric(const struct dw_profile *profile, uint32_t threa
     };
     for (enum dw_measure i = DW_COUNT; i <= DW_OPEN_TOTAL; i++)
         *numbers[i] = dw_value_get(values, row, i);
-    if (row->spread) {
-        metric.sum_squares = values->spreads[row->spread - 1].sum_squares;
-        metric.histogram = values->spreads[row->spread - 1].histogram;
-    }
+    metric.spread = row->spread ? &values->spreads[row->spread - 1] : NULL;
     return metric;
 }
 

@@ -40,7 +40,7 @@ const struct dw_value_row *fixture_row(const struct dw_profile *profile, uint32_
                                        dw_path_id path);
 uint64_t fixture_value(const struct dw_profile *profile, uint32_t thread, dw_path_id path,
                        enum dw_measure measure);
-/* Its entries, with a histogram that is the profile's. */
+/* Its entries, with a spread that is the profile's. */
 struct dw_metric fixture_metric(const struct dw_profile *profile, uint32_t thread, dw_path_id path);
 
 /* Adds a block of events; times are relative to FIXTURE_START_NS. */

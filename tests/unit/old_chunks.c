@@ -34,6 +34,8 @@ static void put_histogram(struct dw_buffer *payload, const struct dw_histogram *
 void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
                        const struct dw_metric *metric, uint64_t as_of)
 {
+    static const struct dw_spread none;
+    const struct dw_spread *spread = metric->spread ? metric->spread : &none;
     struct dw_buffer *payload = &writer->payload;
     uint64_t numbers[] = {path,
                           metric->count,
@@ -45,11 +47,11 @@ void dw_log_values_add(struct dw_log_writer *writer, dw_path_id path,
                           metric->max,
                           metric->open,
                           metric->open * as_of - metric->open_total,
-                          (uint64_t)metric->sum_squares,
-                          (uint64_t)(metric->sum_squares >> 64)};
+                          (uint64_t)spread->sum_squares,
+                          (uint64_t)(spread->sum_squares >> 64)};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         dw_buffer_put(payload, numbers[i]);
-    put_histogram(payload, &metric->histogram);
+    put_histogram(payload, &spread->histogram);
     writer->values_count++;
     if (payload->size < DW_CHUNK_TARGET)
         return;

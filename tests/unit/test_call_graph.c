@@ -35,7 +35,6 @@ static void check(const struct dw_call_sums *sums, uint64_t count, uint64_t prim
     assert_int_equal(sums->primitive, primitive);
     assert_int_equal(sums->self, self);
     assert_int_equal(sums->total, total);
-    assert_int_equal(sums->depth, 0);
 }
 
 static const struct dw_call_sums *edge(const struct dw_call_graph *graph, uint32_t caller,

@@ -19,7 +19,7 @@ static struct dw_functions make(struct dw_profile *profile)
 {
     struct dw_functions functions;
     fixture_prepare(profile);
-    assert_int_equal(dw_functions_make(profile, DW_FAMILY_ANY, false, &functions), 0);
+    assert_int_equal(dw_functions_make(profile, DW_FAMILY_ANY, false, true, &functions), 0);
     return functions;
 }
 
@@ -124,7 +124,7 @@ static void test_files_are_as_short_as_tells_apart(void **state)
     }
     struct dw_functions functions;
     fixture_prepare(profile);
-    assert_int_equal(dw_functions_make(profile, DW_FAMILY_CALLS, true, &functions), 0);
+    assert_int_equal(dw_functions_make(profile, DW_FAMILY_CALLS, true, true, &functions), 0);
     assert_int_equal(functions.count, COUNT_OF(files));
     for (uint32_t i = 0; i < functions.count; i++) {
         size_t which = functions.functions[i].sums.self / MS - 1;

@@ -6,12 +6,13 @@
 static void add(struct dw_metric *metric, uint64_t duration)
 {
     struct dw_histogram_entry bucket = {dw_histogram_bucket(duration), 1};
+    struct dw_spread spread = {(unsigned __int128)duration * duration, {&bucket, 1, 1}};
     struct dw_metric entry = {.count = 1,
                               .total = duration,
                               .min = duration,
                               .max = duration,
-                              .sum_squares = (unsigned __int128)duration * duration,
-                              .histogram = {&bucket, 1, 1}};
+                              .spread = &spread,
+                              .owns_spread = true}; /* so that nobody borrows it */
     assert_int_equal(dw_metric_merge(metric, &entry), 0);
 }
 
@@ -66,7 +67,8 @@ static void test_merge_keeps_min_from_the_empty(void **state)
 static void test_one_entry_does_not_deviate(void **state)
 {
     (void)state;
-    struct dw_metric metric = {.count = 1, .total = 1000, .sum_squares = 1000900};
+    struct dw_spread spread = {.sum_squares = 1000900};
+    struct dw_metric metric = {.count = 1, .total = 1000, .spread = &spread};
     assert_true(dw_metric_stdev(&metric) == 0);
 }
 
@@ -87,6 +89,27 @@ static void test_statistics(void **state)
     dw_metric_release(&metric);
 }
 
+/* What is borrowed stays as it is, and is copied for the first other that is added to it. */
+static void test_borrowed_spreads_do_not_change(void **state)
+{
+    (void)state;
+    struct dw_histogram_entry buckets[] = {{3, 1}, {5, 2}};
+    struct dw_spread spreads[] = {{9, {&buckets[0], 1, 1}}, {50, {&buckets[1], 1, 1}}};
+    struct dw_metric sum = {0}, again = {0};
+    for (size_t i = 0; i < COUNT_OF(spreads); i++) {
+        struct dw_metric metric = {.count = i + 1, .spread = &spreads[i]};
+        assert_int_equal(dw_metric_merge(&sum, &metric), 0);
+        assert_true(i || sum.spread == &spreads[0]);
+    }
+    assert_int_equal(spreads[0].histogram.count, 1);
+    assert_true(sum.owns_spread && sum.spread->sum_squares == 59);
+    assert_int_equal(sum.spread->histogram.count, 2);
+    assert_int_equal(dw_metric_merge(&again, &sum), 0);
+    assert_true(again.owns_spread && again.spread != sum.spread);
+    dw_metric_release(&sum);
+    dw_metric_release(&again);
+}
+
 static void test_active_never_negative(void **state)
 {
     (void)state;
@@ -101,6 +124,7 @@ int main(void)
         cmocka_unit_test(test_merge_keeps_min_from_the_empty),
         cmocka_unit_test(test_one_entry_does_not_deviate),
         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_borrowed_spreads_do_not_change),
         cmocka_unit_test(test_active_never_negative),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -139,13 +140,34 @@ static void test_numbers(void **state)
     dw_out_char(&out, ' ');
     dw_out_i64(&out, INT64_MIN);
     dw_out_char(&out, ' ');
-    dw_out_thousandths(&out, 1234007);
+    dw_out_decimal(&out, 1234007, 3);
     dw_out_char(&out, ' ');
-    dw_out_thousandths(&out, 5);
+    dw_out_decimal(&out, 5, 3);
     dw_out_char(&out, '\0');
     assert_string_equal((char *)out.buffer.data,
                         "18446744073709551615 -9223372036854775808 1234.007 0.005");
     dw_out_close(&out);
+}
+
+/* Also where a decimal is in the middle between two. */
+static void test_fixed_is_what_printf_says(void **state)
+{
+    (void)state;
+    static const double odd[] = {0, 0.5, 1.5, 2.5, 0.125, 0.375, 0.005, 1e9, 1e300, -1, 99.995};
+    uint64_t random = 1;
+    for (uint32_t i = 0; i < 20000; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        double value = i < COUNT_OF(odd) ? odd[i] : (double)(random >> 34) / 16384.0;
+        unsigned decimals = i % 5;
+        char wanted[512];
+        struct dw_out out;
+        dw_out_init_memory(&out);
+        dw_out_fixed(&out, value, decimals);
+        dw_out_char(&out, '\0');
+        snprintf(wanted, sizeof wanted, "%.*f", (int)decimals, value);
+        assert_string_equal((char *)out.buffer.data, wanted);
+        dw_out_close(&out);
+    }
 }
 
 static void test_full_disk_is_told_once(void **state)
@@ -207,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_width_is_what_is_printed),
         cmocka_unit_test(test_no_bytes_may_be_null),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_fixed_is_what_printf_says),
         cmocka_unit_test(test_full_disk_is_told_once),
         cmocka_unit_test(test_output_is_limited),
         cmocka_unit_test(test_bytes_arrive_in_order),

@@ -42,7 +42,7 @@ static void check_shape(const struct dw_rows *rows, const char *expected)
 static const struct dw_row *find(const struct dw_rows *rows, const char *name)
 {
     for (uint32_t i = 0; i < rows->count; i++)
-        if (!strcmp(rows->rows[i].name.bytes, name))
+        if (!strcmp(dw_row_name(rows, &rows->rows[i]).bytes, name))
             return &rows->rows[i];
     fail_msg("no row %s", name);
     return NULL;
@@ -69,7 +69,7 @@ static void test_region_tree(void **state)
     assert_int_equal(load->self, 4 * MS);
     assert_int_equal(load->parent, 0);
     assert_int_equal(parse->parent, 1);
-    assert_int_equal(parse->tree_total, 10 * MS);
+    assert_int_equal(dw_row_tree(&rows, parse)->total, 10 * MS);
     assert_int_equal(root->parent, DW_ROW_NONE);
     dw_rows_release(&rows);
     dw_profile_free(profile);
@@ -193,10 +193,10 @@ static void test_threads_are_trees(void **state)
     fixture_entry(profile, first, fixture_path(profile, "x"), MS);
     struct dw_rows rows = make(profile, DW_BY_THREAD, NULL);
     check_shape(&rows, "0:a of process 7 1:x 0:b of process 7 0:c of process 5@n1");
-    assert_int_equal(rows.rows[1].thread, first);
-    assert_int_equal(rows.rows[1].process, early);
-    assert_int_equal(rows.rows[1].tree_total, 4 * MS);
-    assert_int_equal(rows.rows[2].tree_total, 0);
+    assert_int_equal(dw_row_tree(&rows, &rows.rows[1])->thread, first);
+    assert_int_equal(dw_row_tree(&rows, &rows.rows[1])->process, early);
+    assert_int_equal(dw_row_tree(&rows, &rows.rows[1])->total, 4 * MS);
+    assert_int_equal(dw_row_tree(&rows, &rows.rows[2])->total, 0);
     dw_rows_release(&rows);
     dw_profile_free(profile);
 }
@@ -223,8 +223,8 @@ static void test_a_row_for_each_process(void **state)
         assert_int_equal(dw_rows_make(profile, &options, &rows), 0);
         check_shape(&rows, names[i]);
         assert_int_equal(rows.rows[0].total, 6 * MS);
-        assert_int_equal(rows.rows[0].tree_total, 8 * MS);
-        assert_int_equal(rows.rows[1].tree_total, 8 * MS);
+        assert_int_equal(dw_row_tree(&rows, &rows.rows[0])->total, 8 * MS);
+        assert_int_equal(dw_row_tree(&rows, &rows.rows[1])->total, 8 * MS);
         dw_rows_release(&rows);
         dw_profile_free(profile);
     }
@@ -280,7 +280,7 @@ static void test_recursion_counts_once(void **state)
     assert_int_equal(g->total, 5 * MS);
     assert_int_equal(g->metric.count, 2);
     assert_int_equal(g->self, 4 * MS);
-    assert_int_equal(g->tree_total, 20 * MS);
+    assert_int_equal(dw_row_tree(&rows, g)->total, 20 * MS);
     dw_rows_release(&rows);
     dw_profile_free(profile);
 }

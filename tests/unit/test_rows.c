@@ -183,10 +183,10 @@ static void test_the_latest_row_counts(void **state)
     assert_int_equal(mask_of(profile, "load"), mask); /* what it does not name stays */
     assert_int_equal(metric.count, 5);
     assert_int_equal(metric.cpu, 2);
-    assert_true(metric.sum_squares == 50 || metric.sum_squares == 50 / 4);
+    assert_true(metric.spread->sum_squares == 50 || metric.spread->sum_squares == 50 / 4);
     uint64_t hits = 0; /* the bucket that was not told again is as before */
-    for (uint32_t i = 0; i < metric.histogram.count; i++)
-        hits += metric.histogram.entries[i].count;
+    for (uint32_t i = 0; i < metric.spread->histogram.count; i++)
+        hits += metric.spread->histogram.entries[i].count;
     assert_int_equal(hits, 1 + 6);
     assert_int_equal(value_of(profile, "load/parse", DW_ENTRY_CPU), 8);
     dw_profile_free(profile);

@@ -37,8 +37,8 @@ static int sampled_init(struct sampled *sampled, const struct dw_profile *profil
         sampled->spot_of[path] = sampled->spots.of[at->step];
         sampled->line_of[path] = has_line ? path : sampled->line_of[at->parent];
     }
-    return dw_outermost_find(sampled->tree.paths, count, sampled->spot_of, sampled->spots.count,
-                             sampled->outermost);
+    return dw_outermost_find(sampled->tree.paths, sizeof *sampled->tree.paths, count,
+                             sampled->spot_of, sampled->spots.count, sampled->outermost);
 }
 
 static void sampled_release(struct sampled *sampled)

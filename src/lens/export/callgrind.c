@@ -109,8 +109,8 @@ static int find_edges(struct callgrind *callgrind)
     int error = keys && outermost && callgrind->edges ? 0 : DW_ERR_MEMORY;
     if (!error) {
         merge_edges(callgrind, list_paths(callgrind), keys);
-        error =
-            dw_outermost_find(tree->paths, tree->count, keys, callgrind->edge_count + 1, outermost);
+        error = dw_outermost_find(tree->paths, sizeof *tree->paths, tree->count, keys,
+                                  callgrind->edge_count + 1, outermost);
     }
     if (!error)
         add_totals(callgrind, keys, outermost);

@@ -116,7 +116,7 @@ static void put_names(struct chrome *chrome)
 static void put_place(struct chrome *chrome, uint64_t time_ns)
 {
     dw_out_write(chrome->out, chrome->place.buffer.data, chrome->place.buffer.size);
-    dw_out_thousandths(chrome->out, time_ns);
+    dw_out_decimal(chrome->out, time_ns, 3);
 }
 
 static void put_named(struct chrome *chrome, const struct dw_step *step, const char *kind)

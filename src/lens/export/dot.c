@@ -160,7 +160,7 @@ static int write_dot(const struct dw_profile *profile, const struct dw_lens_opti
                      struct dw_out *out)
 {
     struct drawing drawing = {.out = out};
-    int error = dw_functions_make(profile, options->family, false, &drawing.functions);
+    int error = dw_functions_make(profile, options->family, false, true, &drawing.functions);
     if (error)
         return error;
     drawing.total = (double)drawing.functions.all.total;

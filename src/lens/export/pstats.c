@@ -121,7 +121,7 @@ static int write_pstats(const struct dw_profile *profile, const struct dw_lens_o
 {
     struct dw_functions functions;
     struct dw_out scratch;
-    int error = dw_functions_make(profile, options->family, false, &functions);
+    int error = dw_functions_make(profile, options->family, false, true, &functions);
     if (error)
         return error;
     dw_out_init_memory(&scratch);

@@ -92,7 +92,8 @@ static void put_name(struct dw_out *out, const void *context, uint32_t box)
     const struct drawing *drawing = context;
     const struct dw_row *row = &drawing->rows.rows[box];
     const struct dw_frame *frame = dw_profile_frame(drawing->profile, row->path);
-    dw_out_printable(out, row->name.bytes, row->name.size);
+    struct dw_string name = dw_row_name(&drawing->rows, row);
+    dw_out_printable(out, name.bytes, name.size);
     if ((frame->kind != DW_FRAME_FUNCTION && frame->kind != DW_FRAME_NATIVE) || !frame->file)
         return;
     struct dw_string file = dw_file_without_dirs(dw_profile_string(drawing->profile, frame->file));

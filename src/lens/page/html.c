@@ -44,6 +44,7 @@ struct page {
     bool are_samples, first_view;
     bool are_snapshots;                   /* threads are: several, of one heap */
     const struct dw_memory_words *memory; /* of a page of bytes, else NULL */
+    const struct dw_row_tree *tree;       /* that is written */
 };
 
 static void put_text(struct page *page, const void *bytes, size_t size)
@@ -269,7 +270,7 @@ static bool any_value(const struct dw_column *column, const struct dw_row *rows,
 
 static int put_counts(struct page *page, const struct dw_row *rows, uint32_t count, bool first)
 {
-    uint64_t *counts = dw_memory_count(page->profile, page->memory, rows, count);
+    uint64_t *counts = dw_memory_count(page->profile, page->memory, page->tree, rows, count);
     if (!counts)
         return DW_ERR_MEMORY;
     put_key(page, "objects", first);
@@ -340,7 +341,8 @@ static int put_view(struct page *page, const struct dw_rows *rows, const char *k
         put_string(page, dw_profile_string(page->profile,
                                            page->profile->threads[rows->rows[first].thread].name));
     else
-        put_string(page, rows->rows[first].name);
+        put_string(page, dw_row_name(rows, &rows->rows[first]));
+    page->tree = dw_row_tree(rows, &rows->rows[first]);
     int error = put_tree(page, rows->rows + first, end - first);
     dw_out_char(page->out, '}');
     *next = end;

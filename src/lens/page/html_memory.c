@@ -60,19 +60,19 @@ static void add_thread(const struct dw_profile *profile, const struct dw_thread 
             dw_value_get(values, &values->rows[i], measure);
 }
 
-static bool is_of(const struct dw_profile *profile, const struct dw_row *root, uint32_t thread)
+static bool is_of(const struct dw_profile *profile, const struct dw_row_tree *tree, uint32_t thread)
 {
-    return (root->thread == DW_ROW_NONE || root->thread == thread) &&
-           (root->process == DW_ROW_NONE || root->process == profile->threads[thread].process);
+    return (tree->thread == DW_ROW_NONE || tree->thread == thread) &&
+           (tree->process == DW_ROW_NONE || tree->process == profile->threads[thread].process);
 }
 
 uint64_t *dw_memory_count(const struct dw_profile *profile, const struct dw_memory_words *words,
-                          const struct dw_row *rows, uint32_t count)
+                          const struct dw_row_tree *tree, const struct dw_row *rows, uint32_t count)
 {
     uint64_t *by_path = calloc(profile->functions.count + 1u, sizeof *by_path);
     uint64_t *by_row = malloc((count + 1u) * sizeof *by_row);
     for (uint32_t i = 0; i < profile->thread_count && by_path; i++)
-        if (is_of(profile, rows, i))
+        if (is_of(profile, tree, i))
             add_thread(profile, &profile->threads[i], words->count, by_path);
     for (uint32_t i = 0; i < count && by_path && by_row; i++)
         by_row[i] = by_path[rows[i].path];

@@ -21,6 +21,7 @@ const struct dw_memory_words *dw_memory_words(const struct dw_profile *profile);
 /* How many objects or blocks each row of a tree has, what is under it included. To be freed; NULL
  * without memory. */
 uint64_t *dw_memory_count(const struct dw_profile *profile, const struct dw_memory_words *words,
-                          const struct dw_row *rows, uint32_t count);
+                          const struct dw_row_tree *tree, const struct dw_row *rows,
+                          uint32_t count);
 
 #endif

@@ -125,17 +125,18 @@ static void put_identity(struct dw_data *data, const struct dw_rows *rows, const
                          const struct places *places)
 {
     const struct dw_frame *frame = dw_profile_frame(rows->profile, row->path);
+    const struct dw_row_tree *tree = dw_row_tree(rows, row);
     dw_data_number(data, "id", row->id);
     if (row->parent == DW_ROW_NONE)
         dw_out_text(dw_data_cell(data, "parent"), "null");
     else
         dw_data_number(data, "parent", row->parent);
     dw_data_number(data, "depth", row->depth);
-    if (row->process != DW_ROW_NONE)
-        dw_data_number(data, "process", places->place_of_process[row->process]);
-    if (row->thread != DW_ROW_NONE)
-        dw_data_number(data, "thread", places->place_of_thread[row->thread]);
-    dw_data_text(data, "name", row->name);
+    if (tree->process != DW_ROW_NONE)
+        dw_data_number(data, "process", places->place_of_process[tree->process]);
+    if (tree->thread != DW_ROW_NONE)
+        dw_data_number(data, "thread", places->place_of_thread[tree->thread]);
+    dw_data_text(data, "name", dw_row_name(rows, row));
     if (rows->by != DW_BY_NAME)
         put_path(dw_data_cell(data, "path"), rows, row);
     if (frame->file) {

@@ -103,10 +103,12 @@ static void put_name(struct tree *tree, const struct dw_row *row)
 
 static void put_row(struct tree *tree, const struct dw_row *row)
 {
-    double share = row->tree_total ? (double)row->total / (double)row->tree_total : 0;
+    uint64_t whole = dw_row_tree(&tree->rows, row)->total;
+    double share = whole ? (double)row->total / (double)whole : 0;
     dw_rows_put_time(&tree->cell, &tree->rows, row->total);
     put_right(tree, 8);
-    dw_out_printf(&tree->cell, "%.1f%%", 100 * share);
+    dw_out_fixed(&tree->cell, 100 * share, 1);
+    dw_out_char(&tree->cell, '%');
     put_right(tree, 8);
     if (tree->has_bars) {
         dw_out_text(tree->out, "  ");

@@ -103,13 +103,13 @@ static void put_cell(struct page *page, const struct cell *cell, const struct dw
     struct dw_out *text = &page->text;
     dw_buffer_clear(&text->buffer);
     if (cell->form == CELL_SHARE)
-        dw_out_printf(text, "%.2f", all ? 100.0 * (double)value / (double)all : 0);
+        dw_out_fixed(text, all ? 100.0 * (double)value / (double)all : 0, 2);
     else if (unit_of(&page->view, cell->number) == DW_UNIT_BYTES)
         dw_out_bytes(text, value);
     else if (unit_of(&page->view, cell->number) != DW_UNIT_NS)
         dw_out_u64(text, value);
     else if (cell->form == CELL_SECONDS)
-        dw_out_printf(text, "%.3f", (double)value / 1e9);
+        dw_out_fixed(text, (double)value / 1e9, 3);
     else
         dw_out_duration(text, value);
     int size = (int)dw_text_width(text->buffer.data, text->buffer.size);

@@ -6,15 +6,20 @@
 #include "base/error.h"
 #include "lens/view/roster.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define INDENT_MAX 100 /* levels; a deeper row says how many more */
+#define INDENTS_10 ". . . . . . . . . . "
+#define INDENTS_50 INDENTS_10 INDENTS_10 INDENTS_10 INDENTS_10 INDENTS_10
+static const char indents[] = INDENTS_50 INDENTS_50;
+static_assert(sizeof indents == 2 * INDENT_MAX + 1, "an indent for each level");
 
 static void put_indented_name(struct dw_out *out, const struct dw_rows *rows,
                               const struct dw_row *row)
 {
-    for (uint32_t i = 0; i < row->depth && i < INDENT_MAX; i++)
-        dw_out_text(out, ". ");
+    uint32_t levels = row->depth < INDENT_MAX ? row->depth : INDENT_MAX;
+    dw_out_write(out, indents, 2 * levels);
     if (row->depth > INDENT_MAX)
         dw_out_printf(out, "(+%u) ", row->depth - INDENT_MAX);
     dw_row_put_label(out, rows, row);
@@ -44,14 +49,16 @@ static void put_path(struct dw_out *out, const struct dw_rows *rows, const struc
 
 static void put_thread(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
 {
-    if (row->thread != DW_ROW_NONE)
-        dw_roster_put_thread(out, rows->profile, row->thread);
+    uint32_t thread = dw_row_tree(rows, row)->thread;
+    if (thread != DW_ROW_NONE)
+        dw_roster_put_thread(out, rows->profile, thread);
 }
 
 static void put_process(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
 {
-    if (row->process != DW_ROW_NONE)
-        dw_roster_put_program(out, rows->profile, row->process, rows->has_hosts);
+    uint32_t process = dw_row_tree(rows, row)->process;
+    if (process != DW_ROW_NONE)
+        dw_roster_put_program(out, rows->profile, process, rows->has_hosts);
 }
 
 #define GETTER(name, value)                                                                        \
@@ -64,8 +71,8 @@ GETTER(get_id, row->id)
 GETTER(get_total, row->total)
 GETTER(get_inner, row->inner)
 GETTER(get_self, row->self)
-GETTER(get_suspended, row->suspended)
-GETTER(get_cpu, row->cpu)
+GETTER(get_suspended, row->metric.suspended)
+GETTER(get_cpu, row->metric.cpu)
 GETTER(get_count, row->metric.count)
 GETTER(get_min, row->metric.min)
 GETTER(get_max, row->metric.max)
@@ -152,10 +159,11 @@ uint64_t dw_column_number(const struct dw_column *column, const struct dw_row *r
     return column->get(row);
 }
 
-static void put_share(struct dw_out *out, const struct dw_row *row)
+static void put_share(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
 {
-    double whole = (double)row->tree_total;
-    dw_out_printf(out, "%.2f%%", whole > 0 ? 100.0 * (double)row->total / whole : 0.0);
+    double whole = (double)dw_row_tree(rows, row)->total;
+    dw_out_fixed(out, whole > 0 ? 100.0 * (double)row->total / whole : 0.0, 2);
+    dw_out_char(out, '%');
 }
 
 void dw_column_put(const struct dw_column *column, struct dw_out *out, const struct dw_rows *rows,
@@ -168,7 +176,7 @@ void dw_column_put(const struct dw_column *column, struct dw_out *out, const str
     case DW_COLUMN_TIME_US:
         dw_out_u64(out, rows->are_counts ? column->get(row) : column->get(row) / 1000);
         break;
-    case DW_COLUMN_SHARE: put_share(out, row); break;
+    case DW_COLUMN_SHARE: put_share(out, rows, row); break;
     }
 }
 
@@ -197,10 +205,7 @@ static void put_scaled(struct dw_out *out, uint64_t ns, uint64_t unit)
         uint64_t scaled = divide_rounded(ns, unit / power);
         if (scaled / power >= limits[decimals] && decimals)
             continue;
-        dw_out_u64(out, scaled / power);
-        if (decimals)
-            dw_out_printf(out, ".%0*u", (int)decimals, (unsigned)(scaled % power));
-        return;
+        return dw_out_decimal(out, scaled, decimals);
     }
 }
 
@@ -231,7 +236,9 @@ void dw_out_bytes(struct dw_out *out, uint64_t bytes)
         scaled /= 1024;
         unit++;
     }
-    dw_out_printf(out, "%.*f %s", unit ? (scaled < 10 ? 2 : 1) : 0, scaled, suffixes[unit]);
+    dw_out_fixed(out, scaled, unit ? (scaled < 10 ? 2 : 1) : 0);
+    dw_out_char(out, ' ');
+    dw_out_text(out, suffixes[unit]);
 }
 
 uint64_t dw_whole_ns(double ns)

@@ -226,7 +226,8 @@ int dw_function_list_make(const struct dw_profile *profile, enum dw_family famil
                                     .are_counts = dw_samples_are_counts(profile)};
     dw_out_init_memory(&made.labels);
     dw_out_init_memory(&made.message);
-    int error = dw_functions_make(profile, family, !options->full_paths, &made.functions);
+    int error = dw_functions_make(profile, family, !options->full_paths,
+                                  options->callers || options->callees, &made.functions);
     if (!error)
         error = make_labels(&made);
     if (!error) {

@@ -5,6 +5,7 @@
 #include "lens/view/functions.h"
 
 #include "base/error.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -20,7 +21,8 @@ struct gathering {
     uint32_t *item_of;          /* of each path: its item, or that of the function around it */
     struct dw_call_item *items; /* the functions among the paths, after a root */
     uint32_t item_count;
-    bool *called; /* of each frame */
+    bool *called;       /* of each frame */
+    uint32_t *index_of; /* of each frame that was called: its function */
 };
 
 static int gathering_init(struct gathering *gathering, const struct dw_profile *profile,
@@ -35,8 +37,10 @@ static int gathering_init(struct gathering *gathering, const struct dw_profile *
         .items = calloc(count, sizeof *gathering->items),
         .item_count = 1,
         .called = calloc(profile->frames.count, sizeof *gathering->called),
+        .index_of = calloc(profile->frames.count, sizeof *gathering->index_of),
     };
-    bool whole = gathering->sums && gathering->item_of && gathering->items && gathering->called;
+    bool whole = gathering->sums && gathering->item_of && gathering->items && gathering->called &&
+                 gathering->index_of;
     return whole ? 0 : DW_ERR_MEMORY;
 }
 
@@ -46,6 +50,7 @@ static void gathering_release(struct gathering *gathering)
     free(gathering->item_of);
     free(gathering->items);
     free(gathering->called);
+    free(gathering->index_of);
 }
 
 static bool is_function(const struct gathering *gathering, uint32_t kind)
@@ -64,24 +69,34 @@ static void add_item(struct gathering *gathering, dw_path_id path)
         gathering->items[around].self += self;
         return;
     }
-    gathering->called[place->step] = true;
     gathering->item_of[path] = gathering->item_count;
     gathering->items[gathering->item_count++] = (struct dw_call_item){
         .parent = around,
-        .function = place->step,
+        .function = gathering->index_of[place->step],
         .count = sums->count,
         .total = sums->total,
         .self = self,
     };
 }
 
-static int gather(struct gathering *gathering, struct dw_call_graph *graph)
+static void find_called(struct gathering *gathering)
 {
     const struct dw_profile *profile = gathering->profile;
-    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->functions.count; path++)
+    for (dw_path_id path = DW_PATH_ROOT + 1; path < profile->functions.count; path++) {
+        dw_frame_id frame = profile->functions.paths[path].step;
+        gathering->called[frame] |= gathering->sums[path].taken &&
+                                    is_function(gathering, profile->frames.frames[frame].kind);
+    }
+}
+
+static int add_up(struct gathering *gathering, uint32_t function_count, bool with_edges,
+                  struct dw_call_graph *graph)
+{
+    for (dw_path_id path = DW_PATH_ROOT + 1; path < gathering->profile->functions.count; path++)
         if (gathering->sums[path].taken)
             add_item(gathering, path);
-    int error = dw_call_graph_init(graph, profile->frames.count);
+    int error = dw_call_graph_init(graph, function_count);
+    graph->lacks_edges = !with_edges;
     return error ? error : dw_call_graph_add(graph, gathering->items, gathering->item_count);
 }
 
@@ -116,14 +131,6 @@ static struct dw_function function_of(const struct dw_profile *profile, dw_frame
     return function;
 }
 
-static int compare_functions(const struct dw_function *a, const struct dw_function *b)
-{
-    int order = dw_string_compare(a->file, b->file);
-    if (!order)
-        order = (a->line > b->line) - (a->line < b->line);
-    return order ? order : dw_string_compare(a->name, b->name);
-}
-
 struct place {
     struct dw_function function; /* comes first */
     dw_frame_id frame;
@@ -131,16 +138,11 @@ struct place {
 
 static int compare_places(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
-    return compare_functions(&a->function, &b->function);
-}
-
-static void add_sums(struct dw_call_sums *into, const struct dw_call_sums *from)
-{
-    into->count += from->count;
-    into->primitive += from->primitive;
-    into->total += from->total;
-    into->self += from->self;
+    const struct dw_function *a = left, *b = right;
+    int order = dw_string_compare(a->file, b->file);
+    if (!order)
+        order = dw_ascending(a->line, b->line);
+    return order ? order : dw_string_compare(a->name, b->name);
 }
 
 /* Puts the places into order, and those of one name together. */
@@ -149,19 +151,14 @@ static void merge_places(struct dw_functions *functions, struct place *places, u
 {
     qsort(places, count, sizeof *places, compare_places);
     for (uint32_t i = 0; i < count; i++) {
-        const struct dw_function *function = &places[i].function;
-        if (i && !compare_functions(&places[i - 1].function, function))
-            add_sums(&functions->functions[functions->count - 1].sums, &function->sums);
-        else
-            functions->functions[functions->count++] = *function;
+        if (!i || compare_places(&places[i - 1], &places[i]))
+            functions->functions[functions->count++] = places[i].function;
         index_of[places[i].frame] = functions->count - 1;
-        add_sums(&functions->all, &function->sums);
     }
-    functions->all.total = functions->all.self;
 }
 
-static int list_functions(struct dw_functions *functions, const struct gathering *gathering,
-                          const struct dw_call_graph *graph, bool strip_dirs, uint32_t *index_of)
+static int list_functions(struct dw_functions *functions, struct gathering *gathering,
+                          bool strip_dirs)
 {
     uint32_t count = 0, frames = gathering->profile->frames.count;
     struct place *places = malloc(frames * sizeof *places);
@@ -170,58 +167,41 @@ static int list_functions(struct dw_functions *functions, const struct gathering
         free(places);
         return DW_ERR_MEMORY;
     }
-    for (dw_frame_id frame = 0; frame < frames; frame++) {
-        if (!gathering->called[frame])
-            continue;
-        places[count] = (struct place){function_of(gathering->profile, frame), frame};
-        places[count++].function.sums = graph->functions[frame];
-    }
+    find_called(gathering);
+    for (dw_frame_id frame = 0; frame < frames; frame++)
+        if (gathering->called[frame])
+            places[count++] = (struct place){function_of(gathering->profile, frame), frame};
     int error = strip_dirs ? dw_functions_strip_dirs(places, sizeof *places, count) : 0;
     if (!error)
-        merge_places(functions, places, count, index_of);
+        merge_places(functions, places, count, gathering->index_of);
     free(places);
     return error;
 }
 
-static uint64_t by_caller(const struct dw_call_edge *edge)
+static void take_sums(struct dw_functions *functions, const struct dw_call_graph *graph)
 {
-    return (uint64_t)edge->caller << 32 | edge->callee;
-}
-
-static uint64_t by_callee(const struct dw_call_edge *edge)
-{
-    return (uint64_t)edge->callee << 32 | edge->caller;
+    for (uint32_t i = 0; i < functions->count; i++) {
+        const struct dw_call_sums *sums = &graph->functions[i];
+        functions->functions[i].sums = *sums;
+        functions->all.count += sums->count;
+        functions->all.primitive += sums->primitive;
+        functions->all.self += sums->self;
+    }
+    functions->all.total = functions->all.self;
 }
 
 static int compare_by_caller(const void *left, const void *right)
 {
-    uint64_t a = by_caller(left), b = by_caller(right);
-    return (a > b) - (a < b);
+    const struct dw_call_edge *a = left, *b = right;
+    int order = dw_ascending(a->caller, b->caller);
+    return order ? order : dw_ascending(a->callee, b->callee);
 }
 
 static int compare_by_callee(const void *left, const void *right)
 {
-    uint64_t a = by_callee(left), b = by_callee(right);
-    return (a > b) - (a < b);
-}
-
-static int edges_init(struct dw_function_edges *edges, uint32_t functions, uint32_t count)
-{
-    edges->edges = malloc((count + 1u) * sizeof *edges->edges);
-    edges->start = calloc(functions + 1u, sizeof *edges->start);
-    return edges->edges && edges->start ? 0 : DW_ERR_MEMORY;
-}
-
-static uint32_t merge_edges(struct dw_call_edge *edges, uint32_t count)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (kept && by_caller(&edges[kept - 1]) == by_caller(&edges[i]))
-            add_sums(&edges[kept - 1].sums, &edges[i].sums);
-        else
-            edges[kept++] = edges[i];
-    }
-    return kept;
+    const struct dw_call_edge *a = left, *b = right;
+    int order = dw_ascending(a->callee, b->callee);
+    return order ? order : dw_ascending(a->caller, b->caller);
 }
 
 /* Counts the edges of each function one place up, then adds the counts up. */
@@ -238,48 +218,44 @@ static void find_starts(struct dw_functions *functions)
     }
 }
 
-static int list_edges(struct dw_functions *functions, const struct dw_call_graph *graph,
-                      const uint32_t *index_of)
+/* Takes the edges from the graph. */
+static int list_edges(struct dw_functions *functions, struct dw_call_graph *graph)
 {
-    uint32_t count = graph->edge_count;
-    int error = edges_init(&functions->callees, functions->count, count);
-    if (!error)
-        error = edges_init(&functions->callers, functions->count, count);
-    if (error)
-        return error;
-    struct dw_call_edge *edges = functions->callees.edges;
-    for (uint32_t i = 0; i < count; i++) {
-        edges[i] = graph->edges[i];
-        edges[i].caller = index_of[edges[i].caller];
-        edges[i].callee = index_of[edges[i].callee];
-    }
-    qsort(edges, count, sizeof *edges, compare_by_caller);
-    functions->edge_count = merge_edges(edges, count);
-    memcpy(functions->callers.edges, edges, functions->edge_count * sizeof *edges);
-    qsort(functions->callers.edges, functions->edge_count, sizeof *edges, compare_by_callee);
+    uint32_t count = functions->edge_count = graph->edge_count;
+    size_t size = count * sizeof *graph->edges;
+    functions->callees.edges = graph->edges;
+    graph->edges = NULL;
+    functions->callers.edges = malloc(size + 1u);
+    functions->callees.start = calloc(functions->count + 1u, sizeof(uint32_t));
+    functions->callers.start = calloc(functions->count + 1u, sizeof(uint32_t));
+    if (!functions->callers.edges || !functions->callees.start || !functions->callers.start)
+        return DW_ERR_MEMORY;
+    if (!count)
+        return 0;
+    memcpy(functions->callers.edges, functions->callees.edges, size);
+    qsort(functions->callees.edges, count, sizeof *graph->edges, compare_by_caller);
+    qsort(functions->callers.edges, count, sizeof *graph->edges, compare_by_callee);
     find_starts(functions);
     return 0;
 }
 
 int dw_functions_make(const struct dw_profile *profile, enum dw_family family, bool strip_dirs,
-                      struct dw_functions *functions)
+                      bool with_edges, struct dw_functions *functions)
 {
     struct dw_functions made = {0};
     struct dw_call_graph graph = {0};
     struct gathering gathering;
-    uint32_t *index_of = calloc(profile->frames.count, sizeof *index_of);
     int error = gathering_init(&gathering, profile, dw_family_choose(profile, family));
-    if (!error && !index_of)
-        error = DW_ERR_MEMORY;
     if (!error)
-        error = gather(&gathering, &graph);
+        error = list_functions(&made, &gathering, strip_dirs);
     if (!error)
-        error = list_functions(&made, &gathering, &graph, strip_dirs, index_of);
-    if (!error)
-        error = list_edges(&made, &graph, index_of);
+        error = add_up(&gathering, made.count, with_edges, &graph);
+    if (!error) {
+        take_sums(&made, &graph);
+        error = list_edges(&made, &graph);
+    }
     dw_call_graph_release(&graph);
     gathering_release(&gathering);
-    free(index_of);
     if (error)
         dw_functions_release(&made);
     else

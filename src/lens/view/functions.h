@@ -32,9 +32,10 @@ struct dw_functions {
     struct dw_call_sums all; /* of all functions; total is the sum of self */
 };
 
-/* Without directories, files are as short as tells the functions apart. */
+/* Without directories, files are as short as tells the functions apart. Edges, of which there can
+ * be as many as paths, are made for who asks for them. */
 int dw_functions_make(const struct dw_profile *profile, enum dw_family family, bool strip_dirs,
-                      struct dw_functions *functions);
+                      bool with_edges, struct dw_functions *functions);
 void dw_functions_release(struct dw_functions *functions);
 
 /* Whether calls or samples were recorded, so that regions do not stand in for functions. */

@@ -97,11 +97,8 @@ static void get_entry(const struct dw_value_table *values, const struct dw_value
         .max = dw_value_get(values, row, DW_MAX),
         .open = dw_value_get(values, row, DW_OPEN),
         .open_total = dw_value_get(values, row, DW_OPEN_TOTAL),
+        .spread = row->spread ? &values->spreads[row->spread - 1] : NULL,
     };
-    if (!row->spread)
-        return;
-    metric->sum_squares = values->spreads[row->spread - 1].sum_squares;
-    metric->histogram = values->spreads[row->spread - 1].histogram;
 }
 
 /* The time of a call does not include that in which its generator slept. */

@@ -49,7 +49,7 @@ uint32_t dw_family_thread_count(const struct dw_profile *profile, enum dw_family
 
 struct dw_measured {
     dw_path_id path;                /* of functions */
-    struct dw_metric metric;        /* the histogram is borrowed from the profile */
+    struct dw_metric metric;        /* the spread is borrowed from the profile */
     const struct dw_value_row *row; /* that says so; NULL of samples, which are added up */
 };
 

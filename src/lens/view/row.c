@@ -60,13 +60,8 @@ static int add_row(struct building *building, dw_path_id path, uint32_t *index)
     if (error)
         return error;
     *index = building->row_of[path] = rows->count;
-    rows->rows[rows->count++] = (struct dw_row){
-        .parent = DW_ROW_NONE,
-        .thread = DW_ROW_NONE,
-        .process = DW_ROW_NONE,
-        .path = path,
-        .name = dw_profile_path_name(building->profile, path),
-    };
+    rows->rows[rows->count++] =
+        (struct dw_row){.parent = DW_ROW_NONE, .tree = rows->tree_count - 1, .path = path};
     return 0;
 }
 
@@ -91,7 +86,8 @@ static int row_of_path(struct building *building, dw_path_id path, uint32_t *ind
 }
 
 /* The root is one entry of each process (or thread) although it may never have ended; samples
- * of threads add up in it, as those of their functions do. */
+ * of threads add up in it, as those of their functions do. Its spread does not outlive this
+ * function, so it is not to be borrowed. */
 static int merge_root(struct dw_metric *into, const struct dw_metric *from, bool is_sampled)
 {
     struct dw_histogram_entry bucket = {dw_histogram_bucket(from->total), 1};
@@ -99,8 +95,9 @@ static int merge_root(struct dw_metric *into, const struct dw_metric *from, bool
     entry.count = is_sampled ? from->count : 1;
     entry.min = entry.max = from->total;
     entry.open_total = 0;
-    entry.sum_squares = (unsigned __int128)from->total * from->total;
-    entry.histogram = (struct dw_histogram){&bucket, 1, 1};
+    entry.spread = &(struct dw_spread){(unsigned __int128)from->total * from->total,
+                                       (struct dw_histogram){&bucket, 1, 1}};
+    entry.owns_spread = true;
     return dw_metric_merge(into, &entry);
 }
 
@@ -153,33 +150,31 @@ static void finish_tree(struct building *building, uint32_t first)
 {
     struct dw_row *rows = building->rows->rows;
     uint32_t end = building->rows->count;
+    uint64_t whole = rows[first].metric.total;
+    building->rows->trees[rows[first].tree].total = whole;
     for (uint32_t i = first + 1; i < end; i++)
         rows[rows[i].parent].inner += rows[i].metric.total;
     for (uint32_t i = first; i < end; i++) {
         struct dw_row *row = &rows[i];
         row->total = row->metric.total;
-        row->suspended = row->metric.suspended;
-        row->cpu = row->metric.cpu;
-        row->tree_total = rows[first].metric.total;
-        building->rows->overlaps |=
-            is_more(row->total, row->tree_total) || is_more(row->inner, row->tree_total);
+        building->rows->overlaps |= is_more(row->total, whole) || is_more(row->inner, whole);
         row->inner = difference(row->total, row->inner);
         row->self = difference(difference(dw_row_active(row), row->metric.children), row->self);
         building->row_of[row->path] = DW_ROW_NONE;
     }
 }
 
-/* Names the tree's root after its thread or process. */
-static int label_tree(struct building *building, uint32_t first, uint32_t thread)
+/* Names the tree, which is the last one, after its thread or process. */
+static int label_tree(struct building *building, uint32_t thread)
 {
     struct dw_rows *rows = building->rows;
     const struct dw_profile *profile = building->profile;
     uint32_t process = profile->threads[thread].process;
     bool by_thread = rows->by == DW_BY_THREAD;
+    struct dw_row_tree *tree = &rows->trees[rows->tree_count - 1];
     struct dw_out text;
-    int error = DW_GROW(rows->labels, rows->label_count, rows->label_capacity);
-    if (error)
-        return error;
+    tree->process = process;
+    tree->thread = by_thread ? thread : DW_ROW_NONE;
     dw_out_init_memory(&text);
     if (by_thread)
         dw_roster_put_thread(&text, profile, thread);
@@ -192,27 +187,33 @@ static int label_tree(struct building *building, uint32_t first, uint32_t thread
         dw_out_close(&text);
         return DW_ERR_MEMORY;
     }
-    rows->labels[rows->label_count++] = (char *)text.buffer.data;
-    rows->rows[first].name = (struct dw_string){(char *)text.buffer.data, text.buffer.size - 1};
-    for (uint32_t i = first; i < rows->count; i++) {
-        rows->rows[i].process = process;
-        rows->rows[i].thread = by_thread ? thread : DW_ROW_NONE;
-    }
+    tree->label = (struct dw_string){(char *)text.buffer.data, text.buffer.size - 1};
     return 0;
+}
+
+static int add_tree(struct dw_rows *rows)
+{
+    int error = DW_GROW(rows->trees, rows->tree_count, rows->tree_capacity);
+    if (!error)
+        rows->trees[rows->tree_count++] =
+            (struct dw_row_tree){.thread = DW_ROW_NONE, .process = DW_ROW_NONE};
+    return error;
 }
 
 /* Builds the tree of the threads [from, to) of the order. */
 static int build_tree(struct building *building, uint32_t from, uint32_t to)
 {
     uint32_t first;
-    int error = row_of_path(building, DW_PATH_ROOT, &first);
+    int error = add_tree(building->rows);
+    if (!error)
+        error = row_of_path(building, DW_PATH_ROOT, &first);
     for (uint32_t i = from; !error && i < to; i++)
         error = add_thread(building, building->threads[i]);
     if (error)
         return error;
     finish_tree(building, first);
     bool labelled = building->rows->by == DW_BY_THREAD || building->rows->by == DW_BY_PROCESS;
-    return labelled && from < to ? label_tree(building, first, building->threads[from]) : 0;
+    return labelled && from < to ? label_tree(building, building->threads[from]) : 0;
 }
 
 static bool same_tree(const struct building *building, uint32_t a, uint32_t b)
@@ -298,10 +299,10 @@ void dw_rows_release(struct dw_rows *rows)
 {
     for (uint32_t i = 0; i < rows->count; i++)
         dw_metric_release(&rows->rows[i].metric);
-    for (uint32_t i = 0; i < rows->label_count; i++)
-        free(rows->labels[i]);
+    for (uint32_t i = 0; i < rows->tree_count; i++)
+        free((char *)rows->trees[i].label.bytes);
     free(rows->rows);
-    free(rows->labels);
+    free(rows->trees);
     dw_speller_release(&rows->speller);
     *rows = (struct dw_rows){0};
 }
@@ -314,5 +315,5 @@ uint64_t dw_row_average(const struct dw_row *row)
 
 uint64_t dw_row_active(const struct dw_row *row)
 {
-    return difference(row->total, row->suspended);
+    return difference(row->total, row->metric.suspended);
 }

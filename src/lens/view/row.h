@@ -9,22 +9,29 @@
 
 #define DW_ROW_NONE UINT32_MAX
 
+/* There may be a million of them, so what all rows of a tree have in common is in the tree. */
 struct dw_row {
-    uint32_t id;      /* its place in the output */
-    uint32_t parent;  /* a row, or DW_ROW_NONE */
-    uint32_t depth;   /* 0 for the root of a tree, and in flat lists */
+    uint32_t id;           /* its place in the output */
+    uint32_t parent;       /* a row, or DW_ROW_NONE */
+    uint32_t depth;        /* 0 for the root of a tree, and in flat lists */
+    uint32_t tree;         /* that it is in */
+    dw_path_id path;       /* in a list by name: one path that ends with the frame */
+    uint32_t joined : 31;  /* frames further up the path that this row stands for, too */
+    uint32_t measured : 1; /* something was measured on it, not only under it */
+    /* Of all entries: for count, average, percentiles. In a list by name, time suspended and CPU
+     * time are of the outermost entries alone. */
+    struct dw_metric metric;
+    uint64_t total; /* of the outermost entries, in a list by name */
+    uint64_t inner; /* total less that of the rows directly under this one */
+    uint64_t self;  /* active time in none of the entries directly inside */
+};
+
+struct dw_row_tree {
     uint32_t thread;  /* DW_ROW_NONE where several are merged */
     uint32_t process; /* likewise */
-    dw_path_id path;  /* in a list by name: one path that ends with the frame */
-    uint32_t joined;  /* frames further up the path that this row stands for, too */
-    struct dw_string name;
-    bool measured;           /* something was measured on it, not only under it */
-    struct dw_metric metric; /* of all entries: for count, average, percentiles */
-    uint64_t total;          /* of the outermost entries, in a list by name */
-    uint64_t suspended, cpu; /* the same */
-    uint64_t inner;          /* total less that of the rows directly under this one */
-    uint64_t self;           /* active time in none of the entries directly inside */
-    uint64_t tree_total;     /* total of the root of its tree: what shares are of */
+    uint64_t total;   /* what shares are of: the total of its root */
+    /* The name of its root, when that is a thread or process; else NULL. */
+    struct dw_string label;
 };
 
 struct dw_rows {
@@ -43,8 +50,8 @@ struct dw_rows {
     double threshold;     /* below it, rows were left out: */
     uint32_t small;       /* their number */
     uint64_t small_total; /* what they took; one that is under another counts once */
-    char **labels;        /* names of tree roots that are threads or processes */
-    uint32_t label_count, label_capacity;
+    struct dw_row_tree *trees;
+    uint32_t tree_count, tree_capacity;
     struct dw_speller speller;
 };
 
@@ -52,6 +59,14 @@ struct dw_rows {
 int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options *options,
                  struct dw_rows *rows);
 void dw_rows_release(struct dw_rows *rows);
+
+static inline const struct dw_row_tree *dw_row_tree(const struct dw_rows *rows,
+                                                    const struct dw_row *row)
+{
+    return &rows->trees[row->tree];
+}
+/* The name of its frame, or that of its tree. */
+struct dw_string dw_row_name(const struct dw_rows *rows, const struct dw_row *row);
 
 /* The row's own name; in a list by path the whole path, "a > b > c". */
 void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row);

@@ -45,8 +45,8 @@ static bool *find_outermost(const struct dw_profile *profile)
     for (dw_path_id path = 0; !error && path < count; path++)
         frames[path] = profile->functions.paths[path].step;
     if (!error)
-        error = dw_outermost_find(profile->functions.paths, count, frames, profile->frames.count,
-                                  outermost);
+        error = dw_outermost_find(profile->functions.paths, sizeof *profile->functions.paths, count,
+                                  frames, profile->frames.count, outermost);
     free(frames);
     if (!error)
         return outermost;
@@ -56,14 +56,14 @@ static bool *find_outermost(const struct dw_profile *profile)
 
 static int add_to_name(struct dw_row *into, const struct dw_row *from, bool outermost)
 {
-    if (outermost) {
-        into->total += from->total;
-        into->suspended += from->suspended;
-        into->cpu += from->cpu;
-    }
+    struct dw_metric metric = from->metric;
     into->inner += from->inner;
     into->self += from->self;
-    return dw_metric_merge(&into->metric, &from->metric);
+    if (outermost)
+        into->total += from->total;
+    else
+        metric.suspended = metric.cpu = 0;
+    return dw_metric_merge(&into->metric, &metric);
 }
 
 /* The row of a frame in the list, made when absent; NULL when out of memory. */
@@ -75,14 +75,7 @@ static struct dw_row *name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_
             return NULL;
         row_of_frame[frame] = list->count;
         list->rows[list->count++] = (struct dw_row){
-            .parent = DW_ROW_NONE,
-            .thread = DW_ROW_NONE,
-            .process = DW_ROW_NONE,
-            .path = like->path,
-            .name = like->name,
-            .measured = true,
-            .tree_total = like->tree_total,
-        };
+            .parent = DW_ROW_NONE, .tree = like->tree, .path = like->path, .measured = true};
     }
     return list->rows ? &list->rows[row_of_frame[frame]] : NULL;
 }
@@ -114,10 +107,10 @@ void dw_rows_flatten_trees(struct dw_rows *rows)
             dw_metric_release(&rows->rows[i].metric);
     }
     rows->count = kept;
-    for (uint32_t i = 0; i < kept; i++)
-        whole += rows->rows[i].total;
-    for (uint32_t i = 0; i < kept; i++)
-        rows->rows[i].tree_total = whole;
+    for (uint32_t i = 0; i < rows->tree_count; i++)
+        whole += rows->trees[i].total;
+    for (uint32_t i = 0; i < rows->tree_count; i++)
+        rows->trees[i].total = whole;
 }
 
 static void swap_rows(struct dw_rows *a, struct dw_rows *b)

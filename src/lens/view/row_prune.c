@@ -16,7 +16,7 @@ struct pruning {
 
 static uint64_t least(const struct pruning *pruning, const struct dw_row *row)
 {
-    return (uint64_t)(pruning->rows->threshold * (double)row->tree_total);
+    return (uint64_t)(pruning->rows->threshold * (double)dw_row_tree(pruning->rows, row)->total);
 }
 
 /* Whether the kept row `above`, which stands for the row's parent, has nothing else to tell. */
@@ -50,7 +50,6 @@ static void choose(struct pruning *pruning)
 static void join(struct dw_row *above, const struct dw_row *row)
 {
     above->path = row->path;
-    above->name = row->name;
     above->inner = row->inner;
     above->self = row->self;
     above->joined++;

@@ -16,12 +16,13 @@ struct place {
     uint64_t key; /* larger ones come first */
 };
 
-static int compare_frames(const struct dw_profile *profile, const struct dw_row *a,
+static int compare_frames(const struct dw_rows *rows, const struct dw_row *a,
                           const struct dw_row *b)
 {
+    const struct dw_profile *profile = rows->profile;
     const struct dw_frame *f = dw_profile_frame(profile, a->path);
     const struct dw_frame *g = dw_profile_frame(profile, b->path);
-    int order = dw_string_compare(a->name, b->name);
+    int order = dw_string_compare(dw_row_name(rows, a), dw_row_name(rows, b));
     if (!order)
         order = dw_string_compare(dw_profile_string(profile, f->file),
                                   dw_profile_string(profile, g->file));
@@ -38,7 +39,7 @@ static int compare(const void *left, const void *right, void *context)
     if (!order && (rows->is_flat || p->parent != DW_ROW_NONE)) {
         order = dw_ascending(q->key, p->key);
         if (!order && rows->by != DW_BY_PATH)
-            order = compare_frames(rows->profile, a, b);
+            order = compare_frames(rows, a, b);
     }
     return order ? order : dw_ascending(p->row, q->row);
 }
@@ -66,9 +67,8 @@ static struct place *sorted_places(const struct dw_rows *rows, const struct dw_c
 
 /* What the depth-first walk needs; all arrays have an entry for each row. */
 struct walk {
-    uint32_t *first;  /* of each row: where its children begin in the places */
-    uint32_t *stack;  /* rows to visit, the next one last */
-    uint32_t *new_id; /* of each row visited */
+    uint32_t *first; /* of each row: where its children begin in the places */
+    uint32_t *stack; /* rows to visit, the next one last */
 };
 
 static int walk_init(struct walk *walk, uint32_t count)
@@ -76,15 +76,13 @@ static int walk_init(struct walk *walk, uint32_t count)
     size_t size = count + 1u;
     walk->first = malloc(size * sizeof *walk->first);
     walk->stack = malloc(size * sizeof *walk->stack);
-    walk->new_id = malloc(size * sizeof *walk->new_id);
-    return walk->first && walk->stack && walk->new_id ? 0 : DW_ERR_MEMORY;
+    return walk->first && walk->stack ? 0 : DW_ERR_MEMORY;
 }
 
 static void walk_release(struct walk *walk)
 {
     free(walk->first);
     free(walk->stack);
-    free(walk->new_id);
 }
 
 /* Puts the run of places that starts at `at` and has the same parent on the stack, last first. */
@@ -99,13 +97,13 @@ static uint32_t push_siblings(struct walk *walk, const struct place *places, uin
     return depth;
 }
 
-static void visit(struct walk *walk, struct dw_row *rows, uint32_t row, uint32_t id)
+static void visit(struct dw_row *rows, uint32_t row, uint32_t id)
 {
-    walk->new_id[row] = rows[row].id = id;
+    rows[row].id = id;
     if (rows[row].parent == DW_ROW_NONE)
         return;
     rows[row].depth = rows[rows[row].parent].depth + 1;
-    rows[row].parent = walk->new_id[rows[row].parent]; /* no row looks at it any more */
+    rows[row].parent = rows[rows[row].parent].id; /* no row looks at it any more */
 }
 
 /* Moves each row to its place; there may be too many for a second array of them. */
@@ -132,7 +130,7 @@ static void walk_rows(struct walk *walk, const struct place *places, struct dw_r
     uint32_t depth = push_siblings(walk, places, count, roots, 0);
     for (uint32_t id = 0; depth; id++) {
         uint32_t row = walk->stack[--depth];
-        visit(walk, rows->rows, row, id);
+        visit(rows->rows, row, id);
         if (walk->first[row] != DW_ROW_NONE)
             depth = push_siblings(walk, places, count, walk->first[row], depth);
     }

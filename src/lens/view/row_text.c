@@ -8,12 +8,20 @@
 #define PATH_FRAMES_MAX 256 /* of a path in one cell */
 #define JOINED_MAX 2        /* names before that of the row; of more, only the first */
 
+struct dw_string dw_row_name(const struct dw_rows *rows, const struct dw_row *row)
+{
+    struct dw_string label = dw_row_tree(rows, row)->label;
+    bool has_label = label.bytes && row->path == DW_PATH_ROOT;
+    return has_label ? label : dw_profile_path_name(rows->profile, row->path);
+}
+
 void dw_row_put_name(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
 {
+    struct dw_string name = dw_row_name(rows, row);
     if (rows->by == DW_BY_PATH)
         dw_row_put_path(out, rows, row);
     else
-        dw_out_write(out, row->name.bytes, row->name.size);
+        dw_out_write(out, name.bytes, name.size);
 }
 
 /* The name of a frame on the row's path, and which "<module>" it is. */
@@ -47,8 +55,9 @@ static void put_joined(struct dw_out *out, const struct dw_rows *rows, const str
 
 static bool is_idle(const struct dw_rows *rows, const struct dw_row *row)
 {
-    return row->parent == DW_ROW_NONE && row->thread != DW_ROW_NONE &&
-           dw_roster_is_idle(rows->profile, row->thread);
+    uint32_t thread = dw_row_tree(rows, row)->thread;
+    return row->parent == DW_ROW_NONE && thread != DW_ROW_NONE &&
+           dw_roster_is_idle(rows->profile, thread);
 }
 
 void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
@@ -58,7 +67,7 @@ void dw_row_put_label(struct dw_out *out, const struct dw_rows *rows, const stru
         return;
     }
     put_joined(out, rows, row);
-    put_frame(out, rows, row->path, row->name);
+    put_frame(out, rows, row->path, dw_row_name(rows, row));
     dw_out_text(out, is_idle(rows, row) ? " (idle)" : "");
 }
 
@@ -89,11 +98,11 @@ void dw_rows_put_whole(struct dw_out *out, const struct dw_rows *rows)
         dw_notes_put_whole(out, rows->profile, "");
     } else if (rows->is_flat && has_trees) {
         dw_out_text(out, "percentages are of ");
-        dw_out_duration(out, rows->rows[0].tree_total);
+        dw_out_duration(out, rows->trees[0].total);
         dw_out_text(out, ", the sum of the rows\n");
     } else if (rows->overlaps) {
         dw_out_text(out, "percentages are of ");
-        dw_out_duration(out, rows->rows[0].tree_total);
+        dw_out_duration(out, rows->trees[0].total);
         dw_out_text(out, ", the time that passed; threads ran side by side, so they can be more "
                          "than 100\n");
     }

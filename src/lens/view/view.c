@@ -212,7 +212,7 @@ static int number_paths(struct grouping *grouping)
                                 &grouping->spot_of[path]);
     }
     return error ? error
-                 : dw_outermost_find(paths, profile->paths.count, grouping->spot_of,
+                 : dw_outermost_find(paths, sizeof *paths, profile->paths.count, grouping->spot_of,
                                      grouping->spot_count + 1, grouping->outermost);
 }
 

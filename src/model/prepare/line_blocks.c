@@ -49,8 +49,8 @@ static void find_rows(struct folding *folding)
 static int add_to_lines(struct folding *folding)
 {
     struct dw_line_table *lines = &folding->profile->lines;
-    int error = dw_outermost_find(folding->paths, folding->count, folding->rows, lines->count + 1,
-                                  folding->outermost);
+    int error = dw_outermost_find(folding->paths, sizeof *folding->paths, folding->count,
+                                  folding->rows, lines->count + 1, folding->outermost);
     for (dw_path_id path = 1; path < folding->count && !error; path++) {
         const uint64_t *sums = folding->sums[path];
         if (!folding->rows[path] || !folding->outermost[path])

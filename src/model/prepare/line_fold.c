@@ -130,7 +130,7 @@ static int add_totals(struct line_fold *fold, const uint32_t *row_of)
 {
     for (dw_path_id path = 0; path < fold->count; path++)
         fold->keys[path] = row_of[fold->paths[path].step] + 1; /* 0: no row */
-    int error = dw_outermost_find(fold->paths, fold->count, fold->keys,
+    int error = dw_outermost_find(fold->paths, sizeof *fold->paths, fold->count, fold->keys,
                                   fold->profile->lines.count + 1, fold->outermost);
     for (dw_path_id path = 1; path < fold->count && !error; path++) {
         if (!fold->keys[path] || !fold->outermost[path])

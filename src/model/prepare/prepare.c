@@ -24,15 +24,44 @@ static void name_functions_in_events(struct dw_profile *profile)
         profile->blocks[i].top = profile->function_of[profile->blocks[i].top];
 }
 
-static int make_functions(struct dw_profile *profile)
+/* Whether no frame is at two places, as in recordings of regions and calls. */
+static int find_places_once(const struct dw_profile *profile, bool *are_once)
+{
+    bool *is_met = calloc(profile->frames.count + 1u, sizeof *is_met);
+    if (!is_met)
+        return DW_ERR_MEMORY;
+    *are_once = true;
+    for (dw_place_id i = 1; i < profile->places.count && *are_once; i++) {
+        *are_once = !is_met[profile->places.places[i].frame];
+        is_met[profile->places.places[i].frame] = true;
+    }
+    free(is_met);
+    return 0;
+}
+
+/* Where no frame is at two places, no two paths are one path of functions, and none need be
+ * searched for. */
+static int add_functions(struct dw_profile *profile)
 {
     const struct dw_path *paths = profile->paths.paths;
+    bool are_once;
+    int error = find_places_once(profile, &are_once);
+    for (dw_path_id path = 1; path < profile->paths.count && !error; path++)
+        error = (are_once ? dw_path_append : dw_path_intern)(
+            &profile->functions, profile->function_of[paths[path].parent],
+            profile->places.places[paths[path].step].frame, &profile->function_of[path]);
+    return error;
+}
+
+/* From here on nobody adds a path to the trees, so they need no index. */
+static int make_functions(struct dw_profile *profile)
+{
+    dw_map_release(&profile->paths.index);
     profile->function_of = calloc(profile->paths.count + 1u, sizeof *profile->function_of);
     int error = profile->function_of ? dw_path_tree_init(&profile->functions) : DW_ERR_MEMORY;
-    for (dw_path_id path = 1; path < profile->paths.count && !error; path++)
-        error = dw_path_intern(&profile->functions, profile->function_of[paths[path].parent],
-                               profile->places.places[paths[path].step].frame,
-                               &profile->function_of[path]);
+    if (!error)
+        error = add_functions(profile);
+    dw_map_release(&profile->functions.index);
     if (!error)
         name_functions_in_events(profile);
     return error;
