@@ -3,6 +3,7 @@
  */
 #include "lens/table/view_report.h"
 
+#include "lens/table/memory_peak.h"
 #include "lens/view/column.h"
 #include "model/resident.h"
 
@@ -41,6 +42,8 @@ static void put_sum(struct dw_out *out, const struct dw_profile *profile, const 
     dw_out_close_into(&cell, out);
     if (count < DW_MEASURES)
         dw_out_printf(out, " in %" PRIu64 " blocks", sum_of(profile, count));
+    if (bytes == DW_PEAK_BYTES)
+        dw_memory_put_peak_time(out, profile);
     dw_out_char(out, '\n');
 }
 
@@ -165,6 +168,8 @@ static int write_memory(const struct dw_profile *profile, const struct dw_lens_o
     if (!error && sum_of(profile, DW_LIVE_BYTES))
         error =
             put_table(profile, options, "\nStill there at the end", DW_LIVE_BYTES, DW_LIVE, out);
+    if (!error)
+        dw_memory_put_peak_stacks(out, profile, is_sampled(profile) ? "sample" : "allocation");
     return error;
 }
 
