@@ -54,7 +54,7 @@ def stacks(text: str) -> list[list[str]]:
     """The functions of each thread, the innermost first."""
     told = text.split("\nThreads at the peak, by the last ")[1]
     threads: list[list[str]] = []
-    for line in told.splitlines()[1:]:
+    for line in told.split("\n\n")[0].splitlines()[1:]:
         if match := re.fullmatch(r"    .*\((.*)\)", line):
             threads[-1].append(match[1])
         elif line.startswith("  ") and line[2] != " ":

@@ -165,11 +165,11 @@ static int write_memory(const struct dw_profile *profile, const struct dw_lens_o
     put_sums(out, profile);
     int error = put_table(profile, options, "\nAt the peak, by the line that allocated it",
                           DW_PEAK_BYTES, DW_ALLOCATIONS, out);
+    if (!error)
+        dw_memory_put_peak_stacks(out, profile, is_sampled(profile) ? "sample" : "allocation");
     if (!error && sum_of(profile, DW_LIVE_BYTES))
         error =
             put_table(profile, options, "\nStill there at the end", DW_LIVE_BYTES, DW_LIVE, out);
-    if (!error)
-        dw_memory_put_peak_stacks(out, profile, is_sampled(profile) ? "sample" : "allocation");
     return error;
 }
 
