@@ -119,6 +119,9 @@ int dw_cli_compile(const char *text, regex_t *pattern);
 /* Reads the files into one profile. Says what is wrong with a file that cannot be read and
  * goes on; NULL when none could. *status becomes the exit status so far. */
 struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *status);
+/* The profile becomes what was alive at that time since the start, the value of --at; NULL leaves
+ * it as it is. It was read with DW_READ_MOMENTS. 0, or the status after saying what is wrong. */
+int dw_cli_go_to(struct dw_profile *profile, const char *at, const char *file);
 /* Lets the program take as much memory as reading the file may need. */
 void dw_cli_allow_memory(const struct dw_file *file);
 /* Adds one file to the profile: a log, or what another tool wrote. 0 or an error, and whether that

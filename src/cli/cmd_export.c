@@ -23,7 +23,8 @@ static const char help[] =
     "                   (in a terminal, a data format goes to a file named after FILE)\n"
     "  --lines          collapsed stacks of samples: functions with their lines\n"
     "  --labels A,B     collapsed stacks: begin with the values of these labels, \"A=x;B=y;...\"\n"
-    "  --by, --measure, --sort, --limit, --columns, --names, --internals   as for 'dwell report'\n"
+    "  --by, --measure, --at, --sort, --limit, --columns, --names, --internals   as for 'dwell "
+    "report'\n"
     "\n"
     "examples:\n"
     "  dwell export run.dwell --to chrome -o run.json      for ui.perfetto.dev\n"
@@ -34,7 +35,8 @@ static const char help[] =
     "  dwell export run.dwell --to svg-graph -o run.svg    the call graph\n"
     "  dwell export run.dwell --to pstats -o run.pstats    for pstats, snakeviz, gprof2dot\n"
     "  dwell export run.dwell --to pprof -o run.pb.gz      for pprof, Pyroscope, Parca\n"
-    "  dwell export run.dwell --to callgrind               for KCachegrind\n";
+    "  dwell export run.dwell --to callgrind               for KCachegrind\n"
+    "  dwell export run.dwell --at 12.5s -o then.svg       memory that was alive at that time\n";
 
 /* What `dot` makes of the dot lens. It is not in the list of lenses, because it needs another
  * program. */
@@ -84,6 +86,7 @@ struct request {
     const struct dw_lens *lens;
     const struct dw_report_words *words;
     struct dw_native_words native;
+    const char *at;
     struct dw_report_request options;
     char *label_text;    /* cut into: */
     const char **labels; /* keys */
@@ -146,9 +149,10 @@ static int make_showable(struct dw_profile *profile, const struct request *reque
         *family = DW_FAMILY_SAMPLES;
     } else if (!is_of_lines && dw_family_choose(profile, *family) == DW_FAMILY_MEMORY) {
         bool is_all = !strcmp(request->lens->name, "pprof"); /* it has types for all of them */
-        enum dw_measure measure = is_all ? DW_ALLOC_BYTES
-                                  : word ? dw_measure_find(word)
-                                         : DW_PEAK_BYTES;
+        enum dw_measure usual = profile->is_of_moment ? DW_LIVE_BYTES
+                                : is_all              ? DW_ALLOC_BYTES
+                                                      : DW_PEAK_BYTES;
+        enum dw_measure measure = word && !is_all ? dw_measure_find(word) : usual;
         error = dw_profile_show_measure(profile, measure);
         *family = DW_FAMILY_SAMPLES;
     }
@@ -165,11 +169,17 @@ static int export_to(char **files, int count, const struct request *request, con
         if (dw_cli_is_same_file(files[i], path))
             return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
     int status = 0;
-    unsigned flags =
-        (lens->needs_events ? DW_READ_EVENTS : 0) | (lens->shows_snapshots ? DW_CLI_EACH_HEAP : 0);
+    unsigned flags = (lens->needs_events ? DW_READ_EVENTS : 0) |
+                     (request->at ? DW_READ_MOMENTS : 0) |
+                     (lens->shows_snapshots ? DW_CLI_EACH_HEAP : 0);
     struct dw_profile *profile = dw_cli_read(files, count, flags, &status);
     if (!profile)
         return status;
+    int gone = dw_cli_go_to(profile, request->at, files[0]);
+    if (gone) {
+        dw_profile_free(profile);
+        return gone;
+    }
     if (!options.with_lines)
         options.family = family_of(request->words, profile);
     if (!options.with_lines && !dw_cli_asks_for_family(request->words) && !lens->shows_both)
@@ -216,6 +226,7 @@ int dw_cmd_export(int argc, char **argv)
         {.name = "sort", .value = &words.sort},
         {.name = "limit", .uses = &words.restrictions},
         {.name = "columns", .value = &words.columns},
+        {.name = "at", .value = &request.at},
         {.name = "lines", .flag = &with_lines},
         {.name = "labels", .value = &labels},
         {.name = "names", .value = &request.native.names},

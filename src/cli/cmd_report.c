@@ -35,6 +35,9 @@ static const char help[] =
     "  --measure M,M    what to show of them: cpu, wall, samples, elapsed and count of regions,\n"
     "                   calls, call_total, hits and line_time of lines, peak_bytes, live_bytes,\n"
     "                   alloc_bytes, ...\n"
+    "  --at TIME        of memory: what was alive then, so many seconds after the start: 12.5, "
+    "1:30 or\n"
+    "                   90s; the last moment that was recorded up to then\n"
     "  --match-label K=V  only what was recorded under that label, or in that region\n"
     "  --sort WORD      self, total, name or a measure, largest first; of regions, paths, threads\n"
     "                   and processes: a column\n"
@@ -85,7 +88,7 @@ static const char help[] =
 struct request {
     struct dw_report_words words;
     struct dw_native_words native;
-    const char *format, *threshold, *width;
+    const char *format, *threshold, *width, *at;
     const struct dw_lens *lens; /* of the format */
     double share;               /* what the threshold means */
     size_t columns;             /* to fit into; 0: any number */
@@ -334,16 +337,32 @@ static const char *limit_of(const struct dw_report_words *words)
     return NULL;
 }
 
+/* The recording, or what was alive at a moment of it. */
+static struct dw_profile *load(char **files, int count, const struct request *request, int *status)
+{
+    struct dw_profile *profile =
+        dw_cli_read(files, count, request->at ? DW_READ_MOMENTS : 0, status);
+    int wrong = profile ? dw_cli_go_to(profile, request->at, files[0]) : 0;
+    int error = profile && !wrong ? dw_cli_make_showable(profile, &request->native) : 0;
+    if (error)
+        wrong = dw_cli_error(files[0], error);
+    if (!wrong)
+        return profile;
+    *status = wrong;
+    dw_profile_free(profile);
+    return NULL;
+}
+
 static int report(char **files, int count, struct request *request)
 {
     int status = 0;
     const struct dw_report_words *words = &request->words;
     if (words->by && !strcmp(words->by, "time"))
         return dw_time_report(files, count, request->format, limit_of(words));
-    struct dw_profile *profile = dw_cli_load(files, count, 0, &request->native, &status);
+    struct dw_profile *profile = load(files, count, request, &status);
     if (!profile)
         return status;
-    int shown = !words->by && dw_series_are_all(profile)
+    int shown = !words->by && !request->at && dw_series_are_all(profile)
                     ? dw_time_report_show(profile, request->format, limit_of(words), files[0])
                     : show(profile, request, files[0]);
     dw_profile_free(profile);
@@ -372,6 +391,8 @@ static int check(struct request *request)
     const char *by = request->words.by;
     const char *of_functions = dw_report_words_of_functions(&request->words, true);
     const char *of_lines = dw_report_words_of_lines(&request->words);
+    if (request->at && by && !strcmp(by, "time"))
+        return dw_cli_usage("--at is one moment, and --by time is of all of them");
     if (by && of_lines && strcmp(by, "line") != 0)
         return dw_cli_usage("--%s goes with --by line", of_lines);
     if (by && of_functions && !dw_cli_is_of_places(by) && !dw_report_words_of_view(&request->words))
@@ -397,6 +418,7 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "columns", .value = &words->columns},
         {.name = "format", .value = &request->format},
         {.name = "threshold", .value = &request->threshold},
+        {.name = "at", .value = &request->at},
         {.name = "width", .value = &request->width},
         {.name = "names", .value = &request->native.names},
         {.name = "internals", .flag = &request->native.internals},

@@ -9,6 +9,7 @@
 #include "lens/timing/timings.h"
 #include "lens/view/column.h"
 #include "log/reader.h"
+#include "model/moments.h"
 #include "model/prepare/heap_paths.h"
 
 #include <stdio.h>
@@ -154,6 +155,24 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
         return profile;
     dw_profile_free(profile);
     return NULL;
+}
+
+int dw_cli_go_to(struct dw_profile *profile, const char *at, const char *file)
+{
+    uint64_t since_start_ns = 0;
+    int status = dw_cli_parse_moment("at", at, &since_start_ns);
+    if (status || !at)
+        return status;
+    bool has_memory = dw_profile_measures(profile) & DW_MEMORY_MASK;
+    int error = dw_profile_go_to(profile, since_start_ns);
+    if (error != DW_ERR_NO_SAMPLES)
+        return error ? dw_cli_error(file, error) : 0;
+    if (has_memory)
+        fprintf(stderr, "dwell: %s: nothing was recorded up to %s; a moment comes twice a second\n",
+                file, at);
+    else
+        fprintf(stderr, "dwell: %s: holds no memory; record it with 'dwell run --memory'\n", file);
+    return DW_EXIT_TROUBLE;
 }
 
 /* A column that means something only for calls and regions, or NULL. */

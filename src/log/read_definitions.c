@@ -5,6 +5,7 @@
 #include "log/reading.h"
 
 #include "base/grow.h"
+#include "model/moments.h"
 
 #include <string.h>
 
@@ -180,7 +181,7 @@ int dw_read_clock(struct dw_reading *reading, struct dw_cursor *cursor)
     if (clock.tick > process->last_clock.tick)
         process->last_clock = clock;
     process->ended = false; /* an end that was none: the process did not exec after all */
-    return 0;
+    return dw_reading_has_moments(reading) ? dw_moments_note_clock(process, &clock) : 0;
 }
 
 int dw_read_end(struct dw_reading *reading, struct dw_cursor *cursor)

@@ -3,6 +3,7 @@
  * counts and a lost chunk costs nothing for long. */
 #include "base/grow.h"
 #include "log/reading.h"
+#include "model/moments.h"
 
 #include <string.h>
 
@@ -116,6 +117,18 @@ static bool is_beyond(struct dw_value_table *values, uint32_t path, uint32_t lab
     return is_first;
 }
 
+static int note_changes(struct dw_reading *reading, uint32_t index, uint32_t row,
+                        dw_measure_mask mask, const uint64_t *numbers)
+{
+    struct dw_thread *thread = &reading->profile->threads[index];
+    uint32_t before = thread->change_count;
+    if (reading->limits->changes < DW_MEASURES)
+        return DW_ERR_TOO_LARGE;
+    int error = dw_moments_note_row(reading->profile, thread, row, mask, numbers);
+    reading->limits->changes -= thread->change_count - before;
+    return error;
+}
+
 /* Each probe tells of its own measures; a row keeps what others have told of it. */
 static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t thread)
 {
@@ -131,6 +144,8 @@ static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32
         dw_reading_row(reading, thread, dw_path_map_get(dw_reading_paths(reading), path),
                        dw_id_map_get(&reading->labels, labels, DW_LABELS_NONE), is_new, &row);
     struct dw_value_table *values = &reading->profile->threads[thread].values;
+    if (!error && dw_reading_has_moments(reading) && mask & DW_ALIVE_MASK)
+        error = note_changes(reading, thread, row, mask, numbers);
     if (!error)
         error = dw_value_row_set(values, row, mask, numbers);
     if (error || !(head & 1))

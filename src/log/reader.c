@@ -17,6 +17,7 @@
 #define ROWS_MAX (1u << 23) /* of a small file; others may have one for each byte, too */
 #define TIMED_MAX (1u << 26)
 #define POINTS_MAX (1u << 26)
+#define CHANGES_MAX (1u << 26)
 #define LOST_NAME "<lost>"
 
 /* A block may come twice: first as far as it was filled, then whole. The last one counts. */
@@ -247,7 +248,8 @@ static int read_streams(const struct chunk_list *list, unsigned flags, struct dw
                                     .lines = LINES_MAX,
                                     .rows = rows_of(list->walk.size),
                                     .timed_samples = TIMED_MAX,
-                                    .points = POINTS_MAX};
+                                    .points = POINTS_MAX,
+                                    .changes = CHANGES_MAX};
     uint32_t process = profile->process_count, thread = profile->thread_count;
     uint8_t *raw = malloc(DW_CHUNK_RAW_MAX);
     ZSTD_DCtx *decompressor = ZSTD_createDCtx();

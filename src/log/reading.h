@@ -22,7 +22,7 @@ struct dw_log_measure {
 struct dw_read_limits {
     uint64_t unpacked_bytes;
     uint32_t gap_ids; /* ids without a definition, between others */
-    uint32_t lines, rows, timed_samples, points;
+    uint32_t lines, rows, timed_samples, points, changes;
 };
 
 struct dw_reading {
@@ -59,6 +59,12 @@ int dw_id_map_set(struct dw_reading *reading, struct dw_id_map *map, uint32_t id
 static inline uint32_t dw_id_map_get(const struct dw_id_map *map, uint32_t id, uint32_t fallback)
 {
     return id < map->count ? map->ids[id] : fallback;
+}
+
+/* Only the first stream of a log has moments: recorders that have them write one. */
+static inline bool dw_reading_has_moments(const struct dw_reading *reading)
+{
+    return reading->flags & DW_READ_MOMENTS && reading->first_process == reading->log_process;
 }
 
 /* The process or thread of the id that comes next. Never absent: what refers to a lost one

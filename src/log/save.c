@@ -4,6 +4,7 @@
 #include "log/save.h"
 
 #include "base/grow.h"
+#include "log/save_moments.h"
 #include "model/heap/heap_picture.h"
 
 #include <stdlib.h>
@@ -29,11 +30,8 @@ static int write_process(struct dw_log_saver *saver, const struct dw_profile *pr
     struct dw_process process = profile->processes[index];
     if (dw_process_find(profile, &saver->uuids, process.uuid) != DW_MAP_NONE)
         memset(process.uuid, 0, sizeof process.uuid);
-    struct dw_clock_pair last = last_clock_of(&process);
     process.first_clock.tick = process.first_clock.wall_ns;
     dw_log_write_process(writer, index, &process, &profile->strings);
-    if (last.tick != process.first_clock.tick)
-        dw_log_write_clock(writer, index, &last);
     if (process.is_sampled)
         dw_log_write_sampling(writer, index, &process.sampling);
     return dw_process_index(profile, &saver->uuids, index);
@@ -83,13 +81,11 @@ static void write_row(struct dw_log_writer *writer, const struct dw_value_table 
                     row->spread ? &values->spreads[row->spread - 1] : NULL);
 }
 
-static void write_thread(struct dw_log_writer *writer, const struct dw_profile *profile,
-                         uint32_t index)
+static void write_numbers(struct dw_log_writer *writer, const struct dw_profile *profile,
+                          uint32_t index)
 {
     const struct dw_thread *thread = &profile->threads[index];
     uint64_t as_of = last_clock_of(&profile->processes[thread->process]).tick;
-    dw_log_write_thread(writer, index, thread->process, thread->tid,
-                        dw_profile_string(profile, thread->name));
     dw_log_rows_begin(writer, index);
     for (uint32_t i = 0; i < thread->values.count; i++)
         write_row(writer, &thread->values, &thread->values.rows[i], as_of);
@@ -328,10 +324,28 @@ static int save_definitions(struct dw_log_saver *saver, const struct dw_profile 
     return 0;
 }
 
-static void save_threads(struct dw_log_saver *saver, const struct dw_profile *profile)
+/* The last clock of a process comes behind all its rows, since a clock says until when they are. */
+static void write_last_clocks(struct dw_log_saver *saver, const struct dw_profile *profile)
 {
+    for (uint32_t i = saver->processes; i < profile->process_count; i++) {
+        struct dw_clock_pair last = last_clock_of(&profile->processes[i]);
+        if (last.tick != profile->processes[i].first_clock.wall_ns)
+            dw_log_write_clock(saver->writer, i, &last);
+    }
+}
+
+static int save_threads(struct dw_log_saver *saver, const struct dw_profile *profile)
+{
+    for (uint32_t i = saver->threads; i < profile->thread_count; i++) {
+        const struct dw_thread *thread = &profile->threads[i];
+        dw_log_write_thread(saver->writer, i, thread->process, thread->tid,
+                            dw_profile_string(profile, thread->name));
+    }
+    int error = dw_log_save_moments(saver->writer, profile, saver->processes, saver->threads);
     for (; saver->threads < profile->thread_count && !saver->writer->error; saver->threads++)
-        write_thread(saver->writer, profile, saver->threads);
+        write_numbers(saver->writer, profile, saver->threads);
+    write_last_clocks(saver, profile);
+    return error;
 }
 
 static void save_sources(struct dw_log_saver *saver, const struct dw_profile *profile)
@@ -360,7 +374,8 @@ int dw_log_save_more(struct dw_log_saver *saver, const struct dw_profile *profil
     struct dw_log_writer *writer = saver->writer;
     uint32_t first_thread = saver->threads;
     int error = save_definitions(saver, profile);
-    save_threads(saver, profile);
+    if (!error)
+        error = save_threads(saver, profile);
     if (!error)
         error = save_events(profile, writer, first_thread);
     save_series(profile, writer);

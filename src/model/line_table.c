@@ -34,7 +34,7 @@ int dw_line_add(struct dw_line_table *table, const struct dw_line *from)
 {
     struct dw_line *into = dw_line_get(table, from->function, from->line, from->callee);
     for (size_t i = 0; into && i < DW_LINE_METRICS; i++)
-        if (i != DW_LINE_MEMORY)
+        if (i != DW_LINE_MEMORY && i != DW_LINE_RISE)
             into->values[i] += from->values[i];
         else if (from->values[i] > into->values[i])
             into->values[i] = from->values[i];

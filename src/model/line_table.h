@@ -27,6 +27,7 @@ enum dw_line_metric {
     DW_LINE_FREED = 14,     /* of these: freed since, by whomever */
     DW_LINE_KEPT = 15,      /* of these: there at the end */
     DW_LINE_PEAK = 16,      /* of these: there when the process had most */
+    DW_LINE_RISE = 17,      /* by how much live memory rose at most while it ran */
     DW_LINE_METRICS
 };
 

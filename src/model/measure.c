@@ -47,6 +47,8 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
                        "by how much it grew while the line ran"},
     [DW_LINE_SHRUNK] = {"line_shrunk", DW_UNIT_BYTES, DW_ADD_SUM, false,
                         "by how much it shrank while the line ran"},
+    [DW_LINE_HIGH] = {"line_peak", DW_UNIT_BYTES, DW_ADD_MAX, false,
+                      "by how much live memory rose at most while the line ran"},
     [DW_LINE_CALLS] = {"line_calls", DW_UNIT_COUNT, DW_ADD_SUM, false,
                        "calls of functions whose lines are watched"},
     [DW_CALLEE_CALLS] = {"callee_calls", DW_UNIT_COUNT, DW_ADD_SUM, false,
@@ -62,6 +64,9 @@ const struct dw_measure_info dw_measures[DW_MEASURES] = {
                        "bytes that were there when the process had most"},
     [DW_TEMPORARY] = {"temporary", DW_UNIT_COUNT, DW_ADD_SUM, false,
                       "blocks that were freed before the next eight were allocated"},
+    [DW_PEAK_TIME] =
+        {"peak_time", DW_UNIT_NS, DW_ADD_MAX, false,
+         "when the process had most: on the last allocation of each thread until then"},
     [DW_RESERVED_BYTES] = {"reserved_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,
                            "memory that was mapped, and not unmapped"},
     [DW_RESIDENT_BYTES] = {"resident_bytes", DW_UNIT_BYTES, DW_ADD_SUM, false,

@@ -58,6 +58,7 @@ enum dw_measure {
                          function as a whole: before its first one */
     DW_LINE_GROWN,    /* by how much it grew from the begin of the line to its end */
     DW_LINE_SHRUNK,
+    DW_LINE_HIGH,    /* by how much its thread's live memory rose at most while it ran */
     DW_LINE_CALLS,   /* of a function whose lines are watched, which is a place without a line */
     DW_CALLEE_CALLS, /* of what the line calls */
     DW_CALLEE_TIME,
@@ -68,6 +69,8 @@ enum dw_measure {
     DW_LIVE_BYTES,
     DW_PEAK_BYTES,
     DW_TEMPORARY,
+    DW_PEAK_TIME, /* where a thread was when the process had most, by its last allocation until
+                     then: since the recording began */
     DW_RESERVED_BYTES,
     DW_RESIDENT_BYTES, /* model/resident.h */
     /* Collections of garbage, on the stacks that set them off. */
@@ -104,7 +107,8 @@ typedef uint64_t dw_measure_mask;
      DW_MASK(DW_HIT_SUSPENDED))
 #define DW_CALLEE_MASK (DW_MASK(DW_CALLEE_CALLS) | DW_MASK(DW_CALLEE_TIME))
 #define DW_LINE_MEMORY_MASK                                                                        \
-    (DW_MASK(DW_LINE_RSS) | DW_MASK(DW_LINE_GROWN) | DW_MASK(DW_LINE_SHRUNK))
+    (DW_MASK(DW_LINE_RSS) | DW_MASK(DW_LINE_GROWN) | DW_MASK(DW_LINE_SHRUNK) |                     \
+     DW_MASK(DW_LINE_HIGH))
 #define DW_LINE_MASK (DW_HIT_MASK | DW_LINE_MEMORY_MASK | DW_CALLEE_MASK | DW_MASK(DW_LINE_CALLS))
 /* How often something happened: no part of it is what happened inside. */
 #define DW_OFTEN_MASK                                                                              \

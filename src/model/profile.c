@@ -37,6 +37,7 @@ void dw_thread_release(struct dw_thread *thread)
 {
     dw_value_table_release(&thread->values);
     free(thread->timed);
+    free(thread->changes);
 }
 
 void dw_timing_release(struct dw_timing *timing)
@@ -51,8 +52,10 @@ void dw_profile_free(struct dw_profile *profile)
         return;
     for (uint32_t i = 0; i < profile->thread_count; i++)
         dw_thread_release(&profile->threads[i]);
-    for (uint32_t i = 0; i < profile->process_count; i++)
+    for (uint32_t i = 0; i < profile->process_count; i++) {
         free(profile->processes[i].properties);
+        free(profile->processes[i].moments_ns);
+    }
     for (uint32_t i = 0; i < profile->path_map_count; i++)
         free(profile->path_maps[i].paths);
     for (uint32_t i = 0; i < profile->block_count; i++)
@@ -91,7 +94,9 @@ void dw_profile_forget(struct dw_profile *profile)
         struct dw_thread *thread = &profile->threads[profile->forgotten_threads];
         dw_thread_release(thread);
         thread->timed = NULL;
+        thread->changes = NULL;
         thread->timed_count = thread->timed_capacity = thread->block_count = 0;
+        thread->change_count = thread->change_capacity = 0;
     }
     for (; profile->forgotten_path_maps < profile->path_map_count; profile->forgotten_path_maps++) {
         struct dw_path_map *map = &profile->path_maps[profile->forgotten_path_maps];

@@ -33,6 +33,16 @@ struct dw_process {
     uint32_t path_map; /* index into the profile's path_maps, for its events */
     bool is_sampled;
     struct dw_sampling sampling; /* how, when it is */
+    uint64_t *moments_ns;        /* of model/moments.h, on the wall clock, when they were read */
+    uint32_t moment_count, moment_capacity;
+};
+
+/* What a measure of a row became. */
+struct dw_change {
+    uint32_t row;    /* of the thread's values */
+    uint32_t moment; /* of the process; the first that is not in its list is its end */
+    enum dw_measure measure;
+    uint64_t value;
 };
 
 /* The path ids of one log, as ids of the profile. */
@@ -55,6 +65,8 @@ struct dw_thread {
     uint32_t block_count, last_block; /* its events: how many blocks, and the last one's index */
     struct dw_timed_sample *timed;    /* its samples in order, when a timeline was kept and read */
     uint32_t timed_count, timed_capacity;
+    struct dw_change *changes; /* in order, when moments were read */
+    uint32_t change_count, change_capacity;
 };
 
 struct dw_source {
@@ -116,6 +128,8 @@ struct dw_profile {
     struct dw_path_map *path_maps; /* one for each log read */
     uint32_t path_map_count, path_map_capacity;
     struct dw_losses losses;
+    bool is_of_moment;             /* it has what was alive then, and nothing else */
+    uint64_t moment_ns;            /* since the start */
     enum dw_measure shown_measure; /* that is in place of samples; DW_COUNT, the first: none is */
 };
 

@@ -4,6 +4,7 @@
 
 #include "log/reader.h"
 #include "probe/render.h"
+#include "probe/sample/sample_slot.h"
 #include "record/gauges.h"
 
 PyObject *dw_gauges_py_start(PyObject *module, PyObject *arguments)
@@ -19,7 +20,9 @@ PyObject *dw_gauges_py_start(PyObject *module, PyObject *arguments)
     struct dw_gauges_options options = {
         .log_file = path ? PyBytes_AS_STRING(path) : NULL, .interval_ns = interval_ns, .pss = pss};
     dw_call_soon = Py_AddPendingCall;
+    dw_own_work_begin();
     int error = dw_gauges_start(&options);
+    dw_own_work_end();
     PyObject *result = error ? dw_raise_error(error, options.log_file) : Py_NewRef(Py_None);
     Py_XDECREF(path);
     return result;

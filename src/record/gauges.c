@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/kept_file.h"
 #include "record/ledger.h"
 #include "record/state.h"
 
@@ -33,13 +33,6 @@ static struct dw_gauge kinds[GAUGES] = {
     [PSS] = {DW_SERIES_PSS, DW_UNIT_BYTES, false, 1024},
 };
 
-/* A file or folder of /proc that stays open. Programs close descriptors that they do not know. */
-struct kept {
-    int fd;
-    dev_t device;
-    ino_t inode;
-};
-
 static struct {
     pthread_mutex_t lock;
     bool is_on;
@@ -47,7 +40,7 @@ static struct {
     bool is_paused; /* by a fork */
     struct dw_gauges_options options;
     struct dw_ledger *log;
-    struct kept statm, task, rollup;
+    struct dw_kept_file statm, task, rollup;
     size_t count;                        /* of the gauges that are read */
     int64_t now[GAUGES], before[GAUGES]; /* in quanta */
     struct dw_buffer readings;           /* since the last flush */
@@ -61,47 +54,11 @@ bool dw_gauges_are_on(void)
     return gauges.is_on;
 }
 
-static void open_kept(struct kept *kept, const char *path)
-{
-    struct stat file;
-    kept->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (kept->fd >= 0)
-        dw_fd_move(&kept->fd);
-    if (kept->fd < 0 || fstat(kept->fd, &file))
-        return;
-    kept->device = file.st_dev;
-    kept->inode = file.st_ino;
-}
-
-/* False when it is not ours any more. */
-static bool look_at_kept(const struct kept *kept, struct stat *file)
-{
-    return kept->fd >= 0 && !fstat(kept->fd, file) && file->st_dev == kept->device &&
-           file->st_ino == kept->inode;
-}
-
-static void close_kept(struct kept *kept)
-{
-    struct stat file;
-    if (look_at_kept(kept, &file))
-        close(kept->fd);
-    kept->fd = -1;
-}
-
-static bool read_kept(const struct kept *kept, char text[SHORT_TEXT])
-{
-    struct stat file;
-    ssize_t size =
-        look_at_kept(kept, &file) ? pread(kept->fd, text, SHORT_TEXT - 1, 0) : (ssize_t)-1;
-    text[size > 0 ? size : 0] = '\0';
-    return size > 0;
-}
-
 /* Pages in memory are the second number. */
 static void read_rss(void)
 {
     char text[SHORT_TEXT], *end;
-    if (!read_kept(&gauges.statm, text))
+    if (!dw_kept_read(&gauges.statm, text, sizeof text))
         return;
     (void)strtoll(text, &end, 10);
     gauges.now[RSS] = strtoll(end, NULL, 10);
@@ -112,14 +69,14 @@ static void read_threads(void)
 {
     struct stat file;
     uint32_t own = atomic_load(&dw_own_threads);
-    if (look_at_kept(&gauges.task, &file) && file.st_nlink > own + 2)
+    if (dw_kept_look(&gauges.task, &file) && file.st_nlink > own + 2)
         gauges.now[THREADS] = (int64_t)file.st_nlink - 2 - own;
 }
 
 static void read_pss(uint64_t now_ns)
 {
     char text[SHORT_TEXT];
-    if (now_ns < gauges.pss_due_ns || !read_kept(&gauges.rollup, text))
+    if (now_ns < gauges.pss_due_ns || !dw_kept_read(&gauges.rollup, text, sizeof text))
         return;
     const char *line = strstr(text, "\nPss:");
     if (line)
@@ -220,10 +177,10 @@ uint64_t dw_gauges_work(uint64_t now_ns)
 /* With the lock. The descriptors are those of one process. */
 static void begin(void)
 {
-    open_kept(&gauges.statm, "/proc/self/statm");
-    open_kept(&gauges.task, "/proc/self/task");
+    dw_kept_open(&gauges.statm, "/proc/self/statm");
+    dw_kept_open(&gauges.task, "/proc/self/task");
     if (gauges.options.pss)
-        open_kept(&gauges.rollup, "/proc/self/smaps_rollup");
+        dw_kept_open(&gauges.rollup, "/proc/self/smaps_rollup");
     gauges.is_on = true;
     gauges.pss_due_ns = 0;
     gauges.now[PEAK] = 0;
@@ -236,9 +193,9 @@ static void begin(void)
 
 static void close_all(void)
 {
-    close_kept(&gauges.statm);
-    close_kept(&gauges.task);
-    close_kept(&gauges.rollup);
+    dw_kept_close(&gauges.statm);
+    dw_kept_close(&gauges.task);
+    dw_kept_close(&gauges.rollup);
 }
 
 static void forget_log(void)

@@ -256,7 +256,7 @@ def test_lines_have_what_they_did_to_memory(run_dwell: Program, tmp_path: Path):
     text = run_dwell("report", "x.dwell").stdout
     heading = next(line for line in text.splitlines() if line.startswith("Line #"))
     shown = " ".join(heading.split("% Time")[1].split())
-    assert shown == "Mem usage Increment Allocated Freed Net At peak Line Contents"
+    assert shown == "Mem usage Increment Allocated Freed Net Line peak At peak Line Contents"
     rows = text[text.index(heading) :].splitlines()
     cells = {row.split()[0]: row.split() for row in rows if " MiB " in row}
     assert float(cells["3"][7]) > 32 and float(cells["4"][7]) < -32

@@ -70,7 +70,7 @@ def lines(tmp_path, run_dwell):
         document = json.loads(
             run_dwell("report", "x.dwell", "--by", "line", "--format", "json").stdout
         )
-        assert {"memory", "increment", "allocated", "freed", "kept", "peak"} <= {
+        assert {"memory", "increment", "allocated", "freed", "kept", "line_peak", "peak"} <= {
             measure["name"] for measure in document["measures"] if measure["unit"] == "bytes"
         }
         return {row["source"].strip(): row for row in document["rows"] if row["line"]}
@@ -93,10 +93,52 @@ def test_the_lines_of_the_example_have_their_bytes(lines, run_dwell):
     heading = next(line for line in table.splitlines() if line.startswith("Line #"))
     assert heading.split() == [
         *("Line", "#", "Hits", "Time", "Per", "Hit", "%", "Time", "Mem", "usage", "Increment"),
-        *("Allocated", "Freed", "Net", "At", "peak", "Line", "Contents"),
+        *("Allocated", "Freed", "Net", "Line", "peak", "At", "peak", "Line", "Contents"),
     ]
     row = next(line for line in table.splitlines() if "(2 * 10 ** 7)" in line)
-    assert "152.6 MiB    152.6 MiB                 152.6 MiB      b = " in row
+    assert "152.6 MiB    152.6 MiB                 152.6 MiB    152.6 MiB      b = " in row
+
+
+TEMPORARIES = """
+@profile
+def outer():
+    kept = bytearray(5_000_000)
+    size = len(bytearray(20_000_000)) + len(bytearray(30_000_000))
+    total = inner() + inner()
+    del kept
+    return size + total
+
+@profile
+def inner():
+    first = bytearray(7_000_000)
+    second = bytearray(8_000_000)
+    return len(first) + len(second)
+
+def unwatched():
+    return len(bytearray(40_000_000))
+
+@profile
+def caller():
+    none = 1 + 1
+    return unwatched()
+
+bytearray(100_000_000)
+outer()
+caller()
+"""
+
+
+def test_a_line_knows_the_most_that_was_there_while_it_ran(lines):
+    rows = lines(TEMPORARIES, "--memory")
+    peaks = {text: row["line_peak"] for text, row in rows.items()}
+    assert peaks["kept = bytearray(5_000_000)"] == near(5 * MB)
+    # One is given back before the other is made.
+    assert peaks["size = len(bytearray(20_000_000)) + len(bytearray(30_000_000))"] == near(30 * MB)
+    assert peaks["first = bytearray(7_000_000)"] == near(7 * MB)
+    assert peaks["second = bytearray(8_000_000)"] == near(8 * MB)
+    assert peaks["total = inner() + inner()"] == near(15 * MB), "both lines of a call, once"
+    assert peaks["return unwatched()"] == near(40 * MB)
+    assert peaks["del kept"] < 1000 and peaks["none = 1 + 1"] < 1000
 
 
 def test_generators_tasks_classes_threads_and_recursion_are_counted_once(lines):
@@ -113,6 +155,8 @@ def test_generators_tasks_classes_threads_and_recursion_are_counted_once(lines):
     )
     around = rows["return nested(n - 1) + len(x) if n else 0"]
     assert around["allocated"] == near(2.7 * MB)  # 3 threads, 9 calls in each
+    assert around["line_peak"] == near(0.9 * MB), "of one thread"
+    assert block["line_peak"] == near(MB)
 
 
 @pytest.mark.any_python

@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "log/reader.h"
 #include "log/save.h"
+#include "model/moments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -336,9 +337,83 @@ static void test_large_blocks_are_cut(void **state)
     dw_profile_free(loaded);
 }
 
+#define MOMENT_NS UINT64_C(500000000)
+
+/* A path that had one byte more at each moment. */
+static struct dw_profile *with_moments(uint32_t count)
+{
+    struct dw_profile *profile = fixture_small();
+    struct dw_thread *thread = &profile->threads[0];
+    struct dw_process *process = &profile->processes[thread->process];
+    uint32_t row;
+    dw_path_id path = fixture_path(profile, "grows");
+    assert_int_equal(dw_value_row_get(&thread->values, path, DW_LABELS_NONE, &row), 0);
+    for (uint64_t i = 1; i <= count; i++) {
+        struct dw_clock_pair clock = process->first_clock;
+        clock.monotonic_ns += i * MOMENT_NS;
+        clock.wall_ns += i * MOMENT_NS;
+        clock.tick = clock.wall_ns;
+        dw_measure_mask mask = DW_MASK(DW_LIVE_BYTES);
+        assert_int_equal(dw_moments_note_row(profile, thread, row, mask, &i), 0);
+        assert_int_equal(dw_value_row_set(&thread->values, row, mask, &i), 0);
+        assert_int_equal(dw_moments_note_clock(process, &clock), 0);
+        process->last_clock = clock;
+    }
+    process->ended = true;
+    return profile;
+}
+
+static uint64_t alive_at(const struct dw_log_writer *log, uint64_t since_start_ns)
+{
+    struct dw_profile *profile;
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(dw_log_read(log->memory.data, log->memory.size, DW_READ_MOMENTS, profile), 0);
+    assert_int_equal(dw_profile_go_to(profile, since_start_ns), 0);
+    assert_true(profile->moment_ns <= since_start_ns);
+    uint64_t sum = 0;
+    const struct dw_value_table *values = &profile->threads[0].values;
+    for (uint32_t i = 0; i < values->count; i++)
+        sum += dw_value_get(values, &values->rows[i], DW_LIVE_BYTES);
+    assert_int_equal(sum, profile->moment_ns / MOMENT_NS);
+    dw_profile_free(profile);
+    return sum;
+}
+
+static void test_moments_are_kept(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = with_moments(10);
+    struct dw_log_writer log;
+    fixture_save(profile, &log);
+    for (uint64_t i = 1; i <= 10; i++)
+        assert_int_equal(alive_at(&log, i * MOMENT_NS), i);
+    assert_int_equal(alive_at(&log, 4 * MOMENT_NS - 1), 3);
+    assert_int_equal(alive_at(&log, 100 * MOMENT_NS), 10);
+    dw_log_writer_release(&log);
+    dw_profile_free(profile);
+}
+
+static void test_many_moments_become_fewer(void **state)
+{
+    (void)state;
+    struct dw_profile *few = with_moments(200), *many = with_moments(20000);
+    struct dw_log_writer small, large;
+    fixture_save(few, &small);
+    fixture_save(many, &large);
+    assert_true(large.memory.size < 2 * small.memory.size);
+    assert_in_range(alive_at(&large, 10000 * MOMENT_NS), 9900, 10000);
+    assert_int_equal(alive_at(&large, 20000 * MOMENT_NS), 20000);
+    dw_log_writer_release(&small);
+    dw_log_writer_release(&large);
+    dw_profile_free(few);
+    dw_profile_free(many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moments_are_kept),
+        cmocka_unit_test(test_many_moments_become_fewer),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_second_save_is_the_same),
         cmocka_unit_test(test_all_measures_and_labels_are_kept),

@@ -330,6 +330,7 @@ static int put_view(struct page *page, const struct dw_rows *rows, const char *k
     uint32_t end = first + 1;
     while (end < rows->count && rows->rows[end].parent != DW_ROW_NONE)
         end++;
+    page->tree = dw_row_tree(rows, &rows->rows[first]);
     dw_out_text(page->out, page->first_view ? "\n{" : ",\n{");
     page->first_view = false;
     put_key(page, "kind", true);
@@ -339,10 +340,9 @@ static int put_view(struct page *page, const struct dw_rows *rows, const char *k
         put_text(page, page->memory->root, strlen(page->memory->root));
     else if (page->are_snapshots)
         put_string(page, dw_profile_string(page->profile,
-                                           page->profile->threads[rows->rows[first].thread].name));
+                                           page->profile->threads[page->tree->thread].name));
     else
         put_string(page, dw_row_name(rows, &rows->rows[first]));
-    page->tree = dw_row_tree(rows, &rows->rows[first]);
     int error = put_tree(page, rows->rows + first, end - first);
     dw_out_char(page->out, '}');
     *next = end;

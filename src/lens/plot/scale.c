@@ -4,7 +4,6 @@
 
 #include "lens/view/column.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 static double round_step(double rough)
@@ -66,18 +65,7 @@ static void put_bytes(struct dw_out *out, double bytes, double step)
 
 void dw_put_moment(struct dw_out *out, double ns, double step)
 {
-    double seconds = ns / 1e9;
-    if (seconds < 120) {
-        int decimals = step > 0 ? decimals_of(step / 1e9) : seconds < 10 ? 2 : 1;
-        dw_out_printf(out, "%.*f s", decimals, seconds);
-        return;
-    }
-    uint64_t whole = (uint64_t)(seconds + 0.5);
-    if (whole < 3600)
-        dw_out_printf(out, "%" PRIu64 ":%02" PRIu64 " min", whole / 60, whole % 60);
-    else
-        dw_out_printf(out, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " h", whole / 3600,
-                      whole / 60 % 60, whole % 60);
+    dw_out_moment(out, ns, step > 0 ? decimals_of(step / 1e9) : ns < 10e9 ? 2 : 1);
 }
 
 void dw_put_amount(struct dw_out *out, double amount, double step, enum dw_unit unit)

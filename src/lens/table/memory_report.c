@@ -3,10 +3,12 @@
  */
 #include "lens/table/view_report.h"
 
+#include "lens/table/memory_peak.h"
 #include "lens/view/column.h"
 #include "model/resident.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define ROWS 10
 
@@ -40,6 +42,8 @@ static void put_sum(struct dw_out *out, const struct dw_profile *profile, const 
     dw_out_close_into(&cell, out);
     if (count < DW_MEASURES)
         dw_out_printf(out, " in %" PRIu64 " blocks", sum_of(profile, count));
+    if (bytes == DW_PEAK_BYTES)
+        dw_memory_put_peak_time(out, profile);
     dw_out_char(out, '\n');
 }
 
@@ -99,6 +103,12 @@ static void put_resident(struct dw_out *out, const struct dw_profile *profile)
     dw_out_char(out, '\n');
 }
 
+static void put_sampled(struct dw_out *out, const struct dw_profile *profile)
+{
+    if (is_sampled(profile))
+        dw_out_text(out, "by samples, one in 512 KiB; --memory=exact has each allocation\n");
+}
+
 static void put_sums(struct dw_out *out, const struct dw_profile *profile)
 {
     put_sum(out, profile, "allocated", DW_ALLOC_BYTES, DW_ALLOCATIONS);
@@ -106,8 +116,7 @@ static void put_sums(struct dw_out *out, const struct dw_profile *profile)
     put_sum(out, profile, "at the end", DW_LIVE_BYTES, DW_LIVE);
     if (sum_of(profile, DW_RESERVED_BYTES))
         put_sum(out, profile, "reserved", DW_RESERVED_BYTES, DW_MEASURES);
-    if (is_sampled(profile))
-        dw_out_text(out, "by samples, one in 512 KiB; --memory=exact has each allocation\n");
+    put_sampled(out, profile);
 }
 
 static int put_table(const struct dw_profile *profile, const struct dw_lens_options *options,
@@ -129,13 +138,35 @@ static int put_table(const struct dw_profile *profile, const struct dw_lens_opti
     return dw_view_table.write(profile, &table, out);
 }
 
+/* What was alive at one moment, and nothing else. */
+static int write_moment(const struct dw_profile *profile, const struct dw_lens_options *options,
+                        struct dw_out *out)
+{
+    struct dw_out when;
+    char heading[96];
+    dw_out_init_memory(&when);
+    dw_out_moment(&when, (double)profile->moment_ns, 2);
+    snprintf(heading, sizeof heading, "\nThere at %.*s, by the line that allocated it",
+             (int)when.buffer.size, (const char *)when.buffer.data);
+    dw_out_close_into(&when, out);
+    put_sum(out, profile, "there", DW_LIVE_BYTES, DW_LIVE);
+    if (sum_of(profile, DW_RESERVED_BYTES))
+        put_sum(out, profile, "reserved", DW_RESERVED_BYTES, DW_MEASURES);
+    put_sampled(out, profile);
+    return put_table(profile, options, heading, DW_LIVE_BYTES, DW_LIVE, out);
+}
+
 static int write_memory(const struct dw_profile *profile, const struct dw_lens_options *options,
                         struct dw_out *out)
 {
+    if (profile->is_of_moment)
+        return write_moment(profile, options, out);
     put_resident(out, profile);
     put_sums(out, profile);
     int error = put_table(profile, options, "\nAt the peak, by the line that allocated it",
                           DW_PEAK_BYTES, DW_ALLOCATIONS, out);
+    if (!error)
+        dw_memory_put_peak_stacks(out, profile, is_sampled(profile) ? "sample" : "allocation");
     if (!error && sum_of(profile, DW_LIVE_BYTES))
         error =
             put_table(profile, options, "\nStill there at the end", DW_LIVE_BYTES, DW_LIVE, out);

@@ -7,6 +7,7 @@
 #include "lens/view/roster.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #define INDENT_MAX 100 /* levels; a deeper row says how many more */
@@ -225,6 +226,19 @@ void dw_out_duration(struct dw_out *out, uint64_t ns)
         unit++;
     put_scaled(out, ns, units[unit].ns);
     dw_out_text(out, units[unit].suffix);
+}
+
+void dw_out_moment(struct dw_out *out, double ns, int decimals)
+{
+    double seconds = ns / 1e9;
+    uint64_t whole = (uint64_t)(seconds + 0.5);
+    if (seconds < 120)
+        dw_out_printf(out, "%.*f s", decimals, seconds);
+    else if (whole < 3600)
+        dw_out_printf(out, "%" PRIu64 ":%02" PRIu64 " min", whole / 60, whole % 60);
+    else
+        dw_out_printf(out, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " h", whole / 3600,
+                      whole / 60 % 60, whole % 60);
 }
 
 void dw_out_bytes(struct dw_out *out, uint64_t bytes)

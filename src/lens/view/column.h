@@ -49,6 +49,8 @@ void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t n
 /* A duration with four significant digits or so: "1.234 s", "56.78 ms", "987 ns". */
 void dw_out_duration(struct dw_out *out, uint64_t ns);
 /* "512 B", "1.234 KiB", "56.78 MiB". */
+/* A time since the start: "12.5 s", "3:20 min", "1:03:20 h"; seconds have so many decimals. */
+void dw_out_moment(struct dw_out *out, double ns, int decimals);
 void dw_out_bytes(struct dw_out *out, uint64_t bytes);
 /* Computed nanoseconds as a whole number: 0 when negative, the largest when 64 bits are too few. */
 uint64_t dw_whole_ns(double ns);

@@ -85,6 +85,8 @@ static const struct dw_line_column columns[] = {
      "what of that was freed since"},
     {"kept", "Net", 12, DW_LINE_KEPT, DW_LINE_FORM_BYTES, has_blocks, true,
      "what of that was there at the end"},
+    {"line_peak", "Line peak", 12, DW_LINE_RISE, DW_LINE_FORM_BYTES, has_blocks, true,
+     "by how much live memory rose at most while it ran, temporaries included"},
     {"peak", "At peak", 12, DW_LINE_PEAK, DW_LINE_FORM_BYTES, has_blocks, true,
      "what of that was there when the process had most"},
 };

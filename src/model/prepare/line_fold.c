@@ -189,6 +189,7 @@ static void copy_hits(const struct dw_value_table *values, const struct dw_value
         {DW_LINE_MEMORY, DW_LINE_RSS},
         {DW_LINE_GROWTH, DW_LINE_GROWN},
         {DW_LINE_SHRINKING, DW_LINE_SHRUNK},
+        {DW_LINE_RISE, DW_LINE_HIGH},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         line->values[pairs[i].metric] = dw_value_get(values, row, pairs[i].measure);

@@ -31,7 +31,7 @@ static inline void step(struct dw_line_track *track, struct dw_line_activation *
     uint32_t at = (uint32_t)number - owner->first_line;
     dw_line_end(open, now);
     if (__builtin_expect(track->with_memory, 0)) {
-        dw_line_end_memory(open);
+        dw_line_end_memory(open, now);
         now = dw_tick(); /* it took longer than most lines */
     }
     dw_line_follow_labels(track, open);

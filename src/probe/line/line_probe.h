@@ -14,7 +14,8 @@
 
 /* What one line took, in ticks. docs/format.md says what each of them means. */
 struct dw_line_count {
-    uint64_t hits, time, self, inclusive, suspended, rss, grown, shrunk; /* as their measures */
+    uint64_t hits, time, self, inclusive, suspended, rss, grown, shrunk,
+        peak;                   /* as their measures */
     struct dw_line_edge *edges; /* what it called, the last one first */
 };
 
@@ -74,6 +75,9 @@ struct dw_line_activation {
     uint64_t children;            /* time of calls above it since line_start */
     uint64_t nested;              /* the part of that in activations of the same function */
     uint64_t rss;                 /* when the line began, if that is asked for; 0: not known */
+    int64_t net, high;            /* bytes that the thread allocated and did not free: when the
+                                     line began, and at most since, as far as it is known */
+    int64_t highest;              /* the same since the call began */
     uint32_t outer;               /* the activation of the same function below it, or 0 */
     uint32_t *frozen; /* by line: how many activations of the function stand there, below others;
                          NULL while it does not recurse */

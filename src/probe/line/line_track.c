@@ -225,8 +225,10 @@ void dw_line_drop(struct dw_line_track *track)
 
 void dw_line_pop(struct dw_line_track *track, uint64_t now)
 {
-    if (track->with_memory)
-        dw_line_end_memory(&track->stack[track->depth]);
+    if (track->with_memory) {
+        dw_line_end_memory(&track->stack[track->depth], now);
+        dw_line_leave_memory(&track->stack[track->depth]);
+    }
     settle(track, &track->stack[track->depth], now);
     dw_line_drop(track);
 }

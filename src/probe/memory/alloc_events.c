@@ -108,10 +108,13 @@ static void add_sample(struct dw_alloc_thread *thread, void *block, size_t size,
         .born = dw_alloc_here.count,
     };
     forget_former(block);
-    if (what.site && dw_block_put((uintptr_t)block, &what))
+    if (what.site && dw_block_put((uintptr_t)block, &what)) {
+        dw_alloc_at(thread->index, what.site);
         dw_alloc_add(what.site, what.count, what.bytes);
-    else
+        dw_alloc_here_add(what.bytes);
+    } else {
         dw_allocs.dropped++;
+    }
     dw_alloc_unlock();
 }
 
@@ -172,7 +175,7 @@ static void forget_stale(const struct dw_shadowed *stale)
     dw_alloc_unlock();
 }
 
-static void note(void *block, uint32_t site, size_t size)
+static void note(const struct dw_alloc_thread *thread, void *block, uint32_t site, size_t size)
 {
     struct dw_shadowed stale;
     bool is_noted = dw_shadow_put((uintptr_t)block, site, size, &stale);
@@ -181,11 +184,14 @@ static void note(void *block, uint32_t site, size_t size)
         is_noted = dw_shadow_put((uintptr_t)block, site, size, &stale);
     }
     dw_alloc_lock();
-    if (is_noted)
+    if (is_noted) {
+        dw_alloc_at(thread->index, site);
         dw_alloc_add(site, DW_ALLOC_COUNT, size);
-    else
+    } else {
         dw_allocs.dropped++;
+    }
     dw_alloc_unlock();
+    dw_alloc_here_add(size);
 }
 
 void dw_alloc_note(void *block, size_t size, enum dw_alloc_kind kind, const void *caller)
@@ -196,7 +202,7 @@ void dw_alloc_note(void *block, size_t size, enum dw_alloc_kind kind, const void
     struct dw_alloc_thread *thread = recorded_thread();
     uint32_t site = thread ? exact_site(thread, kind, caller) : 0;
     if (__builtin_expect(site && site < DW_SHADOW_SITES, 1)) {
-        note(block, site, size);
+        note(thread, block, site, size);
         thread->recent[dw_alloc_here.count++ % DW_ALLOC_RECENT] = recent_of(block);
     } else {
         struct dw_shadowed stale = dw_shadow_take((uintptr_t)block);
@@ -246,6 +252,7 @@ static inline void drop(uint32_t site, uint64_t count, uint64_t bytes, bool was_
     dw_alloc_lock();
     dw_alloc_remove(site, count, bytes, was_temporary);
     dw_alloc_unlock();
+    dw_alloc_here.net -= (int64_t)bytes;
     dw_alloc_here.busy = 0;
 }
 

@@ -19,8 +19,17 @@ struct dw_alloc_here {
     bool has_ended; /* nothing more is recorded of it */
     _Atomic uint8_t inside; /* enum dw_alloc_inside: whether it has the lock, and how */
     struct dw_alloc_thread *thread;
+    int64_t net;  /* bytes that it allocated, less those that it freed, whoever allocated these */
+    int64_t high; /* the most of them since somebody set this */
 };
 
 extern __thread struct dw_alloc_here dw_alloc_here __attribute__((tls_model("initial-exec")));
+
+static inline void dw_alloc_here_add(uint64_t bytes)
+{
+    dw_alloc_here.net += (int64_t)bytes;
+    if (dw_alloc_here.net > dw_alloc_here.high)
+        dw_alloc_here.high = dw_alloc_here.net;
+}
 
 #endif

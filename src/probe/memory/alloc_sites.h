@@ -59,12 +59,16 @@ struct dw_alloc_site {
 struct dw_alloc_site_record {
     struct dw_alloc_site_key key;
     uint64_t told[DW_SITE_NUMBERS]; /* what the log knows */
+    uint64_t told_peak_ns; /* the same: when the thread was here at the peak; 0: it was not */
 };
 
 struct dw_alloc_thread_entry {
     pid_t tid;
     bool has_ended;
-    bool has_live; /* as of the last look: blocks that it allocated */
+    bool has_live;      /* as of the last look: blocks that it allocated, or had at the peak */
+    uint32_t site;      /* of its last allocation */
+    uint32_t peak_site; /* the same when most was live, as of the epoch */
+    uint32_t epoch;
 };
 
 struct dw_alloc_code {
@@ -84,9 +88,11 @@ struct dw_allocs {
     uint32_t thread_count, thread_capacity;
     struct dw_alloc_code *codes; /* that were met, and not yet told */
     uint64_t live_bytes, peak_bytes;
-    uint32_t epoch;   /* of the last peak */
-    bool is_at_peak;  /* nothing was given back since */
-    uint64_t dropped; /* allocations for which there was no memory */
+    _Atomic uint64_t now_ns; /* the time, as often as somebody looked; needs no lock */
+    uint64_t peak_ns;        /* when the peak was, by that */
+    uint32_t epoch;          /* of the last peak */
+    bool is_at_peak;         /* nothing was given back since */
+    uint64_t dropped;        /* allocations for which there was no memory */
 };
 
 extern struct dw_allocs dw_allocs;
@@ -99,6 +105,7 @@ void dw_alloc_end(void);
 /* 0: there is no memory. */
 uint32_t dw_alloc_step(uint32_t parent, uint64_t token);
 uint32_t dw_alloc_site(const struct dw_alloc_site_key *key);
+static inline void dw_alloc_at(uint32_t thread, uint32_t site);
 static inline void dw_alloc_add(uint32_t site, uint64_t count, uint64_t bytes);
 static inline void dw_alloc_remove(uint32_t site, uint64_t count, uint64_t bytes,
                                    bool is_temporary);
@@ -121,6 +128,26 @@ static inline void dw_alloc_note_peak(struct dw_alloc_site *site)
     site->peak_bytes = site->bytes - site->freed_bytes;
 }
 
+/* The thread allocates there, or nowhere any more: 0. Likewise it notes where it was at the peak.
+ * To be called before dw_alloc_add. */
+static inline void dw_alloc_at(uint32_t thread, uint32_t site)
+{
+    struct dw_alloc_thread_entry *entry = &dw_allocs.threads[thread];
+    if (__builtin_expect(thread >= dw_allocs.thread_count, 0)) /* of a recording that is over */
+        return;
+    if (!dw_allocs.is_at_peak && entry->epoch != dw_allocs.epoch) {
+        entry->epoch = dw_allocs.epoch;
+        entry->peak_site = entry->site;
+    }
+    entry->site = site;
+}
+
+static inline uint32_t dw_alloc_site_at_peak(const struct dw_alloc_thread_entry *entry)
+{
+    bool is_noted = !dw_allocs.is_at_peak && entry->epoch == dw_allocs.epoch;
+    return is_noted ? entry->peak_site : entry->site;
+}
+
 static inline void dw_alloc_add(uint32_t index, uint64_t count, uint64_t bytes)
 {
     struct dw_alloc_site *site = &dw_allocs.sites[index];
@@ -132,6 +159,7 @@ static inline void dw_alloc_add(uint32_t index, uint64_t count, uint64_t bytes)
     dw_allocs.live_bytes += bytes;
     if (dw_allocs.live_bytes > dw_allocs.peak_bytes) {
         dw_allocs.peak_bytes = dw_allocs.live_bytes;
+        dw_allocs.peak_ns = atomic_load_explicit(&dw_allocs.now_ns, memory_order_relaxed);
         dw_allocs.is_at_peak = true;
     }
 }

@@ -33,8 +33,10 @@ static void end_thread(void *value)
     dw_alloc_here.has_ended = true;
     dw_alloc_here.thread = NULL;
     dw_alloc_lock_for_all();
-    if (thread->recording == dw_alloc_recording && thread->index < dw_allocs.thread_count)
+    if (thread->recording == dw_alloc_recording && thread->index < dw_allocs.thread_count) {
+        dw_alloc_at(thread->index, 0);
         dw_allocs.threads[thread->index].has_ended = true;
+    }
     dw_alloc_unlock();
     release(thread);
     free(thread);

@@ -162,6 +162,7 @@ static void *run(void *unused)
     atomic_fetch_add(&dw_own_threads, 1);
     while (wait_ns(LOOK_NS)) {
         uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+        atomic_store_explicit(&dw_allocs.now_ns, now_ns, memory_order_relaxed);
         dw_malloc_hooks_renew();
         look_for_fences();
         if (now_ns < flush_ns)
@@ -206,6 +207,7 @@ static int empty_allocs(void)
     dw_blocks_release();
     dw_mappings_release();
     int error = dw_alloc_init();
+    atomic_store(&dw_allocs.now_ns, dw_clock_ns(CLOCK_MONOTONIC));
     dw_alloc_unlock();
     dw_shadow_clear();
     return error;

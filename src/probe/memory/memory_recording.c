@@ -16,6 +16,8 @@
 struct dw_memory_change {
     struct dw_alloc_site_key key;
     uint64_t by[DW_SITE_NUMBERS];
+    bool is_of_peak;  /* the thread was here at the peak, or is said to have been: */
+    uint64_t peak_ns; /* when; 0: it was not */
 };
 
 static const enum dw_measure measures[DW_SITE_NUMBERS] = {
@@ -70,7 +72,13 @@ static int add_change(struct dw_memory_recording *recording, uint32_t index)
         is_changed |= change.by[i] != 0;
         record->told[i] = now;
     }
-    recording->entries[record->key.thread].has_live |= site->allocations != site->freed;
+    struct dw_alloc_thread_entry *thread = &recording->entries[record->key.thread];
+    change.peak_ns = dw_alloc_site_at_peak(thread) == index ? dw_allocs.peak_ns : 0;
+    change.is_of_peak = change.peak_ns != record->told_peak_ns;
+    record->told_peak_ns = change.peak_ns;
+    is_changed |= change.is_of_peak;
+    thread->has_live |= site->allocations != site->freed || record->told[DW_SITE_PEAK_BYTES] ||
+                        record->told_peak_ns;
     if (!is_changed)
         return 0;
     int error = DW_GROW(recording->changes, recording->change_count, recording->change_capacity);
@@ -202,6 +210,16 @@ static int labels_of(const struct dw_memory_recording *recording,
     return error ? error : dw_ledger_labels(recording->log, live, 0, labels);
 }
 
+/* The row is there, and new to the log. */
+static int set_peak(const struct dw_ledger *log, struct dw_ledger_thread *thread, dw_path_id path,
+                    dw_labels_id labels, uint64_t peak_ns)
+{
+    uint64_t since_ns = peak_ns ? peak_ns - log->process.first_clock.monotonic_ns : 0;
+    uint32_t row;
+    int error = dw_value_row_get(&thread->values, path, labels, &row);
+    return error ? error : dw_value_row_set(&thread->values, row, DW_MASK(DW_PEAK_TIME), &since_ns);
+}
+
 /* What is mapped is reserved, and says nothing of what is live. */
 static int add_row(struct dw_memory_recording *recording, const struct dw_memory_change *change)
 {
@@ -217,6 +235,8 @@ static int add_row(struct dw_memory_recording *recording, const struct dw_memory
     struct dw_ledger_thread *thread =
         &log->threads[recording->threads[change->key.thread].log_thread - 1];
     error = dw_ledger_add_row(thread, recording->paths[change->key.step], labels, mask, by);
+    if (!error && change->is_of_peak)
+        error = set_peak(log, thread, recording->paths[change->key.step], labels, change->peak_ns);
     pthread_mutex_unlock(&log->tables);
     return error;
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ * The changes of a process are written as a recorder would have: rows with what is new, then the
+ * clock. A long recording has fewer moments than it had, so that a file does not grow with time. */
+#include "log/save_moments.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOMENTS_MAX 256u /* of a process */
+
+/* The threads of a process, and how far their changes are written. */
+struct dw_moment_threads {
+    uint32_t first, end; /* they are among these */
+};
+
+static int compare_changes(const void *left, const void *right)
+{
+    const struct dw_change *a = left, *b = right;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    if (a->measure != b->measure)
+        return a->measure < b->measure ? -1 : 1;
+    return a->moment < b->moment ? -1 : a->moment > b->moment;
+}
+
+/* Changes of one row, sorted: of each measure the last counts. Returns how many they are. */
+static uint32_t write_row(struct dw_log_writer *writer, const struct dw_value_table *values,
+                          const struct dw_change *changes, uint32_t count)
+{
+    const struct dw_value_row *row = &values->rows[changes->row];
+    uint64_t numbers[DW_MEASURES];
+    uint32_t known = 0, used = 0;
+    dw_measure_mask mask = 0;
+    for (; used < count && changes[used].row == changes->row; used++) {
+        known += !(mask & DW_MASK(changes[used].measure));
+        mask |= DW_MASK(changes[used].measure);
+        numbers[known - 1] = changes[used].value;
+    }
+    dw_log_rows_add(writer, row->path, row->labels, mask, numbers, NULL);
+    return used;
+}
+
+static int write_changes(struct dw_log_writer *writer, const struct dw_thread *thread,
+                         uint32_t index, uint32_t first, uint32_t end)
+{
+    struct dw_change *sorted = malloc((end - first) * sizeof *sorted);
+    if (!sorted)
+        return DW_ERR_MEMORY;
+    memcpy(sorted, &thread->changes[first], (end - first) * sizeof *sorted);
+    qsort(sorted, end - first, sizeof *sorted, compare_changes);
+    dw_log_rows_begin(writer, index);
+    for (uint32_t i = 0; i < end - first;)
+        i += write_row(writer, &thread->values, &sorted[i], end - first - i);
+    dw_log_rows_end(writer);
+    free(sorted);
+    return 0;
+}
+
+/* What the thread has up to the moment, and is not written yet. */
+static int write_until(struct dw_log_writer *writer, const struct dw_thread *thread, uint32_t index,
+                       uint32_t moment, uint32_t *written)
+{
+    uint32_t end = *written;
+    while (end < thread->change_count && thread->changes[end].moment <= moment)
+        end++;
+    int error = end > *written ? write_changes(writer, thread, index, *written, end) : 0;
+    *written = end;
+    return error;
+}
+
+static void write_clock(struct dw_log_writer *writer, const struct dw_process *process,
+                        uint32_t index, uint64_t wall_ns)
+{
+    const struct dw_clock_pair *epoch = &process->first_clock;
+    struct dw_clock_pair clock = {.tick = wall_ns,
+                                  .monotonic_ns = epoch->monotonic_ns + (wall_ns - epoch->wall_ns),
+                                  .wall_ns = wall_ns};
+    dw_log_write_clock(writer, index, &clock);
+}
+
+/* The last moment is the end, which the rows themselves have. */
+static int save_process(struct dw_log_writer *writer, const struct dw_profile *profile,
+                        uint32_t index, struct dw_moment_threads threads, uint32_t *written)
+{
+    const struct dw_process *process = &profile->processes[index];
+    uint32_t step = (process->moment_count + MOMENTS_MAX - 1) / MOMENTS_MAX;
+    int error = 0;
+    for (uint32_t at = step; at < process->moment_count && !error; at += step) {
+        for (uint32_t t = threads.first; t < threads.end && !error; t++)
+            if (profile->threads[t].process == index)
+                error = write_until(writer, &profile->threads[t], t, at - 1, &written[t]);
+        write_clock(writer, process, index, process->moments_ns[at - 1]);
+    }
+    return error;
+}
+
+static void find_threads(const struct dw_profile *profile, uint32_t first_thread,
+                         struct dw_moment_threads *threads)
+{
+    for (uint32_t t = first_thread; t < profile->thread_count; t++) {
+        struct dw_moment_threads *of = &threads[profile->threads[t].process];
+        if (!profile->threads[t].change_count)
+            continue;
+        if (!of->end)
+            of->first = t;
+        of->end = t + 1;
+    }
+}
+
+int dw_log_save_moments(struct dw_log_writer *writer, const struct dw_profile *profile,
+                        uint32_t first_process, uint32_t first_thread)
+{
+    struct dw_moment_threads *threads = calloc(profile->process_count + 1u, sizeof *threads);
+    uint32_t *written = calloc(profile->thread_count + 1u, sizeof *written);
+    int error = threads && written ? 0 : DW_ERR_MEMORY;
+    if (!error)
+        find_threads(profile, first_thread, threads);
+    for (uint32_t i = first_process; i < profile->process_count && !error; i++)
+        if (threads[i].end)
+            error = save_process(writer, profile, i, threads[i], written);
+    free(threads);
+    free(written);
+    return error;
+}
