@@ -217,6 +217,20 @@ print("done")
     assert run(program, PYTHONMALLOC="debug") == "done\n"  # what is freed is overwritten
 
 
+def test_an_instance_holds_its_dictionary():
+    things = [Thing() for _ in range(10)]
+    for number, thing in enumerate(things):
+        thing.payload = bytes(1000 + number)
+        assert vars(thing)  # makes a dictionary
+    snapshot = heap.snapshot()
+    assert snapshot.retained(things[3]) == sum(
+        map(sys.getsizeof, (things[3], vars(things[3]), things[3].payload))
+    )
+    assert snapshot.retained(things) > 9 * snapshot.retained(things[0])  # `thing` has the last
+    way = snapshot.path_to_root(vars(things[3]))
+    assert names(way) == ["things", "[3]", ".__dict__"]
+
+
 def test_buffers_count_and_are_found_once():
     numbers = array.array("d", bytes(80000))
     holders = [numbers, numbers, (numbers,)]

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Snapshots of the heap in files: what is saved is there when it is loaded, and no values are."""
 
+import gc
+import subprocess
+import sys
+
 import pytest
 
 from dwell import heap
@@ -163,4 +167,45 @@ def test_what_grows_is_told_with_what_holds_it():
             watched.look()
     row = next(row for row in watched.leaks if row.type.endswith("Kept"))
     assert row.grown >= 400 and row.holder.endswith(": grown[…]")
+    holder().clear()
+
+
+def test_what_waits_for_a_collection_does_not_leak():
+    was_on = gc.isenabled()
+    gc.disable()
+    with heap.watch(interval=None) as watched:
+        for _ in range(6):
+            for _ in range(200):
+                knot = Kept(None)
+                knot.payload = knot
+            del knot
+            watched.look()
+    gc.collect()
+    if was_on:
+        gc.enable()
+    assert not [leak.type for leak in watched.leaks if leak.type.endswith("Kept")]
+
+
+def test_what_a_watch_remembers_does_not_leak():
+    program = """
+from dwell import heap
+with heap.watch(interval=None) as watched:
+    for _ in range(8):
+        watched.look()
+print(watched.leaks)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.startswith("Nothing grew steadily in 10 looks"), done.stdout + done.stderr
+
+
+def test_a_leak_that_begins_late_and_ends_early_is_found():
+    grown = holder()["grown"] = {}
+    with heap.watch(interval=None) as watched:
+        for turn in range(20):
+            if 8 <= turn < 12:
+                grown.update({f"k{turn}_{number}": Kept(None) for number in range(100)})
+            watched.look()
+    row = next(row for row in watched.leaks if row.type.endswith("Kept"))
+    assert (row.grown, row.steps) == (400, 4)
+    assert row.holder.endswith(": grown[<str>]")
     holder().clear()

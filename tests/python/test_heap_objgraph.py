@@ -4,6 +4,8 @@
 import io
 import random
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -147,3 +149,22 @@ def test_names_in_a_drawing_are_quoted(draw):
     output = io.StringIO()
     draw([strange()], max_depth=1, output=output)
     assert r"with \"quotes\"\nand\\" in output.getvalue()
+
+
+def test_nothing_grows_by_looking():
+    program = """
+from dwell import heap
+heap.growth(limit=3)
+print(heap.growth())
+class MyBigFatObject: pass
+def computate_something(_cache={}):
+    _cache[42] = dict(foo=MyBigFatObject(), bar=MyBigFatObject())
+    x = MyBigFatObject()
+heap.growth()
+computate_something()
+heap.show_growth()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    first, *grown = done.stdout.splitlines()
+    assert first == "[]", done.stderr
+    assert [line.split()[0::2] for line in grown] == [["dict", "+2"], ["MyBigFatObject", "+2"]]

@@ -40,6 +40,7 @@ void dw_py_edge_kind_of(PyTypeObject *type, struct dw_py_edge_kind *kind)
         .is_dict = PyType_FastSubclass(type, Py_TPFLAGS_DICT_SUBCLASS),
         .is_code = type == &PyCode_Type,
         .is_tensor = dw_py_is_plain_tensor(type),
+        .has_values = type->tp_flags & Py_TPFLAGS_MANAGED_DICT,
         .base = base_of(type),
         .dtype = member_of(type, "numpy.ndarray", "dtype"),
     };
@@ -117,6 +118,22 @@ static int visit_array(PyObject *array, const struct dw_py_edge_kind *kind, visi
     return stop;
 }
 
+static int is_dict(PyObject *object, void *dict)
+{
+    return object == dict;
+}
+
+/* An instance with a dictionary that shows the values in the instance tells the collector of the
+ * values only, in releases before 3.13.13 and 3.14.4; those of some types written in C tell both.
+ */
+static int visit_dict_beside(PyObject *instance, visitproc visit, void *argument)
+{
+    PyObject *dict = DW_PY_DICT_BESIDE_VALUES(instance);
+    if (!dict || Py_TYPE(instance)->tp_traverse(instance, is_dict, dict))
+        return 0;
+    return visit(dict, argument);
+}
+
 int dw_py_edges(PyObject *object, const struct dw_py_edge_kind *kind, visitproc visit,
                 void *argument)
 {
@@ -124,6 +141,8 @@ int dw_py_edges(PyObject *object, const struct dw_py_edge_kind *kind, visitproc 
     int stop = 0;
     if (kind->is_traversed && (!type->tp_is_gc || type->tp_is_gc(object)))
         stop = type->tp_traverse(object, visit, argument);
+    if (!stop && kind->is_traversed && kind->has_values)
+        stop = visit_dict_beside(object, visit, argument);
     if (!stop && kind->is_dict)
         stop = visit_keys(object, visit, argument);
     if (!stop && kind->is_code)

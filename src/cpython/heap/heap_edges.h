@@ -9,6 +9,7 @@
 /* What one has to know of a type; the same for all its objects. */
 struct dw_py_edge_kind {
     bool is_traversed, is_dict, is_code, is_tensor;
+    bool has_values; /* objects may have their attributes' values in themselves */
     PyGetSetDef *base;  /* of a NumPy array or a tensor: what owns its data */
     PyGetSetDef *dtype; /* of a NumPy array: of what type these are */
 };

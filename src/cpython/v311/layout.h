@@ -39,6 +39,7 @@
 #define DW_PY_FRAME_FUNCTION(frame) ((PyObject *)(frame)->f_func)
 #define DW_PY_INLINE_VALUES(object)                                                                \
     (*_PyObject_ValuesPointer(object) ? (*_PyObject_ValuesPointer(object))->values : NULL)
+#define DW_PY_DICT_BESIDE_VALUES(object) ((void)(object), (PyObject *)NULL)
 #define DW_PY_IS_IMMORTAL(object) ((void)(object), false)
 
 /* The runtime does not state its offsets, and there are no more releases that could move them. */

@@ -36,6 +36,7 @@
     (_PyDictOrValues_IsValues(*_PyObject_DictOrValuesPointer(object))                              \
          ? _PyDictOrValues_GetValues(*_PyObject_DictOrValuesPointer(object))->values               \
          : NULL)
+#define DW_PY_DICT_BESIDE_VALUES(object) ((void)(object), (PyObject *)NULL)
 #define DW_PY_IS_IMMORTAL(object) _Py_IsImmortal(object)
 
 /* The runtime does not state its offsets, and there are no more releases that could move them. */

@@ -41,6 +41,9 @@
     (Py_TYPE(object)->tp_flags & Py_TPFLAGS_INLINE_VALUES && _PyObject_InlineValues(object)->valid \
          ? _PyObject_InlineValues(object)->values                                                  \
          : NULL)
+/* The dictionary that shows the values, which are still in the instance; else NULL. */
+#define DW_PY_DICT_BESIDE_VALUES(object)                                                           \
+    (DW_PY_INLINE_VALUES(object) ? (PyObject *)_PyObject_GetManagedDict(object) : NULL)
 #define DW_PY_IS_IMMORTAL(object) _Py_IsImmortal(object)
 
 /* What the runtime states of its own fields, in _Py_DebugOffsets. */

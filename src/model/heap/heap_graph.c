@@ -195,3 +195,55 @@ int dw_heap_graph_find_largest(const struct dw_heap_graph *graph, dw_heap_node f
     free(below);
     return 0;
 }
+
+enum { UNKNOWN, INSIDE, OUTSIDE };
+
+/* Whether a node is dominated by one that is known to be inside, for all on the way to that. */
+static void climb(const struct dw_heap_graph *graph, uint8_t *where, dw_heap_node node)
+{
+    dw_heap_node top = node;
+    while (where[top] == UNKNOWN)
+        top = graph->dominators[top];
+    for (; where[node] == UNKNOWN; node = graph->dominators[node])
+        where[node] = where[top];
+}
+
+/* From those that dominate nothing upwards. `open` has how many of those that a node dominates are
+ * still to be added. */
+static void sum_retained(struct dw_heap_graph *graph, uint32_t *open)
+{
+    for (dw_heap_node i = 1; i < graph->count; i++) {
+        graph->retained[i] = graph->sizes[i];
+        open[graph->dominators[i]]++;
+    }
+    for (dw_heap_node i = 1; i < graph->count; i++) {
+        dw_heap_node node = i;
+        while (node && !open[node]) {
+            dw_heap_node above = graph->dominators[node];
+            open[node] = UINT32_MAX; /* done */
+            graph->retained[above] += above ? graph->retained[node] : 0;
+            open[above]--;
+            node = above;
+        }
+    }
+}
+
+int dw_heap_graph_leave_out(struct dw_heap_graph *graph, dw_heap_node node)
+{
+    uint8_t *where = calloc(graph->count, sizeof *where);
+    uint32_t *open = calloc(graph->count, sizeof *open);
+    int error = where && open ? 0 : DW_ERR_MEMORY;
+    if (!error) {
+        where[node] = INSIDE;
+        where[0] = OUTSIDE;
+        for (dw_heap_node i = 1; i < graph->count; i++) {
+            climb(graph, where, i);
+            graph->is_garbage[i] |= where[i] == INSIDE;
+            graph->sizes[i] = graph->is_garbage[i] ? 0 : graph->sizes[i];
+        }
+        sum_retained(graph, open);
+    }
+    free(where);
+    free(open);
+    return error;
+}

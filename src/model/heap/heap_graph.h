@@ -36,6 +36,9 @@ void dw_heap_graph_release(struct dw_heap_graph *graph);
 int dw_heap_graph_dominate(struct dw_heap_graph *graph);
 /* Adds up by type, once dominated; node 0 is left out. `sums` has a place for each type. */
 int dw_heap_graph_sum_types(const struct dw_heap_graph *graph, struct dw_heap_type_sums *sums);
+/* Garbage, and a node with all that it dominates, count for nothing from now on: they have no bytes
+ * and are called garbage. */
+int dw_heap_graph_leave_out(struct dw_heap_graph *graph, dw_heap_node node);
 /* The nodes from `first` on that retain most, at most `limit`. Of those that pass on nine tenths to
  * one that they dominate, and that to the next, one is told. */
 int dw_heap_graph_find_largest(const struct dw_heap_graph *graph, dw_heap_node first,

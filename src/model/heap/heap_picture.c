@@ -19,6 +19,7 @@ void dw_heap_release(struct dw_heap *heap)
     free(heap->notes);
     free(heap->sites);
     free(heap->node_sites);
+    free(heap->blocks);
     dw_string_table_release(&heap->names);
     *heap = (struct dw_heap){0};
 }

@@ -63,6 +63,12 @@ struct dw_heap_site {
     uint32_t line;
 };
 
+/* Memory that an object has beside itself. */
+struct dw_heap_block {
+    uintptr_t address;
+    dw_heap_node node;
+};
+
 struct dw_heap {
     struct dw_heap_graph graph;
     uintptr_t *addresses; /* by node, 0 for what is no object; NULL in a picture that was read */
@@ -86,6 +92,9 @@ struct dw_heap {
     struct dw_heap_site *sites; /* site 0 is unknown */
     uint32_t site_count, site_capacity;
     uint32_t *node_sites; /* by node */
+    /* Until sites are found: the blocks in which lists have their items. */
+    struct dw_heap_block *blocks;
+    uint32_t block_count, block_capacity;
 };
 
 void dw_heap_release(struct dw_heap *heap);

@@ -3,8 +3,7 @@
  * part. */
 #include "probe/heap/heap_makers.h"
 
-#include "base/grow.h"
-#include "base/map.h"
+#include "base/intern.h"
 #include "cpython/heap/heap_size.h"
 #include "probe/memory/memory_makers.h"
 
@@ -13,6 +12,7 @@ struct joining {
     size_t *heads;     /* by type: bytes before an object */
     uint32_t *site_of; /* by number of the recording: 1 + site; 0: not asked for yet */
     uint32_t capacity;
+    struct dw_map index; /* of sites */
 };
 
 static int intern(struct dw_heap *heap, struct dw_string text, dw_string_id *id)
@@ -20,8 +20,9 @@ static int intern(struct dw_heap *heap, struct dw_string text, dw_string_id *id)
     return dw_string_intern(&heap->names, text.bytes, text.size, id);
 }
 
-static int add_site(struct dw_heap *heap, uint32_t number, uint32_t *site)
+static int add_site(struct joining *joining, uint32_t number, uint32_t *site)
 {
+    struct dw_heap *heap = joining->heap;
     struct dw_memory_maker maker;
     struct dw_heap_site made = {0};
     *site = 0;
@@ -31,18 +32,9 @@ static int add_site(struct dw_heap *heap, uint32_t number, uint32_t *site)
     if (!error)
         error = intern(heap, maker.file, &made.file);
     made.line = maker.line;
-    for (uint32_t i = 1; i < heap->site_count && !error; i++)
-        if (!memcmp(&heap->sites[i], &made, sizeof made)) {
-            *site = i;
-            return 0;
-        }
-    if (!error)
-        error = DW_GROW(heap->sites, heap->site_count, heap->site_capacity);
-    if (!error) {
-        *site = heap->site_count;
-        heap->sites[heap->site_count++] = made;
-    }
-    return error;
+    return error ? error
+                 : DW_INTERN(heap->sites, heap->site_count, heap->site_capacity, joining->index,
+                             sizeof made, &made, site);
 }
 
 static int site_of(struct joining *joining, uint32_t number, uint32_t *site)
@@ -56,7 +48,7 @@ static int site_of(struct joining *joining, uint32_t number, uint32_t *site)
     }
     int error = 0;
     if (!joining->site_of[number]) {
-        error = add_site(joining->heap, number, site);
+        error = add_site(joining, number, site);
         joining->site_of[number] = error ? 0 : *site + 1;
     }
     *site = error ? 0 : joining->site_of[number] - 1;
@@ -77,11 +69,11 @@ static int join_node(struct joining *joining, dw_heap_node node)
 static int join(struct joining *joining)
 {
     struct dw_heap *heap = joining->heap;
-    int error = DW_GROW(heap->sites, 0, heap->site_capacity);
+    uint32_t unknown;
+    int error = DW_INTERN(heap->sites, heap->site_count, heap->site_capacity, joining->index,
+                          sizeof *heap->sites, &(struct dw_heap_site){0}, &unknown);
     if (error)
         return error;
-    heap->sites[0] = (struct dw_heap_site){0};
-    heap->site_count = 1;
     for (uint32_t i = 1; i < heap->graph.type_count; i++) {
         struct dw_py_sizing sizing;
         if (!heap->types[i].address)
@@ -91,7 +83,19 @@ static int join(struct joining *joining)
     }
     for (dw_heap_node i = heap->frame_count + 1; i < heap->graph.count && !error; i++)
         error = join_node(joining, i);
+    for (uint32_t i = 0; i < heap->block_count && !error; i++) {
+        uint32_t number = dw_memory_maker_of(heap->blocks[i].address);
+        error = number ? site_of(joining, number, &heap->node_sites[heap->blocks[i].node]) : 0;
+    }
     return error;
+}
+
+bool dw_heap_has_makers(void)
+{
+    bool has = dw_memory_makers_begin();
+    if (has)
+        dw_memory_makers_end();
+    return has;
 }
 
 int dw_heap_find_makers(struct dw_heap *heap)
@@ -103,7 +107,10 @@ int dw_heap_find_makers(struct dw_heap *heap)
     heap->node_sites = calloc(heap->graph.count, sizeof *heap->node_sites);
     int error = joining.heads && heap->node_sites ? join(&joining) : DW_ERR_MEMORY;
     dw_memory_makers_end();
+    free(heap->blocks);
+    heap->blocks = NULL;
     free(joining.heads);
     free(joining.site_of);
+    dw_map_release(&joining.index);
     return error;
 }

@@ -8,5 +8,7 @@
 /* Fills the sites of a picture that was just taken, when allocations are recorded. With the GIL.
  * 0 or an error. */
 int dw_heap_find_makers(struct dw_heap *heap);
+/* Whether allocations are recorded, so that makers can be found. */
+bool dw_heap_has_makers(void);
 
 #endif

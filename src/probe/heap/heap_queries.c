@@ -10,6 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* leave_out(node): counts(), sites() and some_of() are without garbage from now on, and without
+ * what only the node holds; node 0: without garbage. */
+PyObject *dw_heap_query_leave_out(PyObject *self, PyObject *number)
+{
+    struct dw_heap_snapshot *snapshot = (struct dw_heap_snapshot *)self;
+    dw_heap_node node;
+    if (!dw_heap_snapshot_node(self, number, &node) || dw_heap_snapshot_dominate(self))
+        return NULL;
+    if (dw_heap_graph_leave_out(&snapshot->heap.graph, node))
+        return PyErr_NoMemory();
+    snapshot->leaves_out = true;
+    Py_RETURN_NONE;
+}
+
+static bool is_counted(PyObject *self, dw_heap_node node)
+{
+    const struct dw_heap_snapshot *snapshot = (const struct dw_heap_snapshot *)self;
+    return !snapshot->leaves_out || !snapshot->heap.graph.is_garbage[node];
+}
+
 /* counts(): of each type: module, name, how many, their bytes. Nothing is worked out for it. */
 PyObject *dw_heap_query_counts(PyObject *self, PyObject *unused)
 {
@@ -19,7 +39,7 @@ PyObject *dw_heap_query_counts(PyObject *self, PyObject *unused)
     struct dw_heap_type_sums *sums = calloc((size_t)graph->type_count + 1, sizeof *sums);
     PyObject *rows = sums ? PyList_New(0) : PyErr_NoMemory();
     for (dw_heap_node i = heap->frame_count + 1; rows && i < graph->count; i++) {
-        sums[graph->types[i]].count++;
+        sums[graph->types[i]].count += is_counted(self, i);
         sums[graph->types[i]].size += graph->sizes[i];
     }
     for (uint32_t i = 1; rows && i < graph->type_count; i++) {
@@ -68,27 +88,42 @@ PyObject *dw_heap_query_largest_of(PyObject *self, PyObject *arguments)
     return list;
 }
 
-/* some_of(type, limit): nodes of a type, from all over the heap. */
+/* Whether line and function of a site are these; without a line, any is. */
+static bool is_made_at(const struct dw_heap *heap, dw_heap_node node, const char *function,
+                       const char *file, unsigned line)
+{
+    if (!line)
+        return true;
+    if (!heap->node_sites || !heap->node_sites[node])
+        return false;
+    const struct dw_heap_site *site = &heap->sites[heap->node_sites[node]];
+    return site->line == line && !strcmp(heap->names.strings[site->function].bytes, function) &&
+           !strcmp(heap->names.strings[site->file].bytes, file);
+}
+
+/* some_of(type, limit, function="", file="", line=0): nodes of a type, from all over the heap; with
+ * a line, of those that were made there. */
 PyObject *dw_heap_query_some_of(PyObject *self, PyObject *arguments)
 {
     const struct dw_heap *heap = &((const struct dw_heap_snapshot *)self)->heap;
-    const char *name;
-    unsigned limit, count = 0, total = 0;
-    if (!PyArg_ParseTuple(arguments, "sI", &name, &limit))
+    const char *name, *function = "", *file = "";
+    unsigned limit, line = 0, count = 0, total = 0;
+    if (!PyArg_ParseTuple(arguments, "sI|ssI", &name, &limit, &function, &file, &line))
         return NULL;
-    bool *is_wanted = calloc((size_t)heap->graph.type_count + 1, sizeof *is_wanted);
-    dw_heap_node *some = malloc(((size_t)limit + 1) * sizeof *some);
-    for (uint32_t i = 1; is_wanted && i < heap->graph.type_count; i++)
-        is_wanted[i] = is_named(heap, i, name);
-    for (dw_heap_node i = 1; is_wanted && i < heap->graph.count; i++)
-        total += is_wanted[heap->graph.types[i]];
-    unsigned every = limit && total > limit ? total / limit : 1, at = 0;
-    for (dw_heap_node i = 1; is_wanted && some && i < heap->graph.count; i++)
-        if (is_wanted[heap->graph.types[i]] && at++ % every == 0 && count < limit)
-            some[count++] = i;
-    PyObject *list = is_wanted && some ? dw_heap_node_list(some, count) : PyErr_NoMemory();
-    free(is_wanted);
-    free(some);
+    bool *is_type = calloc((size_t)heap->graph.type_count + 1, sizeof *is_type);
+    dw_heap_node *all = malloc(heap->graph.count * sizeof *all), *some = all;
+    for (uint32_t i = 1; is_type && i < heap->graph.type_count; i++)
+        is_type[i] = is_named(heap, i, name);
+    for (dw_heap_node i = 1; is_type && all && i < heap->graph.count; i++)
+        if (is_type[heap->graph.types[i]] && is_counted(self, i) &&
+            is_made_at(heap, i, function, file, line))
+            all[total++] = i;
+    for (unsigned every = limit && total > limit ? total / limit : 1;
+         is_type && some && count < limit && count * every < total; count++)
+        some[count] = all[count * every];
+    PyObject *list = is_type && some ? dw_heap_node_list(some, count) : PyErr_NoMemory();
+    free(is_type);
+    free(all);
     return list;
 }
 
@@ -137,7 +172,7 @@ PyObject *dw_heap_query_sites(PyObject *self, PyObject *arguments)
     for (uint32_t i = 1; is_wanted && i < heap->graph.type_count; i++)
         is_wanted[i] = !*name || is_named(heap, i, name);
     for (dw_heap_node i = 1; is_wanted && sums && heap->node_sites && i < heap->graph.count; i++)
-        if (is_wanted[heap->graph.types[i]]) {
+        if (is_wanted[heap->graph.types[i]] && is_counted(self, i)) {
             sums[heap->node_sites[i]].count++;
             sums[heap->node_sites[i]].size += heap->graph.sizes[i];
         }

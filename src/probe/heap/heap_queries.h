@@ -5,6 +5,7 @@
 
 #include <Python.h>
 
+PyObject *dw_heap_query_leave_out(PyObject *self, PyObject *number);
 PyObject *dw_heap_query_counts(PyObject *self, PyObject *unused);
 PyObject *dw_heap_query_largest_of(PyObject *self, PyObject *arguments);
 PyObject *dw_heap_query_some_of(PyObject *self, PyObject *arguments);

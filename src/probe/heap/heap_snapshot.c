@@ -35,6 +35,7 @@ static PyObject *make(PyTypeObject *type, const struct dw_heap *heap, uint64_t t
         return NULL;
     self->heap = *heap;
     self->parents = NULL;
+    self->leaves_out = false;
     self->taken_ns = taken_ns;
     return &self->head;
 }
@@ -475,6 +476,7 @@ static PyMethodDef methods[] = {
     {"garbage", snapshot_garbage, METH_NOARGS, NULL},
     {"types", snapshot_types, METH_NOARGS, NULL},
     {"counts", dw_heap_query_counts, METH_NOARGS, NULL},
+    {"leave_out", dw_heap_query_leave_out, METH_O, NULL},
     {"name", snapshot_name, METH_NOARGS, NULL},
     {"some_of", dw_heap_query_some_of, METH_VARARGS, NULL},
     {"made", dw_heap_query_made, METH_O, NULL},

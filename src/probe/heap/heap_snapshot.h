@@ -12,6 +12,7 @@ struct dw_heap_snapshot {
     PyObject head;
     struct dw_heap heap;
     dw_heap_node *parents; /* on ways from roots, once somebody asked */
+    bool leaves_out;       /* garbage, and more: counts are without it */
     uint64_t taken_ns;     /* of the monotonic clock; of the wall clock for one that was read */
 };
 

@@ -10,6 +10,7 @@
 #include "cpython/heap/heap_objects.h"
 #include "cpython/heap/heap_size.h"
 #include "model/heap/heap_roots.h"
+#include "probe/heap/heap_makers.h"
 #include "probe/heap/heap_names.h"
 #include "probe/heap/heap_shared.h"
 
@@ -28,6 +29,7 @@ struct walk {
     dw_heap_node *foreign; /* objects, held, whose size an extension module tells */
     uint32_t foreign_count, foreign_capacity;
     struct dw_heap_shared shared;
+    bool has_makers;                      /* allocations are recorded */
     PyObject *interned_string, *interned; /* the table that holds nothing, once it was met */
     uint32_t frames_seen;
     int error;
@@ -161,6 +163,16 @@ static void keep_hash(struct walk *walk, PyObject *text, dw_heap_node node)
             (struct dw_heap_text_hash){(uint64_t)PyObject_Hash(text), node};
 }
 
+/* A list may stand where another one stood, without being allocated anew; its items do not. */
+static void keep_block(struct walk *walk, PyObject *list, dw_heap_node node)
+{
+    struct dw_heap *heap = walk->heap;
+    uintptr_t items = (uintptr_t)((PyListObject *)list)->ob_item;
+    walk->error = DW_GROW(heap->blocks, heap->block_count, heap->block_capacity);
+    if (!walk->error && items)
+        heap->blocks[heap->block_count++] = (struct dw_heap_block){items, node};
+}
+
 static void look_at(struct walk *walk, dw_heap_node node)
 {
     struct dw_heap_graph *graph = walk->graph;
@@ -178,6 +190,8 @@ static void look_at(struct walk *walk, dw_heap_node node)
         graph->sizes[node] = dw_py_size(object, &kind->sizing);
     if (walk->heap->has_hashes && (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)))
         keep_hash(walk, object, node);
+    if (walk->has_makers && PyList_CheckExact(object) && !walk->error)
+        keep_block(walk, object, node);
     if (!walk->error && object != walk->interned)
         dw_py_edges(object, &kind->edges, add_edge, walk);
 }
@@ -355,7 +369,7 @@ static int walk_to_end(struct walk *walk)
 
 int dw_heap_walk(struct dw_heap *heap, bool with_hashes)
 {
-    struct walk walk = {.heap = heap, .graph = &heap->graph};
+    struct walk walk = {.heap = heap, .graph = &heap->graph, .has_makers = dw_heap_has_makers()};
     *heap = (struct dw_heap){.has_hashes = with_hashes};
     int was_collecting = PyGC_Disable();
     walk.interned_string = dw_py_interned_string();
