@@ -32,8 +32,10 @@ static const enum dw_measure measures[DW_SITE_NUMBERS] = {
 int dw_memory_recording_init(struct dw_memory_recording *recording)
 {
     int error = dw_sample_places_init(&recording->places, recording->log, &dw_alloc_codes);
+    recording->places.natives.with_frames = !recording->is_exact;
+    recording->places.natives.is_rare = true;
     return error ? error
-                 : dw_sample_natives_init(&recording->places.natives, true, dw_alloc_stack_publish);
+                 : dw_sample_natives_init(&recording->places.natives, dw_alloc_stack_publish);
 }
 
 void dw_memory_recording_release(struct dw_memory_recording *recording)
