@@ -16,6 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).parent.parent
 SHARES = "cli/test_attach_shares.py::test_"
+MEMORY = "python/test_memory_accuracy.py::test_"
 RATE = f"{SHARES}shares_are_right_at_every_rate"
 PROGRAMS = {
     "fib, a loop, a leaf 40 calls deep": "python/test_sampling.py::test_shares_are_those_of_an_ex",
@@ -32,6 +33,12 @@ PROGRAMS = {
     "from outside, in step with the samples": f"{SHARES}samples_do_not_keep_step",
     "from outside, with native frames": f"{SHARES}native_frames_are_where_they_belong",
     "from outside, half of the time waiting": f"{SHARES}wall_time_has_what_waits",
+    "memory: sampled runs inside of their interval, of 95.4 %": f"{MEMORY}estimates",
+    "memory: lists of 8 and 160 MB, exact": f"{MEMORY}lists_of_8_and_160_megabytes[exact",
+    "memory: lists of 8 and 160 MB, sampled": f"{MEMORY}lists_of_8_and_160_megabytes[sampled",
+    "memory: temporaries of the newest NumPy": f"{MEMORY}numpy_temporaries_are_counted_once[new",
+    "memory: temporaries of an old NumPy": f"{MEMORY}numpy_temporaries_are_counted_once[old",
+    "memory: the peak, by memray": f"{MEMORY}memray_agrees",
 }
 
 

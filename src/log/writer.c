@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#define KEPT_BYTES (1u << 18) /* of a buffer, between chunks */
 #define COMPRESSION_LEVEL 1
 
 static void fail(struct dw_log_writer *writer, int error)
@@ -199,6 +200,13 @@ int dw_log_writer_error(const struct dw_log_writer *writer)
     return writer->error;
 }
 
+/* A large chunk, as of the text of a source, is rare. */
+static void keep_small(struct dw_buffer *buffer)
+{
+    if (buffer->capacity > KEPT_BYTES)
+        dw_buffer_release(buffer);
+}
+
 /* Header and payload leave in one write, so that a kill tears at most this chunk. */
 void dw_log_chunk_write_prefixed(struct dw_log_writer *writer, enum dw_chunk_type type,
                                  const uint8_t *prefix, size_t prefix_size)
@@ -230,6 +238,8 @@ void dw_log_chunk_write_prefixed(struct dw_log_writer *writer, enum dw_chunk_typ
     };
     dw_chunk_put(frame, &chunk);
     append(writer, frame, DW_CHUNK_HEADER_SIZE + chunk.stored_size);
+    keep_small(&writer->frame);
+    keep_small(&writer->payload);
 }
 
 void dw_log_chunk_write(struct dw_log_writer *writer, enum dw_chunk_type type)

@@ -13,6 +13,7 @@ int dw_moments_note_row(struct dw_profile *profile, struct dw_thread *thread, ui
                         dw_measure_mask mask, const uint64_t *numbers)
 {
     const struct dw_value_table *values = &thread->values;
+    profile->processes[thread->process].has_rows_since = true;
     for (dw_measure_mask rest = mask; rest; rest &= rest - 1, numbers++) {
         enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
         if (!(DW_MASK(measure) & DW_ALIVE_MASK) ||
@@ -32,6 +33,9 @@ int dw_moments_note_row(struct dw_profile *profile, struct dw_thread *thread, ui
 int dw_moments_note_clock(struct dw_process *process, const struct dw_clock_pair *clock)
 {
     const struct dw_clock_pair *epoch = &process->first_clock;
+    if (!process->has_rows_since)
+        return 0;
+    process->has_rows_since = false;
     if (DW_GROW(process->moments_ns, process->moment_count, process->moment_capacity))
         return DW_ERR_MEMORY;
     process->moments_ns[process->moment_count++] =

@@ -35,6 +35,7 @@ struct dw_process {
     struct dw_sampling sampling; /* how, when it is */
     uint64_t *moments_ns;        /* of model/moments.h, on the wall clock, when they were read */
     uint32_t moment_count, moment_capacity;
+    bool has_rows_since; /* what is alive was told since the last of them */
 };
 
 /* What a measure of a row became. */

@@ -357,7 +357,10 @@ static struct dw_profile *with_moments(uint32_t count)
         assert_int_equal(dw_moments_note_row(profile, thread, row, mask, &i), 0);
         assert_int_equal(dw_value_row_set(&thread->values, row, mask, &i), 0);
         assert_int_equal(dw_moments_note_clock(process, &clock), 0);
+        assert_int_equal(process->moment_count, i);
         process->last_clock = clock;
+        clock.monotonic_ns += MOMENT_NS / 2; /* of a probe that knows nothing of memory */
+        assert_int_equal(dw_moments_note_clock(process, &clock), 0);
     }
     process->ended = true;
     return profile;

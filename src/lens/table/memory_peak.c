@@ -64,16 +64,28 @@ static void put_place(struct dw_out *out, const struct dw_profile *profile, dw_p
     dw_out_text(out, place->line ? ")\n" : "\n");
 }
 
-/* The innermost first. */
+/* From there outwards: the next function of Python, or else the root. */
+static dw_path_id next_python(const struct dw_profile *profile, dw_path_id path)
+{
+    while (path != DW_PATH_ROOT && dw_profile_path_frame(profile, path)->kind != DW_FRAME_FUNCTION)
+        path = profile->paths.paths[path].parent;
+    return path;
+}
+
+/* The innermost first. Native functions are told only where there are no others. */
 static void put_stack(struct dw_out *out, const struct dw_profile *profile, dw_path_id path)
 {
+    bool has_python = next_python(profile, path) != DW_PATH_ROOT;
     uint32_t count = 0;
-    for (; path != DW_PATH_ROOT && count < FRAMES; count++) {
+    for (;; path = profile->paths.paths[path].parent) {
+        path = has_python ? next_python(profile, path) : path;
+        if (path == DW_PATH_ROOT)
+            return;
+        if (count++ == FRAMES)
+            break;
         put_place(out, profile, path);
-        path = profile->paths.paths[path].parent;
     }
-    if (path != DW_PATH_ROOT)
-        dw_out_text(out, "    ...\n");
+    dw_out_text(out, "    ...\n");
 }
 
 void dw_memory_put_peak_stacks(struct dw_out *out, const struct dw_profile *profile, const char *by)

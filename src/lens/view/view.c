@@ -71,6 +71,8 @@ static uint32_t default_measures(const struct dw_profile *profile, enum dw_famil
         if ((!family || family == of) && dw_family_is_in(profile, of) &&
             !(of_places && of == DW_FAMILY_REGIONS))
             mask |= masks[of] ? masks[of] : dw_profile_measures(profile) & DW_SAMPLE_MASK;
+    if (profile->is_of_moment)
+        mask &= dw_profile_measures(profile);
     if (!family)
         mask |= dw_profile_measures(profile) & DW_HIT_MASK;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)

@@ -168,7 +168,7 @@ static void *run(void *unused)
         if (now_ns < flush_ns)
             continue;
         flush(false);
-        uint64_t took_ns = dw_clock_ns(CLOCK_MONOTONIC) - now_ns;
+        uint64_t took_ns = memory.recording.took_ns;
         flush_ns = now_ns + (20 * took_ns > DW_FLUSH_NS ? 20 * took_ns : DW_FLUSH_NS);
     }
     atomic_fetch_sub(&dw_own_threads, 1);

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "probe/memory/memory_recording.h"
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "probe/memory/alloc_events.h"
 #include "probe/memory/alloc_stack.h"
@@ -32,8 +33,10 @@ static const enum dw_measure measures[DW_SITE_NUMBERS] = {
 int dw_memory_recording_init(struct dw_memory_recording *recording)
 {
     int error = dw_sample_places_init(&recording->places, recording->log, &dw_alloc_codes);
+    recording->places.natives.with_frames = !recording->is_exact;
+    recording->places.natives.is_rare = true;
     return error ? error
-                 : dw_sample_natives_init(&recording->places.natives, true, dw_alloc_stack_publish);
+                 : dw_sample_natives_init(&recording->places.natives, dw_alloc_stack_publish);
 }
 
 void dw_memory_recording_release(struct dw_memory_recording *recording)
@@ -283,20 +286,31 @@ static void refresh_natives(struct dw_memory_recording *recording)
                             natives->former.unloads != natives->modules.unloads);
 }
 
+/* Threads and rows of what has changed. */
+static int add_changes(struct dw_memory_recording *recording)
+{
+    int error = enter_threads(recording);
+    for (uint32_t i = 0; i < recording->change_count && !error; i++)
+        error = add_row(recording, &recording->changes[i]);
+    return error;
+}
+
 int dw_memory_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
 {
     struct dw_memory_recording *recording = context;
     struct dw_alloc_code *codes;
     refresh_natives(recording);
+    uint64_t began_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int error = copy_news(recording, &codes);
+    uint64_t copied_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     learn_codes(recording, codes);
     if (!error)
         error = find_paths(recording);
     dw_sample_natives_forget_former(&recording->places.natives);
+    uint64_t found_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!error)
-        error = enter_threads(recording);
-    for (uint32_t i = 0; i < recording->change_count && !error; i++)
-        error = add_row(recording, &recording->changes[i]);
+        error = add_changes(recording);
+    recording->took_ns = copied_ns - began_ns + dw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - found_ns;
     if (!error && recording->looks)
         look_at_process(recording);
     if (!error)

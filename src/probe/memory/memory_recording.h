@@ -13,6 +13,8 @@ struct dw_memory_change;
 struct dw_memory_recording {
     uint64_t resident[DW_RESIDENTS]; /* as the log has it */
     bool looks;                      /* at the memory of the process, when it writes next */
+    uint64_t took_ns; /* on a CPU, the last time, for what has to be done each time: names, places
+                         and sources are looked up once */
     struct dw_ledger *log;
     bool is_exact;
     struct dw_sample_places places;

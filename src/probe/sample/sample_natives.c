@@ -27,13 +27,12 @@ static int open_file(void *unused, const struct dw_native_file *file)
     return open(file->path, O_RDONLY | O_CLOEXEC);
 }
 
-int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames,
+int dw_sample_natives_init(struct dw_sample_natives *natives,
                            void (*publish)(const struct dw_native_view *view))
 {
-    *natives = (struct dw_sample_natives){.publish = publish,
-                                          .with_frames = with_frames,
-                                          .names = {.open = open_file, .left_out = EVAL_LOOP}};
-    if (with_frames && !(natives->cache = dw_unwind_cache_new()))
+    natives->publish = publish;
+    natives->names = (struct dw_native_names){.open = open_file, .left_out = EVAL_LOOP};
+    if (natives->with_frames && !(natives->cache = dw_unwind_cache_new()))
         return DW_ERR_MEMORY;
     return dw_sample_natives_refresh(natives);
 }
@@ -185,7 +184,7 @@ static bool is_of_python(const struct dw_native_module *module)
 static void copy_ahead(struct dw_sample_natives *natives)
 {
     uint64_t until_ns = dw_clock_ns(CLOCK_MONOTONIC) + AHEAD_NS;
-    for (int others = 0; others < 2; others++) {
+    for (int others = 0; others < (natives->is_rare ? 1 : 2); others++) {
         for (uint32_t i = 0; i < natives->modules.count; i++) {
             const struct dw_native_module *module = &natives->modules.modules[i];
             bool is_large = others && module->info_end - module->hdr > MAX_AHEAD_BYTES;

@@ -10,6 +10,7 @@
 struct dw_sample_natives {
     void (*publish)(const struct dw_native_view *view); /* to those who unwind; NULL: none */
     bool with_frames; /* native frames are wanted, not only where Python's own code is */
+    bool is_rare;     /* stacks are walked so rarely that nothing is made ready for it */
     uint64_t generation;
     struct dw_native_modules modules; /* as of that generation */
     struct dw_native_modules former;  /* those before that, while older samples are read */
@@ -23,7 +24,8 @@ struct dw_sample_natives {
     uint64_t copied_bytes;    /* of unwind information */
 };
 
-int dw_sample_natives_init(struct dw_sample_natives *natives, bool with_frames,
+/* with_frames and is_rare are set, and all else is zero. */
+int dw_sample_natives_init(struct dw_sample_natives *natives,
                            void (*publish)(const struct dw_native_view *view));
 /* Handlers must be disabled. */
 void dw_sample_natives_release(struct dw_sample_natives *natives);

@@ -371,9 +371,9 @@ static int open_all(struct dw_sample_recording *recording)
         error = dw_sample_places_init(&recording->places, recording->log, &dw_sample_codes);
     if (!error && recording->options.base.name)
         error = dw_sample_places_set_base(&recording->places, &recording->options.base);
+    recording->places.natives.with_frames = recording->options.native;
     if (!error)
-        error = dw_sample_natives_init(&recording->places.natives, recording->options.native,
-                                       dw_handler_publish);
+        error = dw_sample_natives_init(&recording->places.natives, dw_handler_publish);
     return error ? error : dw_sample_reader_init(&recording->reader, &recording->places);
 }
 
