@@ -3,7 +3,7 @@
 #ifndef DW_PROBE_MEMORY_MEMORY_RECORDING_H
 #define DW_PROBE_MEMORY_MEMORY_RECORDING_H
 
-#include "model/resident.h"
+#include "probe/memory/resident_parts.h"
 #include "probe/sample/sample_places.h"
 
 struct dw_alloc_step;
@@ -11,8 +11,8 @@ struct dw_alloc_thread_entry;
 struct dw_memory_change;
 
 struct dw_memory_recording {
-    uint64_t resident[DW_RESIDENTS]; /* as the log has it */
-    bool looks;                      /* at the memory of the process, when it writes next */
+    struct dw_resident_parts resident; /* as the log has it */
+    bool looks;                        /* at the memory of the process, when it writes next */
     struct dw_ledger *log;
     bool is_exact;
     struct dw_sample_places places;
