@@ -55,6 +55,7 @@ static bool read_jemalloc(struct dw_malloc_use *use)
     if (!mallctl)
         return false;
     use->name = "jemalloc";
+    use->is_free_a_bound = true;
     use->is_in_use_known = dw_mallctl_read(mallctl, &use->in_use, &resident);
     if (use->is_in_use_known)
         use->free = less(resident, use->in_use);
@@ -63,17 +64,16 @@ static bool read_jemalloc(struct dw_malloc_use *use)
 
 static bool read_tcmalloc(struct dw_malloc_use *use)
 {
-    size_t in_use = 0, heap = 0, unmapped = 0;
+    size_t in_use = 0, held = 0;
     tcmalloc_property *property =
         (tcmalloc_property *)find_beside_malloc("MallocExtension_GetNumericProperty");
     if (!property)
         return false;
     use->name = "tcmalloc";
     use->is_in_use_known = property("generic.current_allocated_bytes", &in_use) &&
-                           property("generic.heap_size", &heap) &&
-                           property("tcmalloc.pageheap_unmapped_bytes", &unmapped);
+                           property("generic.total_physical_bytes", &held);
     use->in_use = in_use;
-    use->free = less(heap, unmapped + in_use);
+    use->free = less(held, in_use); /* with its own tables */
     return true;
 }
 
@@ -85,6 +85,7 @@ static bool read_mimalloc(struct dw_malloc_use *use)
         return false;
     info(&elapsed, &user, &system, &resident, &peak, &committed, &peak_committed, &faults);
     use->name = "mimalloc";
+    use->is_free_a_bound = true;
     use->free = committed;
     return true;
 }

@@ -12,7 +12,8 @@ struct dw_malloc_use {
     const char *name;     /* "malloc": that of the C library */
     bool is_in_use_known; /* else only what it holds is, which is in `free` */
     uint64_t in_use;
-    uint64_t free; /* and resident */
+    uint64_t free;        /* and resident, */
+    bool is_free_a_bound; /* or may be */
 };
 
 /* `heap`: bytes that are resident in the areas that the C library's malloc grows. */

@@ -139,21 +139,36 @@ static void put_malloc_rest(struct dw_resident_parts *parts, const struct dw_mal
     }
 }
 
-static void put_malloc(struct dw_resident_parts *parts, const uint64_t live[DW_ALLOC_KINDS],
-                       uint64_t own, uint64_t heap)
+static uint64_t explained_by(const struct dw_resident_parts *parts)
 {
-    struct dw_malloc_use use = dw_malloc_use_find(heap);
+    uint64_t bytes = 0;
+    for (int i = 0; i < DW_RESIDENT_OTHER; i++)
+        bytes += parts->bytes[i];
+    for (uint32_t i = 0; i < parts->more_count; i++)
+        bytes += parts->more[i].bytes;
+    return bytes;
+}
+
+/* The last part, since allocators other than the C library's know no more than how much of what is
+ * free may be in memory. */
+static void put_malloc(struct dw_resident_parts *parts, const uint64_t live[DW_ALLOC_KINDS],
+                       const struct dw_own_use *own, const struct mapped *mapped)
+{
+    struct dw_malloc_use use = dw_malloc_use_find(mapped->heap + own->unused_in_heap);
     uint64_t large = live[DW_ALLOC_LARGE], native = live[DW_ALLOC_MALLOC];
-    uint64_t recorded = large + native, in_use = less(use.in_use, own);
+    uint64_t recorded = large + native, in_use = less(use.in_use, own->bytes);
+    uint64_t unseen = less(in_use, recorded);
     if (use.is_in_use_known && recorded > in_use) {
         large = (uint64_t)((double)large * (double)in_use / (double)recorded);
         native = in_use - large;
     }
     if (!use.is_in_use_known)
-        use.free = less(use.free, recorded + own);
+        use.free = less(use.free, recorded + own->bytes);
     parts->bytes[DW_RESIDENT_PYTHON] += large;
     parts->bytes[DW_RESIDENT_NATIVE] += native;
-    put_malloc_rest(parts, &use, less(in_use, recorded));
+    if (use.is_free_a_bound)
+        use.free = smaller(use.free, less(mapped->all, explained_by(parts) + unseen));
+    put_malloc_rest(parts, &use, unseen);
 }
 
 static void put_arenas(struct dw_resident_parts *parts, uint64_t live,
@@ -206,7 +221,7 @@ static void put_libraries(struct dw_resident_parts *parts, const uint64_t live[D
 bool dw_resident_find(struct dw_sample_natives *natives, struct dw_resident_parts *parts)
 {
     struct mapped mapped = {0};
-    uint64_t live[DW_ALLOC_KINDS], explained = 0;
+    uint64_t live[DW_ALLOC_KINDS];
     uint32_t count;
     *parts = (struct dw_resident_parts){.more_count = 0};
     if (!read_mappings(&mapped) || !dw_alloc_lock_or_leave())
@@ -215,17 +230,14 @@ bool dw_resident_find(struct dw_sample_natives *natives, struct dw_resident_part
     struct dw_mapping *mappings = dw_mappings_copy(&count);
     dw_alloc_unlock();
     struct dw_own_use own = dw_own_blocks_use();
-    put_malloc(parts, live, own.bytes, mapped.heap + own.unused_in_heap);
     put_arenas(parts, live[DW_ALLOC_PYTHON], mappings, count);
     put_libraries(parts, live, natives, mappings, count);
     free(mappings);
     parts->bytes[DW_RESIDENT_FILES] = mapped.files;
     parts->bytes[DW_RESIDENT_STACKS] = mapped.stacks;
     parts->bytes[DW_RESIDENT_DWELL] = dw_shadow_resident() + own.bytes - own.unused;
-    for (int i = 0; i < DW_RESIDENT_OTHER; i++)
-        explained += parts->bytes[i];
-    for (uint32_t i = 0; i < parts->more_count; i++)
-        explained += parts->more[i].bytes;
+    put_malloc(parts, live, &own, &mapped);
+    uint64_t explained = explained_by(parts);
     parts->bytes[DW_RESIDENT_OTHER] = less(mapped.all, explained);
     parts->bytes[DW_RESIDENT_UNTOUCHED] = less(explained, mapped.all);
     return true;
