@@ -112,7 +112,7 @@ uint32_t dw_alloc_stack_whole(struct dw_alloc_thread *thread, PyThreadState *pyt
     walk_python(python);
     walk_native(thread, known);
     uint32_t own = count_own(known);
-    if (own && own < walked.native_count)
+    if (own && own < walked.native_count && walked.native[own].pc)
         walked.native[own].pc--; /* into the call, as the merge does for the others */
     struct dw_merge merge = {
         .native = walked.native + own,
