@@ -307,6 +307,27 @@ static void refresh_natives(struct dw_memory_recording *recording)
                             natives->former.unloads != natives->modules.unloads);
 }
 
+/* Walks hold the lock, so none uses an older view when it was free once. */
+static void reap_views(struct dw_sample_natives *natives)
+{
+    if (natives->view_count < 2 || !dw_alloc_lock_or_leave())
+        return;
+    dw_alloc_unlock();
+    dw_sample_natives_reap(natives);
+}
+
+/* Modules that are gone are kept until the next flush, which reads what was sampled in them. */
+void dw_memory_recording_look(struct dw_memory_recording *recording)
+{
+    struct dw_sample_natives *natives = &recording->places.natives;
+    if (recording->is_exact || natives->former.count || !dw_sample_natives_changed(natives))
+        return;
+    refresh_natives(recording);
+    if (natives->former.unloads == natives->modules.unloads)
+        dw_sample_natives_forget_former(natives);
+    reap_views(natives);
+}
+
 /* The first time much is new. */
 static void free_copies(struct dw_memory_recording *recording)
 {

@@ -35,6 +35,8 @@ struct dw_memory_recording {
 /* The log is there already. Release it in any case. */
 int dw_memory_recording_init(struct dw_memory_recording *recording);
 void dw_memory_recording_release(struct dw_memory_recording *recording);
+/* Stacks through code that was loaded since are walked by its rules, and not by guesses. */
+void dw_memory_recording_look(struct dw_memory_recording *recording);
 /* Writes what is new. */
 dw_collect dw_memory_collect;
 
