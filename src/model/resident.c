@@ -8,11 +8,11 @@ const char *const dw_resident_names[DW_RESIDENTS] = {
     [DW_RESIDENT_NATIVE] = "<native code, live>",
     [DW_RESIDENT_ARENAS] = "<Python's arenas: free, or from before>",
     [DW_RESIDENT_FREE] = "<free, kept by malloc>",
-    [DW_RESIDENT_BEFORE] = "<malloc: from before, and dwell's>",
+    [DW_RESIDENT_BEFORE] = "<malloc: from before, unseen, or overhead>",
     [DW_RESIDENT_MAPPED] = "<mapped by the program>",
     [DW_RESIDENT_FILES] = "<files: programs, libraries, data>",
     [DW_RESIDENT_STACKS] = "<stacks>",
-    [DW_RESIDENT_DWELL] = "<dwell's tables>",
+    [DW_RESIDENT_DWELL] = "<dwell>",
     [DW_RESIDENT_OTHER] = "<not explained>",
     [DW_RESIDENT_UNTOUCHED] = "<live, but never touched>",
 };

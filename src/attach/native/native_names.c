@@ -103,6 +103,15 @@ bool dw_native_names_function(struct dw_native_names *names, const struct dw_nat
     return true;
 }
 
+const char *dw_native_names_symbol(struct dw_native_names *names,
+                                   const struct dw_native_module *module, uint64_t address)
+{
+    struct dw_symbol symbol;
+    struct dw_native_file *file = dw_native_names_file(names, module);
+    bool is_found = file && find_symbol(names, file, address - file->bias, &symbol);
+    return is_found ? symbol.name : NULL;
+}
+
 static int define_module(struct dw_ledger *log, struct dw_native_file *file)
 {
     struct dw_module module = {.start = file->start,

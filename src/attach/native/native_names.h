@@ -46,6 +46,9 @@ struct dw_native_file *dw_native_names_file(struct dw_native_names *names,
  * tells where it begins. */
 bool dw_native_names_function(struct dw_native_names *names, const struct dw_native_module *module,
                               uint64_t address, uint64_t *start, uint64_t *size);
+/* Its name as the linker has it, or NULL; valid as long as the names. */
+const char *dw_native_names_symbol(struct dw_native_names *names,
+                                   const struct dw_native_module *module, uint64_t address);
 /* The place of an address in a module; 0 when it is left out. */
 int dw_native_names_place(struct dw_native_names *names, struct dw_ledger *log,
                           const struct dw_native_module *module, uint64_t address,

@@ -199,21 +199,41 @@ int dw_elf_find_section(const struct dw_elf *elf, const char *name, uint64_t *ad
     return 0;
 }
 
-static int find_in_tables(const Elf64_Sym *symbols, uint64_t count, const char *names,
-                          uint64_t names_size, const char *name, uint64_t *address)
+/* Linkers that optimize make the names of functions that others cannot see unique. */
+static bool has_symbol_name(const char *names, uint64_t size, uint64_t offset, const char *name)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        if (symbols[i].st_shndx != SHN_UNDEF &&
-            has_name(names, names_size, symbols[i].st_name, name)) {
-            *address = symbols[i].st_value;
-            return 0;
-        }
-    }
-    return DW_ERR_EMPTY;
+    size_t length = strlen(name);
+    if (offset >= size || strncmp(names + offset, name, length) != 0)
+        return false;
+    const char *rest = names + offset + length;
+    bool is_unique = !strncmp(rest, ".lto_priv.", 10) && !strchr(rest + 10, '.');
+    return !*rest || is_unique;
 }
 
-static int find_in_section(const struct dw_elf *elf, const Elf64_Shdr *table, const char *name,
-                           uint64_t *address)
+/* What is wanted, and where it was found: in the first table that has it. */
+struct wanted {
+    const char *const *names;
+    uint64_t *addresses;
+    bool *are_found;
+    size_t count, left;
+};
+
+static void find_in_tables(const Elf64_Sym *symbols, uint64_t count, const char *names,
+                           uint64_t names_size, struct wanted *wanted)
+{
+    for (uint64_t i = 0; i < count && wanted->left; i++) {
+        for (size_t j = 0; j < wanted->count && symbols[i].st_shndx != SHN_UNDEF; j++) {
+            if (wanted->are_found[j] ||
+                !has_symbol_name(names, names_size, symbols[i].st_name, wanted->names[j]))
+                continue;
+            wanted->addresses[j] = symbols[i].st_value;
+            wanted->are_found[j] = true;
+            wanted->left--;
+        }
+    }
+}
+
+static int find_in_section(const struct dw_elf *elf, const Elf64_Shdr *table, struct wanted *wanted)
 {
     if (table->sh_link >= elf->section_count)
         return DW_ERR_DAMAGED;
@@ -224,28 +244,40 @@ static int find_in_section(const struct dw_elf *elf, const Elf64_Shdr *table, co
     if (!error)
         error = dw_elf_read_section(elf, strings, &names);
     if (!error)
-        error = find_in_tables(symbols, table->sh_size / sizeof *symbols, names, strings->sh_size,
-                               name, address);
+        find_in_tables(symbols, table->sh_size / sizeof *symbols, names, strings->sh_size, wanted);
     free(symbols);
     free(names);
     return error;
 }
 
 /* The symbols for dynamic linking first: they are few, and strip leaves them in. */
-int dw_elf_find_symbol(const struct dw_elf *elf, const char *name, uint64_t *address)
+static int find_wanted(const struct dw_elf *elf, struct wanted *wanted)
 {
     static const uint32_t kinds[] = {SHT_DYNSYM, SHT_SYMTAB};
     int result = DW_ERR_EMPTY;
     for (int kind = 0; kind < 2; kind++) {
-        for (uint32_t i = 0; i < elf->section_count; i++) {
+        for (uint32_t i = 0; i < elf->section_count && wanted->left; i++) {
             if (elf->sections[i].sh_type != kinds[kind])
                 continue;
-            int error = find_in_section(elf, &elf->sections[i], name, address);
-            if (error != DW_ERR_EMPTY)
+            int error = find_in_section(elf, &elf->sections[i], wanted);
+            if (error)
                 result = error;
-            if (!error)
-                return 0;
         }
     }
-    return result;
+    return wanted->left ? result : 0;
+}
+
+int dw_elf_find_symbols(const struct dw_elf *elf, size_t count, const char *const *names,
+                        uint64_t *addresses)
+{
+    bool *are_found = calloc(count, sizeof *are_found);
+    struct wanted wanted = {names, addresses, are_found, count, count};
+    int error = are_found ? find_wanted(elf, &wanted) : DW_ERR_MEMORY;
+    free(are_found);
+    return error == DW_ERR_EMPTY && wanted.left < count ? 0 : error;
+}
+
+int dw_elf_find_symbol(const struct dw_elf *elf, const char *name, uint64_t *address)
+{
+    return dw_elf_find_symbols(elf, 1, &name, address);
 }

@@ -35,6 +35,9 @@ int dw_elf_read_section(const struct dw_elf *elf, const Elf64_Shdr *section, voi
 /* Addresses are those of the file; add where it is loaded and subtract base_address. Both give
  * DW_ERR_EMPTY when it is not there. */
 int dw_elf_find_symbol(const struct dw_elf *elf, const char *name, uint64_t *address);
+/* The same of several; the address of one that is not there stays as it is. */
+int dw_elf_find_symbols(const struct dw_elf *elf, size_t count, const char *const *names,
+                        uint64_t *addresses);
 int dw_elf_find_section(const struct dw_elf *elf, const char *name, uint64_t *address);
 
 #endif

@@ -8,11 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define DW_GOT_HOOKS_MAX 16 /* of one patch */
+
 struct dw_got_hook {
     const char *name;
     void *hook;
     void *original;  /* what others call by that name; NULL: nobody can */
     bool is_loaders; /* only calls from objects that load others */
+    /* A part of the path of an object, which has the function for itself: its tables of pointers
+     * to it are changed, as those of virtual functions are. The first such object counts. */
+    const char *object;
+    uintptr_t base; /* of that object; 0: none was met */
 };
 
 struct dw_got_patch {
@@ -24,7 +30,8 @@ struct dw_got_patch {
     uintptr_t *seen;
     uint32_t seen_count, seen_capacity;
     unsigned long long unloads;
-    const void *spared[4]; /* objects with these addresses in them stay as they are */
+    const void *spared[4]; /* objects with these addresses in them stay as they are, */
+    bool is_for_spared;    /* or only they are changed */
 };
 
 /* Finds the originals. False when they cannot be told from what the program itself has in their

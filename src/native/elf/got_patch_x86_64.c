@@ -6,9 +6,11 @@
 #include "native/elf/got_patch.h"
 
 #include "base/grow.h"
+#include "native/elf/elf_file.h"
 #include "native/elf/proc_maps.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -39,6 +41,8 @@ bool dw_got_find(struct dw_got_patch *patch)
 {
     for (size_t i = 0; i < patch->count; i++) {
         struct dw_got_hook *hook = &patch->hooks[i];
+        if (hook->object)
+            continue;
         hook->original = dlsym(RTLD_DEFAULT, hook->name);
         if (hook->original && is_of_program(hook->original) &&
             !(hook->original = find_in_libc(hook->name)))
@@ -194,21 +198,77 @@ static bool is_pointer(const ElfW(Rela) * relocation)
            !relocation->r_addend;
 }
 
+/* A pointer of an object to a function of its own. */
+static void patch_table(const struct object *object, const ElfW(Rela) * relocation,
+                        const struct applying *applying)
+{
+    const struct dw_got_patch *patch = applying->patch;
+    uintptr_t value = object->base + (uintptr_t)relocation->r_addend;
+    uintptr_t slot = object->base + relocation->r_offset;
+    for (size_t i = 0; i < patch->count; i++) {
+        const struct dw_got_hook *hook = &patch->hooks[i];
+        void *_Atomic *at = (void *_Atomic *)slot;
+        if (!hook->object || hook->base != object->base || (uintptr_t)hook->original != value)
+            continue;
+        if (atomic_load(at) == (applying->is_on ? hook->original : hook->hook))
+            set_pointer(object, at, applying->is_on ? hook->hook : hook->original);
+    }
+}
+
 static void patch_relocation(const struct object *object, const ElfW(Rela) * relocation,
                              const struct applying *applying)
 {
     const struct dw_got_patch *patch = applying->patch;
     const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
+    if (ELF64_R_TYPE(relocation->r_info) == R_X86_64_RELATIVE) {
+        patch_table(object, relocation, applying);
+        return;
+    }
     if (!is_pointer(relocation) || symbol->st_shndx != SHN_UNDEF)
         return;
     const char *name = object->strings + symbol->st_name;
     for (size_t i = 0; i < patch->count; i++) {
         const struct dw_got_hook *hook = &patch->hooks[i];
-        if (!hook->original || strcmp(hook->name, name) != 0 ||
+        if (!hook->original || hook->object || strcmp(hook->name, name) != 0 ||
             (hook->is_loaders && !object->is_loader))
             continue;
         uintptr_t slot = object->base + relocation->r_offset;
         change_pointer(object, hook, (void *_Atomic *)slot, applying->is_on);
+    }
+}
+
+/* The functions that an object has for itself, by the names in its file. */
+static int find_by_name(const char *path, struct dw_got_patch *patch, uint64_t *addresses)
+{
+    const char *names[DW_GOT_HOOKS_MAX];
+    struct dw_elf elf;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int error = fd < 0 ? DW_ERR_IO : dw_elf_open(fd, &elf);
+    for (size_t i = 0; i < patch->count; i++)
+        names[i] = patch->hooks[i].name;
+    if (!error) {
+        error = dw_elf_find_symbols(&elf, patch->count, names, addresses);
+        dw_elf_release(&elf);
+    }
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+static void find_own_functions(struct dw_got_patch *patch, const char *path, uintptr_t base)
+{
+    uint64_t addresses[DW_GOT_HOOKS_MAX] = {0};
+    bool is_looked_at = false;
+    for (size_t i = 0; i < patch->count; i++) {
+        struct dw_got_hook *hook = &patch->hooks[i];
+        if (!hook->object || !path || !strstr(path, hook->object) ||
+            (hook->base && hook->base != base))
+            continue;
+        if (!is_looked_at && find_by_name(path, patch, addresses))
+            return;
+        is_looked_at = true;
+        hook->base = base;
+        hook->original = addresses[i] ? (void *)(base + addresses[i]) : NULL;
     }
 }
 
@@ -246,8 +306,11 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
     if (applying->is_on)
         note_seen(applying->patch, info);
     object.is_loader = is_loader(&object, info->dlpi_name, applying->patch);
-    if (!object.symbols || !object.strings || is_spared(&object, applying->patch))
+    if (!object.symbols || !object.strings ||
+        is_spared(&object, applying->patch) != applying->patch->is_for_spared)
         return 0;
+    if (applying->is_on)
+        find_own_functions(applying->patch, info->dlpi_name, object.base);
     for (int list = 0; list < 2; list++)
         for (size_t i = 0; object.relocations[list] && i < object.counts[list]; i++)
             patch_relocation(&object, &object.relocations[list][i], applying);

@@ -295,24 +295,24 @@ static void add_arena(struct dw_alloc_thread *thread, void *start, size_t size)
     struct dw_alloc_site_key key = {.thread = thread->index, .kind = DW_ALLOC_ARENA};
     dw_alloc_lock();
     key.step = dw_alloc_step(0, DW_TOKEN(DW_TOKEN_MARK, (uint64_t)DW_MARK_ARENAS));
-    dw_mapping_put((uintptr_t)start, size, dw_alloc_site(&key));
+    dw_mapping_put((uintptr_t)start, size, (struct dw_mapping_of){.site = dw_alloc_site(&key)});
     dw_alloc_unlock();
 }
 
 /* Mappings are few, so that each is looked at. */
 static void add_mapping(struct dw_alloc_thread *thread, void *start, size_t size,
-                        const void *caller)
+                        struct dw_mapping_of of)
 {
     bool is_exact = dw_alloc_mode_now() == DW_ALLOC_EXACT;
-    uint32_t site = is_exact ? exact_site(thread, DW_ALLOC_MMAP, caller) : 0;
+    of.site = is_exact ? exact_site(thread, DW_ALLOC_MMAP, of.caller) : 0;
     dw_alloc_lock();
     if (!is_exact)
-        site = whole_site(thread, DW_ALLOC_MMAP);
-    dw_mapping_put((uintptr_t)start, size, site);
+        of.site = whole_site(thread, DW_ALLOC_MMAP);
+    dw_mapping_put((uintptr_t)start, size, of);
     dw_alloc_unlock();
 }
 
-void dw_alloc_mapped(void *start, size_t size, const void *caller)
+void dw_alloc_mapped(void *start, size_t size, bool is_file, const void *caller)
 {
     int saved_errno = errno;
     dw_alloc_here.busy++;
@@ -320,18 +320,20 @@ void dw_alloc_mapped(void *start, size_t size, const void *caller)
     if (thread && dw_alloc_here.busy & DW_ALLOC_IN_PYTHON)
         add_arena(thread, start, size);
     else if (thread)
-        add_mapping(thread, start, size, caller);
+        add_mapping(thread, start, size,
+                    (struct dw_mapping_of){.caller = caller, .is_file = is_file});
     dw_alloc_here.busy--;
     errno = saved_errno;
 }
 
-void dw_alloc_unmapped(void *start, size_t size)
+bool dw_alloc_unmapped(void *start, size_t size)
 {
     dw_alloc_here.busy++;
     dw_alloc_lock();
-    dw_mapping_remove((uintptr_t)start, size);
+    bool is_file = dw_mapping_remove((uintptr_t)start, size);
     dw_alloc_unlock();
     dw_alloc_here.busy--;
+    return is_file;
 }
 
 /* With the lock. */

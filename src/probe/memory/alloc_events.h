@@ -65,8 +65,9 @@ static inline void dw_alloc_freed(void *block)
         dw_alloc_forget(block);
 }
 
-void dw_alloc_mapped(void *start, size_t size, const void *caller);
-void dw_alloc_unmapped(void *start, size_t size);
+void dw_alloc_mapped(void *start, size_t size, bool is_file, const void *caller);
+/* Whether it was a file. */
+bool dw_alloc_unmapped(void *start, size_t size);
 
 /* What is allocated from now on has the name as a label; NULL: none. 0 or an error. */
 int dw_alloc_mark(const char *name);

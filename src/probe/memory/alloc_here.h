@@ -9,7 +9,8 @@
 
 enum dw_alloc_inside { DW_ALLOC_OUTSIDE, DW_ALLOC_AS_OWNER, DW_ALLOC_WITH_MUTEX };
 
-#define DW_ALLOC_IN_PYTHON 0x10000u /* part of `busy`: in an allocator of Python */
+#define DW_ALLOC_IN_PYTHON 0x10000u /* part of `busy`: in an allocator of Python, */
+#define DW_ALLOC_IN_POOL 0x20000u   /* or in one of a library */
 
 /* Zero in a new thread, and valid until its end, whatever destructors do. */
 struct dw_alloc_here {

@@ -17,6 +17,8 @@ enum dw_alloc_kind {
     DW_ALLOC_PYTHON, /* Python's allocator of small objects, which cuts up arenas */
     DW_ALLOC_LARGE,  /* its others, which have their memory from malloc */
     DW_ALLOC_MALLOC,
+    DW_ALLOC_MIMALLOC, /* of a library, and the other that it may have */
+    DW_ALLOC_JEMALLOC,
     DW_ALLOC_MMAP,  /* reserved, and no part of what is live */
     DW_ALLOC_ARENA, /* the same, for Python's own allocator */
     DW_ALLOC_KINDS

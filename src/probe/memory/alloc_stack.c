@@ -70,16 +70,15 @@ static void find_stack(struct dw_alloc_thread *thread)
 
 static void walk_native(struct dw_alloc_thread *thread, const struct dw_native_view *known)
 {
-    ucontext_t context;
     struct dw_registers start;
     struct dw_checked_page page = {0};
     bool complete;
     walked.native_count = 0;
-    if (!known || !known->cache || getcontext(&context))
+    if (!known || !known->cache)
         return;
     if (!thread->stack_end)
         find_stack(thread);
-    dw_registers_of_context(&context, &start);
+    dw_registers_here(&start);
     bool is_known = start.sp >= thread->stack_start && start.sp < thread->stack_end;
     struct dw_unwinder unwinder = {
         .modules = known->modules,
@@ -87,7 +86,7 @@ static void walk_native(struct dw_alloc_thread *thread, const struct dw_native_v
         .cache = known->cache,
         .epoch = known->epoch,
         .stack = is_known ? dw_memory_own : dw_memory_own_checked,
-        .stack_doubt = {dw_memory_read_paged, &page},
+        .stack_doubt = is_known ? dw_memory_own : (struct dw_memory){dw_memory_read_paged, &page},
         .code = dw_memory_own_checked,
         .doubt = dw_memory_own_checked,
         .stack_end = is_known ? thread->stack_end : start.sp + UNKNOWN_STACK_BYTES,
@@ -112,7 +111,7 @@ uint32_t dw_alloc_stack_whole(struct dw_alloc_thread *thread, PyThreadState *pyt
     walk_python(python);
     walk_native(thread, known);
     uint32_t own = count_own(known);
-    if (own && own < walked.native_count)
+    if (own && own < walked.native_count && walked.native[own].pc)
         walked.native[own].pc--; /* into the call, as the merge does for the others */
     struct dw_merge merge = {
         .native = walked.native + own,

@@ -6,6 +6,8 @@
 #include "native/elf/got_patch.h"
 #include "native/elf/modules.h"
 #include "probe/memory/alloc_events.h"
+#include "probe/memory/own_blocks.h"
+#include "probe/memory/pool_hooks.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -126,11 +128,13 @@ static void *hook_reallocarray(void *before, size_t count, size_t size)
     return reallocate(before, whole, CALLER);
 }
 
-/* Python gets its arenas inside of its allocators; what other allocators get is theirs. */
+/* Python gets its arenas inside of its allocators, and libraries that have one get memory inside of
+ * theirs; what malloc gets is its own. */
 static bool is_mapping_ours(void)
 {
     return !dw_alloc_is_quiet() ||
-           (dw_alloc_here.busy == DW_ALLOC_IN_PYTHON && dw_alloc_mode_now() != DW_ALLOC_OFF);
+           ((dw_alloc_here.busy == DW_ALLOC_IN_PYTHON || dw_alloc_here.busy == DW_ALLOC_IN_POOL) &&
+            dw_alloc_mode_now() != DW_ALLOC_OFF);
 }
 
 static void *hook_mmap(void *start, size_t size, int protection, int flags, int file, off_t offset)
@@ -138,7 +142,7 @@ static void *hook_mmap(void *start, size_t size, int protection, int flags, int 
     void *mapped = ORIGINAL(MMAP, void *(*)(void *, size_t, int, int, int, off_t))(
         start, size, protection, flags, file, offset);
     if (mapped != MAP_FAILED && is_mapping_ours())
-        dw_alloc_mapped(mapped, size, CALLER);
+        dw_alloc_mapped(mapped, size, file >= 0 && !(flags & MAP_ANONYMOUS), CALLER);
     return mapped;
 }
 
@@ -159,8 +163,8 @@ static void *hook_mremap(void *start, size_t before, size_t size, int flags, ...
         start, before, size, flags, wanted);
     if (mapped == MAP_FAILED || !is_mapping_ours())
         return mapped;
-    dw_alloc_unmapped(start, before);
-    dw_alloc_mapped(mapped, size, CALLER);
+    bool is_file = dw_alloc_unmapped(start, before);
+    dw_alloc_mapped(mapped, size, is_file, CALLER);
     return mapped;
 }
 
@@ -196,7 +200,9 @@ static void apply(bool is_on)
 {
     dw_alloc_here.busy++;
     uint64_t now = dw_native_modules_generation();
-    atomic_store(&generation, dw_got_apply(&patch, is_on) ? now : 0);
+    bool are_all = dw_got_apply(&patch, is_on);
+    are_all &= dw_pool_hooks_apply(is_on);
+    atomic_store(&generation, are_all ? now : 0);
     dw_alloc_here.busy--;
 }
 
@@ -210,6 +216,9 @@ bool dw_malloc_hooks_install(void)
         patch.spared[2] = dlsym(RTLD_DEFAULT, "__tls_get_addr");                  /* the linker */
         was_looked_for = true;
         is_found = dw_got_find(&patch);
+        patch.spared[3] = hooks[MALLOC].original; /* what an allocator maps is its own */
+        if (is_found)
+            dw_own_blocks_watch(patch.spared[0], patch.spared[1]);
     }
     if (is_found)
         apply(true);

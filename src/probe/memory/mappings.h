@@ -6,12 +6,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct dw_mapping_of {
+    const void *caller; /* of mmap; NULL: Python's own allocator */
+    uint32_t site;
+    bool is_file;
+};
+
+struct dw_mapping {
+    uintptr_t start, end;
+    struct dw_mapping_of of;
+};
+
 /* What was there before is unmapped, as the system does it. */
-void dw_mapping_put(uintptr_t start, uint64_t size, uint32_t site);
-/* A part of a mapping may go, at either end or in the middle, and one call may unmap several. */
-void dw_mapping_remove(uintptr_t start, uint64_t size);
-/* Bytes of them that are in memory: of Python's arenas, or of all others. */
-uint64_t dw_mappings_resident(bool are_arenas);
+void dw_mapping_put(uintptr_t start, uint64_t size, struct dw_mapping_of of);
+/* A part of a mapping may go, at either end or in the middle, and one call may unmap several.
+ * Whether one of them was a file. */
+bool dw_mapping_remove(uintptr_t start, uint64_t size);
+/* All of them, on the heap, for who has the time to look at each. NULL: there is none, or no
+ * memory. */
+struct dw_mapping *dw_mappings_copy(uint32_t *count);
 void dw_mappings_release(void);
 
 #endif

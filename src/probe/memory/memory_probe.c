@@ -153,6 +153,13 @@ static void look_for_fences(void)
     seen = long_walks;
 }
 
+static void look_for_modules(void)
+{
+    pthread_mutex_lock(&memory.work);
+    dw_memory_recording_look(&memory.recording);
+    pthread_mutex_unlock(&memory.work);
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -164,6 +171,7 @@ static void *run(void *unused)
         uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
         atomic_store_explicit(&dw_allocs.now_ns, now_ns, memory_order_relaxed);
         dw_malloc_hooks_renew();
+        look_for_modules();
         look_for_fences();
         if (now_ns < flush_ns)
             continue;

@@ -8,14 +8,15 @@
 #include "base/grow.h"
 #include "probe/memory/alloc_events.h"
 #include "probe/memory/alloc_stack.h"
+#include "probe/memory/library_use.h"
 #include "probe/memory/memory_probe.h"
-#include "probe/memory/resident_parts.h"
 #include "record/recorder.h"
 
 #include <string.h>
 
 struct dw_memory_change {
     struct dw_alloc_site_key key;
+    uint64_t token; /* of the function that allocated */
     uint64_t by[DW_SITE_NUMBERS];
     bool is_of_peak;  /* the thread was here at the peak, or is said to have been: */
     uint64_t peak_ns; /* when; 0: it was not */
@@ -67,7 +68,8 @@ static int add_change(struct dw_memory_recording *recording, uint32_t index)
 {
     const struct dw_alloc_site *site = &dw_allocs.sites[index];
     struct dw_alloc_site_record *record = &dw_allocs.records[index];
-    struct dw_memory_change change = {.key = record->key};
+    struct dw_memory_change change = {.key = record->key,
+                                      .token = dw_allocs.steps[record->key.step].token};
     bool is_changed = false;
     for (enum dw_site_number i = 0; i < DW_SITE_NUMBERS; i++) {
         uint64_t now = shown(site, i);
@@ -197,14 +199,27 @@ static void leave_threads(struct dw_memory_recording *recording)
     }
 }
 
-static int labels_of(const struct dw_memory_recording *recording,
-                     const struct dw_alloc_site_key *key, dw_labels_id *labels)
+/* What is mapped goes by the allocator of a library that did so. */
+static const char *allocator_of(struct dw_memory_recording *recording,
+                                const struct dw_memory_change *change)
 {
     static const char *const allocators[DW_ALLOC_KINDS] = {
-        [DW_ALLOC_PYTHON] = "python", [DW_ALLOC_LARGE] = "python", [DW_ALLOC_MALLOC] = "malloc",
-        [DW_ALLOC_MMAP] = "mmap",     [DW_ALLOC_ARENA] = "arenas",
+        [DW_ALLOC_PYTHON] = "python",     [DW_ALLOC_LARGE] = "python",
+        [DW_ALLOC_MALLOC] = "malloc",     [DW_ALLOC_MIMALLOC] = "mimalloc",
+        [DW_ALLOC_JEMALLOC] = "jemalloc", [DW_ALLOC_MMAP] = "mmap",
+        [DW_ALLOC_ARENA] = "arenas",
     };
-    const char *allocator = allocators[key->kind];
+    const char *library = NULL;
+    if (change->key.kind == DW_ALLOC_MMAP && DW_TOKEN_KIND(change->token) == DW_TOKEN_NATIVE)
+        library = dw_library_allocator_at(&recording->places.natives, DW_TOKEN_REST(change->token));
+    return library ? library : allocators[change->key.kind];
+}
+
+static int labels_of(struct dw_memory_recording *recording, const struct dw_memory_change *change,
+                     dw_labels_id *labels)
+{
+    const struct dw_alloc_site_key *key = &change->key;
+    const char *allocator = allocator_of(recording, change);
     const char *mark = key->mark ? dw_alloc_mark_name(key->mark) : "";
     const struct dw_label_text texts[] = {{{"allocator", 9}, {allocator, strlen(allocator)}},
                                           {{"mark", 4}, {mark, strlen(mark)}}};
@@ -231,7 +246,7 @@ static int add_row(struct dw_memory_recording *recording, const struct dw_memory
     bool is_reserved = change->key.kind >= DW_ALLOC_MMAP;
     dw_measure_mask mask = is_reserved ? DW_MASK(DW_RESERVED_BYTES) : DW_MEMORY_MASK;
     const uint64_t *by = is_reserved ? &change->by[DW_SITE_LIVE_BYTES] : change->by;
-    int error = labels_of(recording, &change->key, &labels);
+    int error = labels_of(recording, change, &labels);
     if (error)
         return error;
     pthread_mutex_lock(&log->tables);
@@ -245,10 +260,9 @@ static int add_row(struct dw_memory_recording *recording, const struct dw_memory
 }
 
 /* Where the memory of the process is belongs to nobody in it: the first thread has it. */
-static int add_resident(struct dw_memory_recording *recording, enum dw_resident part, uint64_t by)
+static int add_resident(struct dw_memory_recording *recording, const char *name, uint64_t by)
 {
     struct dw_ledger *log = recording->log;
-    const char *name = dw_resident_names[part];
     dw_place_id place;
     dw_path_id path;
     int error = dw_ledger_named_place(log, DW_FRAME_MARK, (struct dw_string){name, strlen(name)},
@@ -264,16 +278,46 @@ static int add_resident(struct dw_memory_recording *recording, enum dw_resident 
     return error;
 }
 
-static void look_at_process(struct dw_memory_recording *recording)
+static const struct dw_resident_part *find_part(const struct dw_resident_parts *parts,
+                                                const char *name)
 {
-    uint64_t parts[DW_RESIDENTS];
+    for (uint32_t i = 0; i < parts->more_count; i++)
+        if (!strcmp(parts->more[i].name, name))
+            return &parts->more[i];
+    return NULL;
+}
+
+/* What changed of the parts that have names of their own: those that are there, and those that
+ * were. */
+static int tell_more(struct dw_memory_recording *recording, const struct dw_resident_parts *now,
+                     const struct dw_resident_parts *told)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < now->more_count && !error; i++) {
+        const struct dw_resident_part *part = &now->more[i], *former = find_part(told, part->name);
+        uint64_t by = part->bytes - (former ? former->bytes : 0);
+        error = by ? add_resident(recording, part->name, by) : 0;
+    }
+    for (uint32_t i = 0; i < told->more_count && !error; i++)
+        if (!find_part(now, told->more[i].name))
+            error = add_resident(recording, told->more[i].name, 0 - told->more[i].bytes);
+    return error;
+}
+
+static int look_at_process(struct dw_memory_recording *recording)
+{
+    struct dw_resident_parts now, *told = &recording->resident;
     recording->looks = false;
-    if (!recording->thread_count || recording->threads[0].is_left || !dw_resident_find(parts))
-        return;
-    for (enum dw_resident i = 0; i < DW_RESIDENTS; i++)
-        if (parts[i] != recording->resident[i] &&
-            !add_resident(recording, i, parts[i] - recording->resident[i]))
-            recording->resident[i] = parts[i];
+    if (!recording->thread_count || recording->threads[0].is_left ||
+        !dw_resident_find(&recording->places.natives, &now))
+        return 0;
+    int error = tell_more(recording, &now, told);
+    for (enum dw_resident i = 0; i < DW_RESIDENTS && !error; i++) {
+        uint64_t by = now.bytes[i] - told->bytes[i];
+        error = by ? add_resident(recording, dw_resident_names[i], by) : 0;
+    }
+    *told = now;
+    return error;
 }
 
 static void refresh_natives(struct dw_memory_recording *recording)
@@ -295,6 +339,38 @@ static int add_changes(struct dw_memory_recording *recording)
     return error;
 }
 
+/* Walks hold the lock, so none uses an older view when it was free once. */
+static void reap_views(struct dw_sample_natives *natives)
+{
+    if (natives->view_count < 2 || !dw_alloc_lock_or_leave())
+        return;
+    dw_alloc_unlock();
+    dw_sample_natives_reap(natives);
+}
+
+/* Modules that are gone are kept until the next flush, which reads what was sampled in them. */
+void dw_memory_recording_look(struct dw_memory_recording *recording)
+{
+    struct dw_sample_natives *natives = &recording->places.natives;
+    if (recording->is_exact || natives->former.count || !dw_sample_natives_changed(natives))
+        return;
+    refresh_natives(recording);
+    if (natives->former.unloads == natives->modules.unloads)
+        dw_sample_natives_forget_former(natives);
+    reap_views(natives);
+}
+
+/* The first time much is new. */
+static void free_copies(struct dw_memory_recording *recording)
+{
+    free(recording->steps);
+    free(recording->changes);
+    recording->steps = NULL;
+    recording->changes = NULL;
+    recording->step_count = recording->step_capacity = 0;
+    recording->change_count = recording->change_capacity = 0;
+}
+
 int dw_memory_collect(void *context, struct dw_ledger *ledger, struct dw_sink *sink)
 {
     struct dw_memory_recording *recording = context;
@@ -311,8 +387,9 @@ int dw_memory_collect(void *context, struct dw_ledger *ledger, struct dw_sink *s
     if (!error)
         error = add_changes(recording);
     recording->took_ns = copied_ns - began_ns + dw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - found_ns;
+    free_copies(recording);
     if (!error && recording->looks)
-        look_at_process(recording);
+        error = look_at_process(recording);
     if (!error)
         error = dw_ledger_collect(NULL, ledger, sink);
     if (!error)

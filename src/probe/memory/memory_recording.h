@@ -3,7 +3,7 @@
 #ifndef DW_PROBE_MEMORY_MEMORY_RECORDING_H
 #define DW_PROBE_MEMORY_MEMORY_RECORDING_H
 
-#include "model/resident.h"
+#include "probe/memory/resident_parts.h"
 #include "probe/sample/sample_places.h"
 
 struct dw_alloc_step;
@@ -11,8 +11,8 @@ struct dw_alloc_thread_entry;
 struct dw_memory_change;
 
 struct dw_memory_recording {
-    uint64_t resident[DW_RESIDENTS]; /* as the log has it */
-    bool looks;                      /* at the memory of the process, when it writes next */
+    struct dw_resident_parts resident; /* as the log has it */
+    bool looks;                        /* at the memory of the process, when it writes next */
     uint64_t took_ns; /* on a CPU, the last time, for what has to be done each time: names, places
                          and sources are looked up once */
     struct dw_ledger *log;
@@ -37,6 +37,8 @@ struct dw_memory_recording {
 /* The log is there already. Release it in any case. */
 int dw_memory_recording_init(struct dw_memory_recording *recording);
 void dw_memory_recording_release(struct dw_memory_recording *recording);
+/* Stacks through code that was loaded since are walked by its rules, and not by guesses. */
+void dw_memory_recording_look(struct dw_memory_recording *recording);
 /* Writes what is new. */
 dw_collect dw_memory_collect;
 

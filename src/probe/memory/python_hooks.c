@@ -20,13 +20,15 @@ struct hooked {
 };
 
 static struct hooked of_all, of_samples;
-static bool has_arenas;  /* small objects are cut out of these */
+static bool has_arenas;  /* small objects are cut out of these, */
+static bool is_mimalloc; /* or all are, but for those of the raw domain */
 static bool is_pymalloc; /* by CPython's own allocator, with nothing before it */
 
 /* The raw domain, which is the first, is malloc itself. */
 static enum dw_alloc_kind kind_of(int domain, size_t size)
 {
-    return domain && size <= SMALL_BYTES && has_arenas ? DW_ALLOC_PYTHON : DW_ALLOC_LARGE;
+    bool is_small = size <= SMALL_BYTES || is_mimalloc;
+    return domain && is_small && has_arenas ? DW_ALLOC_PYTHON : DW_ALLOC_LARGE;
 }
 
 static inline __attribute__((always_inline)) void *call(const PyMemAllocatorEx *original,
@@ -233,10 +235,11 @@ void dw_python_hooks_install(bool is_exact)
     PyMemAllocatorEx now[DOMAINS];
     const char *chosen = getenv("PYTHONMALLOC");
     has_arenas = !chosen || strncmp(chosen, "malloc", 6) != 0;
+    is_mimalloc = chosen && !strncmp(chosen, "mimalloc", 8);
     for (int i = 0; i < DOMAINS; i++)
         PyMem_GetAllocator(domains[i].domain, &now[i]);
     if (!is_exact && !of_samples.is_installed[0])
-        is_pymalloc = has_arenas && find_pymalloc(now);
+        is_pymalloc = has_arenas && !is_mimalloc && find_pymalloc(now);
     for (int i = 0; i < DOMAINS; i++)
         if (!hooked->is_installed[i]) /* others that are over them keep them */
             install(hooked, i, &now[i], is_exact ? domains[i].any : domains[i].one);

@@ -4,12 +4,23 @@
 #define DW_PROBE_MEMORY_RESIDENT_PARTS_H
 
 #include "model/resident.h"
+#include "probe/sample/sample_natives.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+#define DW_RESIDENT_MORE 40
+
+struct dw_resident_part {
+    char name[128];
+    uint64_t bytes;
+};
+
+struct dw_resident_parts {
+    uint64_t bytes[DW_RESIDENTS];
+    struct dw_resident_part more[DW_RESIDENT_MORE]; /* allocators that have names */
+    uint32_t more_count;
+};
 
 /* False when the system does not tell. It takes milliseconds, and the lock of dw_allocs for
  * moments. */
-bool dw_resident_find(uint64_t parts[DW_RESIDENTS]);
+bool dw_resident_find(struct dw_sample_natives *natives, struct dw_resident_parts *parts);
 
 #endif
