@@ -2,6 +2,7 @@
  * Rows of values and what they speak of. The numbers of a row are absolute, so the latest one
  * counts and a lost chunk costs nothing for long. */
 #include "base/grow.h"
+#include "log/copied_rows.h"
 #include "log/reading.h"
 
 #include <string.h>
@@ -21,6 +22,8 @@ int dw_read_measures(struct dw_reading *reading, struct dw_cursor *cursor)
             memcpy(name, bytes, size);
         reading->measures[number] =
             (struct dw_log_measure){dw_measure_find(name), unit == DW_UNIT_TICKS};
+        if (reading->measures[number].measure == number)
+            reading->own_measures |= DW_MASK(number);
     }
     return 0;
 }
@@ -116,20 +119,25 @@ static bool is_beyond(struct dw_value_table *values, uint32_t path, uint32_t lab
     return is_first;
 }
 
+int dw_reading_logged_row(struct dw_reading *reading, uint32_t thread, uint32_t path,
+                          uint64_t labels, uint32_t *row)
+{
+    uint32_t set = labels < UINT32_MAX ? (uint32_t)labels : UINT32_MAX;
+    bool is_new = is_beyond(&reading->profile->threads[thread].values, path, set);
+    return dw_reading_row(reading, thread, dw_path_map_get(dw_reading_paths(reading), path),
+                          dw_id_map_get(&reading->labels, set, DW_LABELS_NONE), is_new, row);
+}
+
 /* Each probe tells of its own measures; a row keeps what others have told of it. */
 static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t thread)
 {
     uint64_t numbers[DW_MEASURES];
     uint32_t row, path = dw_cursor_get_u32(cursor);
     uint64_t head = dw_cursor_get(cursor);
-    uint32_t labels = head >> 1 < UINT32_MAX ? (uint32_t)(head >> 1) : UINT32_MAX;
     dw_measure_mask mask = read_numbers(reading, cursor, numbers);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    bool is_new = is_beyond(&reading->profile->threads[thread].values, path, labels);
-    int error =
-        dw_reading_row(reading, thread, dw_path_map_get(dw_reading_paths(reading), path),
-                       dw_id_map_get(&reading->labels, labels, DW_LABELS_NONE), is_new, &row);
+    int error = dw_reading_logged_row(reading, thread, path, head >> 1, &row);
     struct dw_value_table *values = &reading->profile->threads[thread].values;
     if (!error)
         error = dw_value_row_set(values, row, mask, numbers);
@@ -144,7 +152,8 @@ int dw_read_rows(struct dw_reading *reading, struct dw_cursor *cursor)
     uint32_t thread;
     int error = dw_reading_thread(reading, cursor, &thread);
     while (!error && !cursor->bad && cursor->at < cursor->end)
-        error = read_row(reading, cursor, thread);
+        error = reading->copies ? dw_copied_row_read(reading, cursor, thread)
+                                : read_row(reading, cursor, thread);
     return error;
 }
 
