@@ -109,7 +109,8 @@ static int verify(const struct dw_output *output)
 
 static int read_piece(struct dw_piece *piece, bool says, struct dw_profile *profile)
 {
-    piece->error = dw_cli_read_one(piece->file, DW_READ_EVENTS | DW_READ_MOMENTS, profile);
+    unsigned flags = DW_READ_EVENTS | DW_READ_MOMENTS | DW_READ_TO_SAVE;
+    piece->error = dw_cli_read_one(piece->file, flags, profile);
     bool is_fatal = piece->error && !dw_cli_can_go_on(piece->error);
     if (piece->error && (says || is_fatal))
         dw_cli_error(piece->file, piece->error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * What the thread itself wrote before the signal is there in order, so a chain of frames holds
- * together with one exception: 3.11 and 3.12 announce a cframe a few instructions before it is
- * filled. */
+ * together with two exceptions: 3.11 and 3.12 announce a cframe a few instructions before it is
+ * filled, and all versions let go of the frame of a generator function before the thread has
+ * another one. */
 #define _GNU_SOURCE
 #include "cpython/sample_walk.h"
 
@@ -187,9 +188,22 @@ static uintptr_t leave_sleepers_call(struct dw_py_walk *walk)
     return 0;
 }
 
+/* A chunk of frames is unmapped when the first one in it is popped. That one may still be the
+ * thread's current one, while a generator function returns its generator. A generator's frame that
+ * happens to lie like that in its page is asked for, too. */
+static bool is_gone(const PyThreadState *thread, const dw_py_frame *frame)
+{
+    const _PyStackChunk *chunk = thread->datastack_chunk;
+    bool is_first = (uintptr_t)frame % DW_PY_PAGE_BYTES == offsetof(_PyStackChunk, data);
+    dw_py_frame copy;
+    return is_first && (!chunk || (const void *)frame != (const void *)chunk->data) &&
+           !dw_py_read(&copy, frame, sizeof copy);
+}
+
 void dw_py_walk_begin(struct dw_py_walk *walk, PyThreadState *thread)
 {
     *walk = (struct dw_py_walk){.frame = DW_PY_CURRENT_FRAME(thread)};
+    walk->broken = is_gone(thread, walk->frame);
 }
 
 static uintptr_t leave_call(struct dw_py_walk *walk)
@@ -217,7 +231,7 @@ static bool skip_incomplete(struct dw_py_walk *walk)
 
 bool dw_py_walk_next(struct dw_py_walk *walk, struct dw_py_step *step)
 {
-    walk->broken = !skip_incomplete(walk);
+    walk->broken = walk->broken || !skip_incomplete(walk);
     dw_py_frame *frame = walk->frame;
     if (walk->entered) {
         walk->entered = false;

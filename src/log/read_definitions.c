@@ -248,9 +248,11 @@ static int find_path(struct dw_reading *reading, dw_path_id parent, dw_place_id 
     dw_path_id next = reading->next_path;
     bool is_next =
         next < tree->count && tree->paths[next].parent == parent && tree->paths[next].step == place;
+    uint32_t known = tree->count;
     *path = next;
     int error = is_next ? 0 : dw_path_intern(tree, parent, place, path);
-    reading->next_path = *path + 1;
+    if (*path < known)
+        reading->next_path = *path + 1;
     return error;
 }
 

@@ -2,6 +2,7 @@
  * Rows of values and what they speak of. The numbers of a row are absolute, so the latest one
  * counts and a lost chunk costs nothing for long. */
 #include "base/grow.h"
+#include "log/copied_rows.h"
 #include "log/reading.h"
 #include "model/moments.h"
 
@@ -22,6 +23,8 @@ int dw_read_measures(struct dw_reading *reading, struct dw_cursor *cursor)
             memcpy(name, bytes, size);
         reading->measures[number] =
             (struct dw_log_measure){dw_measure_find(name), unit == DW_UNIT_TICKS};
+        if (reading->measures[number].measure == number)
+            reading->own_measures |= DW_MASK(number);
     }
     return 0;
 }
@@ -117,16 +120,37 @@ static bool is_beyond(struct dw_value_table *values, uint32_t path, uint32_t lab
     return is_first;
 }
 
-static int note_changes(struct dw_reading *reading, uint32_t index, uint32_t row,
-                        dw_measure_mask mask, const uint64_t *numbers)
+int dw_reading_note_alive(struct dw_reading *reading, uint32_t index, uint32_t row,
+                          dw_measure_mask mask, const uint64_t *before, const uint64_t *numbers)
 {
     struct dw_thread *thread = &reading->profile->threads[index];
-    uint32_t before = thread->change_count;
+    uint32_t count = thread->change_count;
     if (reading->limits->changes < DW_MEASURES)
         return DW_ERR_TOO_LARGE;
-    int error = dw_moments_note_row(reading->profile, thread, row, mask, numbers);
-    reading->limits->changes -= thread->change_count - before;
+    int error = dw_moments_note_row(reading->profile, thread, row, mask, before, numbers);
+    reading->limits->changes -= thread->change_count - count;
     return error;
+}
+
+static int note_changes(struct dw_reading *reading, uint32_t thread, uint32_t index,
+                        dw_measure_mask mask, const uint64_t *numbers)
+{
+    const struct dw_value_table *values = &reading->profile->threads[thread].values;
+    uint64_t before[DW_MEASURES];
+    for (dw_measure_mask rest = DW_ALIVE_MASK; rest; rest &= rest - 1) {
+        enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
+        before[measure] = dw_value_get(values, &values->rows[index], measure);
+    }
+    return dw_reading_note_alive(reading, thread, index, mask, before, numbers);
+}
+
+int dw_reading_logged_row(struct dw_reading *reading, uint32_t thread, uint32_t path,
+                          uint64_t labels, uint32_t *row)
+{
+    uint32_t set = labels < UINT32_MAX ? (uint32_t)labels : UINT32_MAX;
+    bool is_new = is_beyond(&reading->profile->threads[thread].values, path, set);
+    return dw_reading_row(reading, thread, dw_path_map_get(dw_reading_paths(reading), path),
+                          dw_id_map_get(&reading->labels, set, DW_LABELS_NONE), is_new, row);
 }
 
 /* Each probe tells of its own measures; a row keeps what others have told of it. */
@@ -135,14 +159,10 @@ static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32
     uint64_t numbers[DW_MEASURES];
     uint32_t row, path = dw_cursor_get_u32(cursor);
     uint64_t head = dw_cursor_get(cursor);
-    uint32_t labels = head >> 1 < UINT32_MAX ? (uint32_t)(head >> 1) : UINT32_MAX;
     dw_measure_mask mask = read_numbers(reading, cursor, numbers);
     if (cursor->bad)
         return DW_ERR_DAMAGED;
-    bool is_new = is_beyond(&reading->profile->threads[thread].values, path, labels);
-    int error =
-        dw_reading_row(reading, thread, dw_path_map_get(dw_reading_paths(reading), path),
-                       dw_id_map_get(&reading->labels, labels, DW_LABELS_NONE), is_new, &row);
+    int error = dw_reading_logged_row(reading, thread, path, head >> 1, &row);
     struct dw_value_table *values = &reading->profile->threads[thread].values;
     if (!error && dw_reading_has_moments(reading) && mask & DW_ALIVE_MASK)
         error = note_changes(reading, thread, row, mask, numbers);
@@ -159,7 +179,8 @@ int dw_read_rows(struct dw_reading *reading, struct dw_cursor *cursor)
     uint32_t thread;
     int error = dw_reading_thread(reading, cursor, &thread);
     while (!error && !cursor->bad && cursor->at < cursor->end)
-        error = read_row(reading, cursor, thread);
+        error = reading->copies ? dw_copied_row_read(reading, cursor, thread)
+                                : read_row(reading, cursor, thread);
     return error;
 }
 

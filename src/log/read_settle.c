@@ -141,6 +141,10 @@ static void settle_timed(struct dw_thread *thread, const struct dw_clock_pair *e
 void dw_reading_settle(struct dw_reading *reading)
 {
     struct dw_profile *profile = reading->profile;
+    for (uint32_t i = reading->first_process; i < profile->process_count; i++)
+        profile->processes[i].has_ticks = reading->copies;
+    if (reading->copies)
+        return;
     for (uint32_t t = reading->first_thread; t < profile->thread_count; t++) {
         struct dw_thread *thread = &profile->threads[t];
         const struct dw_process *process = &profile->processes[thread->process];

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/grow.h"
+#include "log/copied_rows.h"
 #include "log/reading.h"
 
 #include <string.h>
@@ -141,11 +142,16 @@ static int intern_lost(struct dw_reading *reading)
     return error;
 }
 
+static void know_no_measures(struct dw_reading *reading)
+{
+    for (uint32_t i = 0; i < DW_MEASURES_MAX; i++)
+        reading->measures[i].measure = DW_MEASURES;
+}
+
 static int start_reading(struct dw_reading *reading)
 {
     struct dw_profile *profile = reading->profile;
-    for (uint32_t i = 0; i < DW_MEASURES_MAX; i++)
-        reading->measures[i].measure = DW_MEASURES;
+    know_no_measures(reading);
     reading->first_process = profile->process_count;
     reading->first_thread = profile->thread_count;
     reading->first_series = profile->series_count;
@@ -169,6 +175,8 @@ static int add_lines(struct dw_reading *reading)
 static void release_reading(struct dw_reading *reading)
 {
     dw_line_table_release(&reading->lines);
+    dw_buffer_release(&reading->scratch);
+    dw_buffer_release(&reading->combined);
     dw_map_release(&reading->uuids);
     dw_map_release(&reading->series);
     free(reading->strings.ids);
@@ -241,6 +249,15 @@ static uint32_t rows_of(size_t file_size)
     return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
 }
 
+/* Whether rows are copied; then so are the clocks that their ticks are of. */
+static bool can_copy(const struct chunk_list *list, unsigned flags, uint8_t *raw,
+                     ZSTD_DCtx *decompressor)
+{
+    struct dw_reading probe = {.raw = raw, .decompressor = decompressor};
+    know_no_measures(&probe);
+    return flags & DW_READ_TO_SAVE && dw_log_can_copy(list->chunks, list->count, &probe);
+}
+
 static int read_streams(const struct chunk_list *list, unsigned flags, struct dw_profile *profile)
 {
     struct dw_read_limits limits = {.unpacked_bytes = UNPACKED_MAX(list->walk.size),
@@ -254,9 +271,11 @@ static int read_streams(const struct chunk_list *list, unsigned flags, struct dw
     uint8_t *raw = malloc(DW_CHUNK_RAW_MAX);
     ZSTD_DCtx *decompressor = ZSTD_createDCtx();
     int error = raw && decompressor ? dw_profile_index_processes(profile) : DW_ERR_MEMORY;
+    bool copies = !error && can_copy(list, flags, raw, decompressor);
     for (uint16_t stream = 0; stream <= list->last_stream && !error; stream++) {
         struct dw_reading reading = {.profile = profile,
                                      .flags = flags,
+                                     .copies = copies,
                                      .limits = &limits,
                                      .decompressor = decompressor,
                                      .raw = raw,

@@ -13,6 +13,8 @@ enum dw_read_flags {
     DW_READ_NO_VALUES =
         8, /* rows are not read, but for their checksums, for who asks whether all is well */
     DW_READ_MOMENTS = 16, /* keep what was alive at earlier moments: model/moments.h */
+    DW_READ_TO_SAVE = 32, /* rows stay encoded where that is possible: nobody but save.h may look at
+                             them */
 };
 
 /* Adds the log to the profile: reading several logs merges them. On failure the

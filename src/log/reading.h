@@ -36,7 +36,12 @@ struct dw_reading {
     dw_place_id lost_place;
     dw_path_id next_path; /* the likely next one: logs of one program have the same order */
     struct dw_log_measure measures[DW_MEASURES_MAX];
-    dw_measure_mask in_ticks;             /* what the stream has in ticks */
+    dw_measure_mask own_measures; /* those whose numbers are this build's, too */
+    dw_measure_mask in_ticks;     /* what the stream has in ticks */
+    bool copies;                  /* rows: copied_rows.h */
+    dw_measure_mask counted_mask; /* of the last row, and how many measures that are */
+    uint32_t counted;
+    struct dw_buffer scratch, combined;   /* rows that are encoded anew */
     bool has_ticked_samples;              /* its single samples are on the clock of ticks */
     bool has_values;                      /* it has rows of the kind that older versions wrote */
     uint32_t first_series;                /* of the stream */
@@ -105,6 +110,13 @@ int dw_reading_timed(struct dw_reading *reading, uint32_t thread,
  */
 int dw_reading_row(struct dw_reading *reading, uint32_t thread, dw_path_id path,
                    dw_labels_id labels, bool is_new, uint32_t *row);
+/* The same by ids of the log. */
+int dw_reading_logged_row(struct dw_reading *reading, uint32_t thread, uint32_t path,
+                          uint64_t labels, uint32_t *row);
+/* Keeps what is alive now in a row, for moments: `before` is by measure, `numbers` are of the mask.
+ */
+int dw_reading_note_alive(struct dw_reading *reading, uint32_t thread, uint32_t row,
+                          dw_measure_mask mask, const uint64_t *before, const uint64_t *numbers);
 
 /* read_series.c */
 dw_read_chunk dw_read_series;

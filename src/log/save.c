@@ -4,6 +4,7 @@
 #include "log/save.h"
 
 #include "base/grow.h"
+#include "log/copied_rows.h"
 #include "log/save_moments.h"
 #include "model/heap/heap_picture.h"
 
@@ -13,11 +14,12 @@
 #define BLOCK_TARGET (1u << 20)
 #define NAME_LONGEST 512 /* a source as short as this may be a name, too */
 
-/* In a saved log a tick is a nanosecond. */
+/* In a saved log a tick is a nanosecond, but where rows are copied. */
 static struct dw_clock_pair last_clock_of(const struct dw_process *process)
 {
     struct dw_clock_pair last = process->last_clock;
-    last.tick = process->first_clock.wall_ns + dw_process_duration_ns(process);
+    if (!process->has_ticks)
+        last.tick = process->first_clock.wall_ns + dw_process_duration_ns(process);
     return last;
 }
 
@@ -30,7 +32,8 @@ static int write_process(struct dw_log_saver *saver, const struct dw_profile *pr
     struct dw_process process = profile->processes[index];
     if (dw_process_find(profile, &saver->uuids, process.uuid) != DW_MAP_NONE)
         memset(process.uuid, 0, sizeof process.uuid);
-    process.first_clock.tick = process.first_clock.wall_ns;
+    if (!process.has_ticks)
+        process.first_clock.tick = process.first_clock.wall_ns;
     dw_log_write_process(writer, index, &process, &profile->strings);
     if (process.is_sampled)
         dw_log_write_sampling(writer, index, &process.sampling);
@@ -81,15 +84,24 @@ static void write_row(struct dw_log_writer *writer, const struct dw_value_table 
                     row->spread ? &values->spreads[row->spread - 1] : NULL);
 }
 
+static void write_rows(struct dw_log_writer *writer, const struct dw_value_table *values,
+                       uint32_t index, uint64_t as_of)
+{
+    dw_log_rows_begin(writer, index);
+    for (uint32_t i = 0; i < values->count; i++)
+        write_row(writer, values, &values->rows[i], as_of);
+    dw_log_rows_end(writer);
+}
+
 static void write_numbers(struct dw_log_writer *writer, const struct dw_profile *profile,
                           uint32_t index)
 {
     const struct dw_thread *thread = &profile->threads[index];
-    uint64_t as_of = last_clock_of(&profile->processes[thread->process]).tick;
-    dw_log_rows_begin(writer, index);
-    for (uint32_t i = 0; i < thread->values.count; i++)
-        write_row(writer, &thread->values, &thread->values.rows[i], as_of);
-    dw_log_rows_end(writer);
+    const struct dw_process *process = &profile->processes[thread->process];
+    if (process->has_ticks)
+        dw_copied_rows_write(writer, &thread->values, index);
+    else
+        write_rows(writer, &thread->values, index, last_clock_of(process).tick);
     write_timed(writer, profile, thread, index);
 }
 
@@ -328,8 +340,10 @@ static int save_definitions(struct dw_log_saver *saver, const struct dw_profile 
 static void write_last_clocks(struct dw_log_saver *saver, const struct dw_profile *profile)
 {
     for (uint32_t i = saver->processes; i < profile->process_count; i++) {
-        struct dw_clock_pair last = last_clock_of(&profile->processes[i]);
-        if (last.tick != profile->processes[i].first_clock.wall_ns)
+        const struct dw_process *process = &profile->processes[i];
+        const struct dw_clock_pair *first = &process->first_clock;
+        struct dw_clock_pair last = last_clock_of(process);
+        if (last.tick != (process->has_ticks ? first->tick : first->wall_ns))
             dw_log_write_clock(saver->writer, i, &last);
     }
 }

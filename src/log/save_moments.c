@@ -70,11 +70,22 @@ static int write_until(struct dw_log_writer *writer, const struct dw_thread *thr
     return error;
 }
 
+/* A process whose rows are copied keeps its ticks. */
+static uint64_t tick_at(const struct dw_process *process, uint64_t wall_ns)
+{
+    const struct dw_clock_pair *first = &process->first_clock, *last = &process->last_clock;
+    uint64_t lasted_ns = last->monotonic_ns - first->monotonic_ns;
+    if (!process->has_ticks)
+        return wall_ns;
+    double share = lasted_ns ? (double)(wall_ns - first->wall_ns) / (double)lasted_ns : 1;
+    return first->tick + (uint64_t)(share * (double)(last->tick - first->tick));
+}
+
 static void write_clock(struct dw_log_writer *writer, const struct dw_process *process,
                         uint32_t index, uint64_t wall_ns)
 {
     const struct dw_clock_pair *epoch = &process->first_clock;
-    struct dw_clock_pair clock = {.tick = wall_ns,
+    struct dw_clock_pair clock = {.tick = tick_at(process, wall_ns),
                                   .monotonic_ns = epoch->monotonic_ns + (wall_ns - epoch->wall_ns),
                                   .wall_ns = wall_ns};
     dw_log_write_clock(writer, index, &clock);

@@ -63,6 +63,15 @@ static void put_spread(struct dw_buffer *payload, const struct dw_spread *spread
     }
 }
 
+static void count_row(struct dw_log_writer *writer)
+{
+    writer->values_count++;
+    if (writer->payload.size < DW_CHUNK_TARGET)
+        return;
+    dw_log_rows_end(writer);
+    dw_log_rows_begin(writer, writer->values_thread);
+}
+
 void dw_log_rows_add(struct dw_log_writer *writer, dw_path_id path, dw_labels_id labels,
                      dw_measure_mask mask, const uint64_t *numbers, const struct dw_spread *spread)
 {
@@ -74,11 +83,22 @@ void dw_log_rows_add(struct dw_log_writer *writer, dw_path_id path, dw_labels_id
         dw_buffer_put(payload, *numbers++);
     if (spread)
         put_spread(payload, spread);
-    writer->values_count++;
-    if (payload->size < DW_CHUNK_TARGET)
+    count_row(writer);
+}
+
+void dw_log_rows_copy(struct dw_log_writer *writer, dw_path_id path, dw_labels_id labels,
+                      dw_measure_mask mask, bool has_spread, const uint8_t *bytes, size_t size)
+{
+    uint8_t *start = dw_buffer_reserve(&writer->payload, 3 * DW_VARINT_MAX + size);
+    if (!start)
         return;
-    dw_log_rows_end(writer);
-    dw_log_rows_begin(writer, writer->values_thread);
+    uint8_t *at = dw_varint_put(start, path);
+    at = dw_varint_put(at, (uint64_t)labels << 1 | has_spread);
+    at = dw_varint_put(at, mask);
+    if (size)
+        memcpy(at, bytes, size);
+    writer->payload.size += (size_t)(at - start) + size;
+    count_row(writer);
 }
 
 void dw_log_rows_end(struct dw_log_writer *writer)

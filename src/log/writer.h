@@ -111,6 +111,9 @@ void dw_log_write_tree(struct dw_log_writer *writer, const struct dw_path_tree *
 void dw_log_rows_begin(struct dw_log_writer *writer, uint32_t thread);
 void dw_log_rows_add(struct dw_log_writer *writer, dw_path_id path, dw_labels_id labels,
                      dw_measure_mask mask, const uint64_t *numbers, const struct dw_spread *spread);
+/* The same with numbers, and a spread after them or not, as a row of another log has them. */
+void dw_log_rows_copy(struct dw_log_writer *writer, dw_path_id path, dw_labels_id labels,
+                      dw_measure_mask mask, bool has_spread, const uint8_t *bytes, size_t size);
 void dw_log_rows_end(struct dw_log_writer *writer);
 /* Single samples, put one after the other from `base_ns` on, on the monotonic clock. */
 void dw_timed_row_put(struct dw_buffer *bytes, uint64_t delta_ns, dw_path_id path,

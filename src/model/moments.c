@@ -10,14 +10,12 @@
 #define SILENCE_NS 1000000000u /* as long may one be silent that did not say that it ends */
 
 int dw_moments_note_row(struct dw_profile *profile, struct dw_thread *thread, uint32_t row,
-                        dw_measure_mask mask, const uint64_t *numbers)
+                        dw_measure_mask mask, const uint64_t *before, const uint64_t *numbers)
 {
-    const struct dw_value_table *values = &thread->values;
     profile->processes[thread->process].has_rows_since = true;
     for (dw_measure_mask rest = mask; rest; rest &= rest - 1, numbers++) {
         enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
-        if (!(DW_MASK(measure) & DW_ALIVE_MASK) ||
-            *numbers == dw_value_get(values, &values->rows[row], measure))
+        if (!(DW_MASK(measure) & DW_ALIVE_MASK) || *numbers == before[measure])
             continue;
         if (DW_GROW(thread->changes, thread->change_count, thread->change_capacity))
             return DW_ERR_MEMORY;

@@ -10,9 +10,10 @@
  */
 #define DW_ALIVE_MASK (DW_MASK(DW_LIVE) | DW_MASK(DW_LIVE_BYTES) | DW_MASK(DW_RESERVED_BYTES))
 
-/* Keeps what the row, which tells what is alive, is about to be changed to; 0 or DW_ERR_MEMORY. */
+/* Keeps what the row, which tells what is alive, is about to be changed to; 0 or DW_ERR_MEMORY.
+ * `before` has what it was by measure, `numbers` are those of the mask. */
 int dw_moments_note_row(struct dw_profile *profile, struct dw_thread *thread, uint32_t row,
-                        dw_measure_mask mask, const uint64_t *numbers);
+                        dw_measure_mask mask, const uint64_t *before, const uint64_t *numbers);
 /* All changes of the process since the one before were up to now. A clock that others wrote,
  * without rows of what is alive, is no moment. 0 or DW_ERR_MEMORY. */
 int dw_moments_note_clock(struct dw_process *process, const struct dw_clock_pair *clock);

@@ -25,6 +25,7 @@ struct dw_process {
     uint64_t pid;
     struct dw_clock_pair first_clock; /* recording began */
     struct dw_clock_pair last_clock;  /* last sign of life in the log */
+    bool has_ticks;                   /* its rows are as its log has them, to be saved again */
     bool ended;                       /* the log was closed by the program, not cut off */
     uint64_t dropped;                 /* events that could not be kept */
     bool is_reported;                 /* the program has shown its regions itself */

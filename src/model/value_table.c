@@ -38,6 +38,7 @@ void dw_value_table_release(struct dw_value_table *table)
     free(table->numbers);
     free(table->spreads);
     dw_map_release(&table->index);
+    dw_buffer_release(&table->copied);
     *table = (struct dw_value_table){0};
 }
 

@@ -4,6 +4,7 @@
 #ifndef DW_MODEL_VALUE_TABLE_H
 #define DW_MODEL_VALUE_TABLE_H
 
+#include "base/buffer.h"
 #include "model/histogram.h"
 #include "model/label_table.h"
 #include "model/measure.h"
@@ -26,9 +27,10 @@ struct dw_value_table {
     uint32_t spread_count, spread_capacity;
     struct dw_map index; /* of the first `indexed` rows: it follows when somebody asks */
     uint32_t indexed;
-    dw_measure_mask mask; /* the measures that some row has */
-    uint64_t last_key;    /* for the reader: the highest key of a row in its log */
-    uint32_t next;        /* rows are asked for in the order that they came in, mostly */
+    struct dw_buffer copied; /* rows as their log has them: log/copied_rows.h */
+    dw_measure_mask mask;    /* the measures that some row has */
+    uint64_t last_key;       /* for the reader: the highest key of a row in its log */
+    uint32_t next;           /* rows are asked for in the order that they came in, mostly */
 };
 
 void dw_value_table_release(struct dw_value_table *table);

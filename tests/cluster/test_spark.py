@@ -14,7 +14,7 @@ from .conftest import Rows
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.any_python
 
-PROGRAM = """
+START = """
 import os
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
@@ -35,7 +35,8 @@ def spin():
     while len(sizes) < 4:
         sum(range(10000))
         sizes.add(os.stat(file).st_size)
-
+"""
+ROWS = """
 @udf("long")
 def first(n):
     spin()
@@ -52,16 +53,46 @@ for function in (first, second):
 print(spark.sparkContext.parallelize(range(10), 2).map(lambda n: n * n).sum())
 spark.stop()
 """
+COLUMNS = """
+import pandas
+from pyspark.sql.functions import pandas_udf
+
+@pandas_udf("long")
+def add_two(column: pandas.Series) -> pandas.Series:
+    spin()
+    return column + 2
+
+def halve(frame: pandas.DataFrame) -> pandas.DataFrame:
+    spin()
+    return frame // 2
+
+numbers = spark.range(2, numPartitions=2)
+print(numbers.select(add_two("id").alias("n")).groupBy().sum("n").first()[0])
+print(numbers.groupBy("id").applyInPandas(halve, "id long").groupBy().sum("id").first()[0])
+spark.stop()
+"""
 
 
-def test_udfs_are_told_apart(
-    python_program: Program, run_dwell: Program, rows: Rows, tmp_path: Path
-):
+@pytest.fixture
+def prefixes(python_program: Program, run_dwell: Program, rows: Rows, tmp_path: Path):
+    """prefixes(PROGRAM, PRINTED): what the tasks of the program are called."""
     if not shutil.which("java"):
         pytest.skip("there is no Java")
     (tmp_path / "profiles").mkdir()
-    done = python_program(PROGRAM, env={**os.environ, "PYSPARK_PYTHON": sys.executable})
-    assert (done.returncode, done.stdout.split()) == (0, ["1", "3", "285"]), done.stderr
-    run_dwell("merge", *(tmp_path / "profiles").glob("*.dwell"), "-o", "run.dwell")
-    found = rows("run.dwell", "task_prefix,worker", "--measure", "cpu")
-    assert {"first", "second"} <= {row["task_prefix"] for row in found}
+
+    def run(program: str, printed: str) -> set[str]:
+        done = python_program(START + program, env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+        assert (done.returncode, done.stdout.split()) == (0, printed.split()), done.stderr
+        run_dwell("merge", *(tmp_path / "profiles").glob("*.dwell"), "-o", "run.dwell")
+        return {row["task_prefix"] for row in rows("run.dwell", "task_prefix", "--measure", "cpu")}
+
+    return run
+
+
+def test_udfs_are_told_apart(prefixes):
+    assert {"first", "second"} <= prefixes(ROWS, "1 3 285")
+
+
+def test_udfs_of_pandas_are_told_apart(prefixes):
+    pytest.importorskip("pyarrow")
+    assert {"add_two", "halve"} <= prefixes(COLUMNS, "5 0")

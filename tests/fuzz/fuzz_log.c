@@ -31,8 +31,8 @@ static void merge(const uint8_t *bytes, size_t size, size_t cut)
     struct dw_profile *profile;
     if (dw_profile_new(&profile))
         return;
-    dw_log_read(bytes, cut, DW_READ_EVENTS, profile);
-    dw_log_read(bytes + cut, size - cut, DW_READ_EVENTS, profile);
+    dw_log_read(bytes, cut, DW_READ_EVENTS | DW_READ_TO_SAVE, profile);
+    dw_log_read(bytes + cut, size - cut, DW_READ_EVENTS | DW_READ_TO_SAVE, profile);
     save(profile);
     dw_profile_free(profile);
 }

@@ -310,3 +310,27 @@ def counts():
         + READS_AND_COUNTS
     )
     assert_reads_are_right(done, tmp_path, least=10, within=5)
+
+
+GENERATORS = """
+import dwell
+
+def generator():
+    yield
+
+def deeper(depth):
+    for _ in range(5000):
+        generator()
+    if depth:
+        deeper(depth - 1)
+
+dwell.start("x.dwell", rate=10000)
+deeper(250)
+dwell.stop()
+"""
+
+
+def test_generator_functions_whose_frames_are_first_in_their_memory(python_program):
+    """Python unmaps the memory of such a frame while the thread still points to it."""
+    done = python_program(GENERATORS)
+    assert not done.returncode, done.stderr

@@ -255,6 +255,92 @@ static void test_parts_are_what_the_whole_is(void **state)
     dw_log_writer_release(&logs[1]);
 }
 
+static uint64_t random_number(void)
+{
+    uint64_t number =
+        (uint64_t)fixture_random_below(1u << 31) << 32 | fixture_random_below(1u << 31);
+    return number >> fixture_random_below(63);
+}
+
+/* A row as a recorder tells it: some of its measures, and what has changed in its histogram. */
+static void add_random_row(struct dw_log_writer *log, dw_path_id path)
+{
+    uint64_t numbers[DW_MEASURES];
+    struct dw_spread spread = {.sum_squares = (unsigned __int128)random_number() << 20};
+    dw_measure_mask any = random_number() & (DW_MASK(DW_MEASURES) - 1);
+    dw_measure_mask mask = fixture_random_below(3) ? DW_ENTRY_MASK : any;
+    for (uint32_t i = 0; i < DW_MEASURES; i++)
+        numbers[i] = random_number();
+    for (uint32_t i = fixture_random_below(5); i > 0; i--)
+        dw_histogram_set(&spread.histogram, fixture_random_below(6) * 250, 1 + random_number());
+    dw_log_rows_add(log, path, fixture_random_below(2), mask, numbers,
+                    fixture_random_below(2) ? &spread : NULL);
+    dw_histogram_release(&spread.histogram);
+}
+
+/* The log of a process whose ticks are no nanoseconds; its rows are told several times. */
+static void make_ticking_log(struct dw_log_writer *log)
+{
+    struct dw_profile *profile = fixture_small();
+    struct dw_process process = profile->processes[0];
+    struct dw_clock_pair last = {.tick = 9000000, .monotonic_ns = 4000000, .wall_ns = 4000077};
+    process.first_clock = (struct dw_clock_pair){.tick = 1000000, .wall_ns = 77};
+    fixture_state(profile, 1);
+    assert_int_equal(dw_log_writer_init(log, -1), 0);
+    dw_log_write_process(log, 0, &process, &profile->strings);
+    dw_log_write_measures(log, DW_TICK_MASK);
+    dw_log_write_strings(log, &profile->strings, 0);
+    dw_log_write_frames(log, &profile->frames, 0);
+    dw_log_write_places(log, &profile->places, 0);
+    dw_log_write_tree(log, &profile->paths, 0);
+    dw_log_write_labels(log, &profile->labels, 0);
+    dw_log_write_thread(log, 0, 0, 1, (struct dw_string){"main", 4});
+    for (int round = 0; round < 20; round++) {
+        dw_log_rows_begin(log, 0);
+        for (dw_path_id path = 1; path < profile->paths.count; path++)
+            if (fixture_random_below(3))
+                add_random_row(log, path);
+        dw_log_rows_end(log);
+    }
+    dw_log_write_clock(log, 0, &last);
+    dw_log_write_end(log, 0, 0, false);
+    dw_profile_free(profile);
+}
+
+/* As a merge does, without decoding rows. */
+static void copy_log(const struct dw_log_writer *log, struct dw_log_writer *copy)
+{
+    struct dw_profile *profile;
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(
+        dw_log_read(log->memory.data, log->memory.size, DW_READ_EVENTS | DW_READ_TO_SAVE, profile),
+        0);
+    assert_true(profile->processes[0].has_ticks);
+    fixture_save(profile, copy);
+    dw_profile_free(profile);
+}
+
+static void test_copied_rows_are_what_they_were(void **state)
+{
+    struct dw_log_writer log, once, twice;
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        make_ticking_log(&log);
+        copy_log(&log, &once);
+        copy_log(&once, &twice);
+        struct dw_profile *read = fixture_load(log.memory.data, log.memory.size);
+        struct dw_profile *copied = fixture_load(once.memory.data, once.memory.size);
+        check_thread(read, copied, 0);
+        assert_int_equal(once.memory.size, twice.memory.size);
+        assert_memory_equal(once.memory.data, twice.memory.data, once.memory.size);
+        dw_profile_free(read);
+        dw_profile_free(copied);
+        dw_log_writer_release(&log);
+        dw_log_writer_release(&once);
+        dw_log_writer_release(&twice);
+    }
+}
+
 static void test_values_that_nobody_keeps_are_checked(void **state)
 {
     struct dw_log_writer logs[2];
@@ -423,6 +509,7 @@ int main(void)
         cmocka_unit_test(test_ends_drops_and_sources_are_kept),
         cmocka_unit_test(test_texts_of_sources_are_written_once),
         cmocka_unit_test(test_parts_are_what_the_whole_is),
+        cmocka_unit_test(test_copied_rows_are_what_they_were),
         cmocka_unit_test(test_values_that_nobody_keeps_are_checked),
         cmocka_unit_test(test_lines_are_kept),
         cmocka_unit_test(test_gaps_stay_gaps),

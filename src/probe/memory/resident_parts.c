@@ -119,7 +119,7 @@ static void add_part(struct dw_resident_parts *parts, const char *before, const 
     struct dw_resident_part *part = &parts->more[parts->more_count];
     if (!bytes || parts->more_count == DW_RESIDENT_MORE)
         return;
-    snprintf(part->name, sizeof part->name, "<%s%s%s>", before, name, after);
+    snprintf(part->name, sizeof part->name, "<%s%.90s%s>", before, name, after);
     part->bytes = bytes;
     parts->more_count++;
 }

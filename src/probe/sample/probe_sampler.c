@@ -27,6 +27,7 @@ static struct {
     bool runs;                    /* the thread */
     _Atomic bool stops;           /* it is to end */
     _Atomic bool asks_for_births; /* the interpreter is to tell of births, and does not yet */
+    _Atomic bool is_starting;     /* its thread has no name yet */
     bool is_paused;               /* the thread makes way for a fork */
     pthread_t thread;
     sem_t wakes; /* wakes the thread early */
@@ -91,7 +92,8 @@ static void ask_for_births(void)
 static void *run(void *unused)
 {
     (void)unused;
-    prctl(PR_SET_NAME, DW_SAMPLER_THREAD); /* it may look for threads before its maker runs again */
+    prctl(PR_SET_NAME, DW_SAMPLER_THREAD);
+    atomic_store(&sampler.is_starting, false);
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC), next_ns = now_ns;
     atomic_fetch_add(&dw_own_threads, 1);
     pthread_mutex_lock(&sampler.lock);
@@ -137,12 +139,20 @@ static int start_thread(void)
     sampler.is_paused = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    atomic_store(&sampler.is_starting, true);
     errno = pthread_create(&sampler.thread, NULL, run, NULL);
     sampler.runs = !errno;
+    if (!sampler.runs)
+        atomic_store(&sampler.is_starting, false);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (sampler.runs)
-        pthread_setname_np(sampler.thread, DW_SAMPLER_THREAD); /* a fork may be next */
     return sampler.runs ? 0 : DW_ERR_IO;
+}
+
+/* A thread is named by itself: doing so from outside opens a file under /proc, and the kernel takes
+ * milliseconds to forget such files of a process that ends. */
+bool dw_probe_sampler_is_starting(void)
+{
+    return atomic_load(&sampler.is_starting);
 }
 
 /* In a turn. The lock is given up meanwhile. */
@@ -246,6 +256,8 @@ static void before_fork(void)
         stop_thread();
         sampler.is_paused = true;
     }
+    if (sampler.is_on)
+        dw_sample_recording_before_fork(&sampler.recording);
 }
 
 static int go_on(void *unused)
@@ -274,6 +286,7 @@ static void after_fork_in_child(void)
     sem_init(&sampler.wakes, 0, 0);
     sampler.runs = sampler.is_paused = false;
     sampler.asks_for_births = false;
+    atomic_store(&sampler.is_starting, false);
     if (!sampler.is_on)
         return;
     dw_sample_recording_abandon(&sampler.recording);

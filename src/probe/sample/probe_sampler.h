@@ -22,6 +22,8 @@ int dw_probe_sampler_start(const struct dw_sampler_options *options);
  * is given. */
 int dw_probe_sampler_stop(struct dw_buffer *memory);
 bool dw_probe_sampler_is_on(void);
+/* Its thread exists, but may have no name yet. */
+bool dw_probe_sampler_is_starting(void);
 /* Lets Python threads announce themselves, where that is possible; with the GIL. */
 void dw_probe_sampler_watch_births(void);
 

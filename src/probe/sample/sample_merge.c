@@ -2,7 +2,7 @@
  * Both lists are walked once, from the innermost frame outwards, by addresses on the C stack. */
 #include "probe/sample/sample_merge.h"
 
-#define ADDRESS_BITS 47 /* of code that a program can have */
+#define CODE_BITS 47 /* of code that a program can have */
 
 void dw_merge_put(struct dw_merge *merge, uint64_t token)
 {
@@ -37,7 +37,7 @@ void dw_merge_run(struct dw_merge *merge)
             put_segment(merge, &at, segment++);
         if (segment < last && segment->boundary >= start && segment->boundary < end)
             put_segment(merge, &at, segment++);
-        else if (native[i].pc && !(native[i].pc >> ADDRESS_BITS)) /* a guess may be none */
+        else if (native[i].pc && !(native[i].pc >> CODE_BITS)) /* a guess may be none */
             dw_merge_put(merge, DW_TOKEN(DW_TOKEN_NATIVE, native[i].pc - (i > 0)));
     }
     while (segment < last)

@@ -222,6 +222,28 @@ void dw_sample_natives_forget_former(struct dw_sample_natives *natives)
     dw_native_modules_release(&natives->former);
 }
 
+void dw_sample_natives_leave(struct dw_sample_natives *natives, struct dw_sample_natives *heir)
+{
+    if (natives->names.has_jit || !natives->view_count) {
+        dw_sample_natives_release(natives);
+        return;
+    }
+    natives->publish(NULL);
+    dw_sample_natives_forget_former(natives);
+    for (uint32_t i = 0; i < natives->names.file_count; i++)
+        natives->names.files[i].module = 0;
+    *heir = *natives;
+    *natives = (struct dw_sample_natives){0};
+}
+
+int dw_sample_natives_inherit(struct dw_sample_natives *natives, struct dw_sample_natives *heir)
+{
+    *natives = *heir;
+    *heir = (struct dw_sample_natives){0};
+    return dw_sample_natives_changed(natives) ? dw_sample_natives_refresh(natives)
+                                              : publish(natives);
+}
+
 void dw_sample_natives_reap(struct dw_sample_natives *natives)
 {
     for (uint32_t i = 0; i + 1 < natives->view_count; i++)

@@ -27,6 +27,11 @@ struct dw_sample_natives {
 /* with_frames and is_rare are set, and all else is zero. */
 int dw_sample_natives_init(struct dw_sample_natives *natives,
                            void (*publish)(const struct dw_native_view *view));
+/* In a forked child, whose code is its parent's: what is known of it goes on, but for ids of the
+ * parent's log. Nothing does when code is made at run time. Handlers must be disabled. */
+void dw_sample_natives_leave(struct dw_sample_natives *natives, struct dw_sample_natives *heir);
+/* In the place of init, with what was left. */
+int dw_sample_natives_inherit(struct dw_sample_natives *natives, struct dw_sample_natives *heir);
 /* Handlers must be disabled. */
 void dw_sample_natives_release(struct dw_sample_natives *natives);
 /* Whether modules came or went since the last refresh. */

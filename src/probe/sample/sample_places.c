@@ -12,7 +12,8 @@
 struct dw_described_code {
     dw_frame_id frame; /* 0: not described yet */
     uint32_t first_line;
-    uint8_t *table; /* owned */
+    uint32_t before; /* the number of the one that was described before it */
+    uint8_t *table;  /* owned */
     size_t table_size;
 };
 
@@ -35,7 +36,8 @@ int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log
     places->log = log;
     places->numbers = numbers;
     places->codes = calloc((size_t)numbers->common + numbers->rare, sizeof *places->codes);
-    int error = places->codes ? 0 : DW_ERR_MEMORY;
+    places->cache = calloc(DW_PLACE_CACHE, sizeof *places->cache);
+    int error = places->codes && places->cache ? 0 : DW_ERR_MEMORY;
     for (int i = 0; i < DW_MARKS && !error; i++)
         error = mark_place(log, mark_names[i], strlen(mark_names[i]), &places->marks[i]);
     return error;
@@ -52,9 +54,10 @@ int dw_sample_places_set_base(struct dw_sample_places *places, const struct dw_f
 
 void dw_sample_places_release(struct dw_sample_places *places)
 {
-    for (uint32_t i = 0; i < places->last_code; i++)
-        free(places->codes[i].table);
+    for (uint32_t i = places->described; i; i = places->codes[i - 1].before)
+        free(places->codes[i - 1].table);
     free(places->codes);
+    free(places->cache);
     dw_buffer_release(&places->text);
     dw_sample_natives_release(&places->natives);
     memset(places, 0, sizeof *places);
@@ -132,8 +135,8 @@ void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_cod
     if (code->frame || describe(places, record, code))
         return;
     places->has_event_loop |= is_of_event_loop(record);
-    if (record->id > places->last_code)
-        places->last_code = record->id;
+    code->before = places->described;
+    places->described = record->id;
     code->first_line = record->first_line;
     code->table = record->table_size ? malloc((size_t)record->table_size) : NULL;
     code->table_size = code->table ? (size_t)record->table_size : 0;

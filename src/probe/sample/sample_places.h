@@ -13,6 +13,11 @@
 
 struct dw_described_code;
 
+struct dw_cached_token {
+    uint64_t token;
+    dw_place_id place;
+};
+
 /* A Python function as its code has it. */
 struct dw_function_name {
     const char *name, *file;
@@ -24,17 +29,14 @@ struct dw_sample_places {
     struct dw_number_set *numbers; /* of codes */
     struct dw_sample_natives natives;
     struct dw_described_code *codes; /* by number - 1 */
-    uint32_t last_code;              /* the largest number of those that are described */
+    uint32_t described;              /* the number of the last one that was; 0: none */
     dw_place_id marks[DW_MARKS];
     dw_place_id tasks[DW_TASK_NUMBERS]; /* by number - 1 */
     dw_frame_id base;                   /* stacks begin behind it; 0: nowhere */
     bool has_event_loop;                /* asyncio's was seen */
     bool may_be_held_back; /* a timer may be silent for other reasons than the kernel's work */
     struct dw_buffer text;
-    struct dw_cached_token {
-        uint64_t token;
-        dw_place_id place;
-    } cache[DW_PLACE_CACHE];
+    struct dw_cached_token *cache; /* owned; most of it is never touched */
 };
 
 int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log,

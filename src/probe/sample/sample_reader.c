@@ -17,15 +17,36 @@
 #define LIST_AFTER_NS 5000000u /* how long the list of threads is believed */
 #define STACK_BYTES (8u << 20)
 
-int dw_sample_reader_init(struct dw_sample_reader *reader, struct dw_sample_places *places)
+static bool find_python(struct dw_sample_reader *reader, struct dw_own_python *known)
+{
+    if (!known->is_known)
+        return !dw_target_open(getpid(), &reader->target) &&
+               !dw_python_locate(&reader->target, &reader->python);
+    reader->target = known->target;
+    reader->target.pid = getpid();
+    reader->python = known->python;
+    reader->python.target = &reader->target;
+    *known = (struct dw_own_python){0};
+    return true;
+}
+
+int dw_sample_reader_init(struct dw_sample_reader *reader, struct dw_sample_places *places,
+                          struct dw_own_python *known)
 {
     *reader = (struct dw_sample_reader){.places = places};
     reader->memory = malloc(sizeof *reader->memory);
     if (!reader->memory)
         return DW_ERR_MEMORY;
-    reader->can_read = !dw_target_open(getpid(), &reader->target) &&
-                       !dw_python_locate(&reader->target, &reader->python);
+    reader->can_read = find_python(reader, known);
     return 0;
+}
+
+void dw_sample_reader_leave(struct dw_sample_reader *reader, struct dw_own_python *known)
+{
+    if (!reader->can_read)
+        return;
+    *known = (struct dw_own_python){true, reader->target, reader->python};
+    reader->target = (struct dw_target){0};
 }
 
 void dw_sample_reader_release(struct dw_sample_reader *reader)

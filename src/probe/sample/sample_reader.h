@@ -39,8 +39,19 @@ struct dw_stand {
     uint64_t sp, pc;
 };
 
-/* 0 or DW_ERR_MEMORY; where Python cannot be read, its frames are missing. */
-int dw_sample_reader_init(struct dw_sample_reader *reader, struct dw_sample_places *places);
+/* Where Python is in this process, which is the same in a forked child. */
+struct dw_own_python {
+    bool is_known;
+    struct dw_target target;
+    struct dw_python python;
+};
+
+/* 0 or DW_ERR_MEMORY; where Python cannot be read, its frames are missing. Takes what is known of
+ * it. */
+int dw_sample_reader_init(struct dw_sample_reader *reader, struct dw_sample_places *places,
+                          struct dw_own_python *known);
+/* In a forked child: leaves what is known of Python. */
+void dw_sample_reader_leave(struct dw_sample_reader *reader, struct dw_own_python *known);
 void dw_sample_reader_release(struct dw_sample_reader *reader);
 
 /* False when the thread runs. */

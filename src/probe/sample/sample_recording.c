@@ -360,6 +360,39 @@ static void want_stacks(struct dw_sample_recording *recording)
     }
 }
 
+/* A child has one thread, whose stack is known. It may have others by now, which the next look
+ * finds: children that end before that should not need /proc. */
+static bool enter_heir(struct dw_sample_recording *recording)
+{
+    const struct dw_sample_heritage *heritage = &recording->heritage;
+    struct dw_slot *slot =
+        heritage->stack_end ? dw_sample_threads_enter(&recording->threads, gettid()) : NULL;
+    if (slot)
+        dw_sample_threads_set_stack(slot, heritage->stack_start, heritage->stack_end);
+    return slot != NULL;
+}
+
+static void enter_threads(struct dw_sample_recording *recording)
+{
+    if (!enter_heir(recording)) {
+        dw_sample_threads_look(&recording->threads, end_thread, recording);
+        want_stacks(recording);
+        dw_sample_threads_find_stacks(&recording->threads);
+    }
+    recording->heritage = (struct dw_sample_heritage){0};
+}
+
+static int open_natives(struct dw_sample_recording *recording)
+{
+    struct dw_sample_natives *natives = &recording->places.natives;
+    struct dw_sample_natives *heir = &recording->heritage.natives;
+    if (heir->view_count && heir->with_frames == recording->options.native)
+        return dw_sample_natives_inherit(natives, heir);
+    dw_sample_natives_release(heir);
+    natives->with_frames = recording->options.native;
+    return dw_sample_natives_init(natives, dw_handler_publish);
+}
+
 static int open_all(struct dw_sample_recording *recording)
 {
     int error = open_log(recording);
@@ -371,10 +404,11 @@ static int open_all(struct dw_sample_recording *recording)
         error = dw_sample_places_init(&recording->places, recording->log, &dw_sample_codes);
     if (!error && recording->options.base.name)
         error = dw_sample_places_set_base(&recording->places, &recording->options.base);
-    recording->places.natives.with_frames = recording->options.native;
     if (!error)
-        error = dw_sample_natives_init(&recording->places.natives, dw_handler_publish);
-    return error ? error : dw_sample_reader_init(&recording->reader, &recording->places);
+        error = open_natives(recording);
+    return error ? error
+                 : dw_sample_reader_init(&recording->reader, &recording->places,
+                                         &recording->heritage.python);
 }
 
 int dw_sample_recording_begin(struct dw_sample_recording *recording,
@@ -384,8 +418,10 @@ int dw_sample_recording_begin(struct dw_sample_recording *recording,
     if (signal < 0)
         return signal;
     struct dw_ledger *log = recording->log;
+    struct dw_sample_heritage heritage = recording->heritage;
     memset(recording, 0, sizeof *recording);
     recording->log = log;
+    recording->heritage = heritage;
     recording->options = *options;
     recording->threads.period_ns = options->period_ns;
     recording->threads.signal = signal;
@@ -399,9 +435,7 @@ int dw_sample_recording_begin(struct dw_sample_recording *recording,
         return error;
     }
     look_at_limit(recording);
-    dw_sample_threads_look(&recording->threads, end_thread, recording);
-    want_stacks(recording);
-    dw_sample_threads_find_stacks(&recording->threads);
+    enter_threads(recording);
     dw_handler_enable(true);
     recording->unseen_ns = unseen_cpu_ns(recording);
     recording->begun_ns = recording->looked_ns = recording->flushed_ns =
@@ -409,6 +443,13 @@ int dw_sample_recording_begin(struct dw_sample_recording *recording,
     if (recording->log->path && !dw_ledger_is_late(recording->log))
         flush(recording); /* so that the file can be read from the start on */
     return 0;
+}
+
+void dw_sample_recording_before_fork(struct dw_sample_recording *recording)
+{
+    recording->heritage.thread = gettid();
+    refresh_natives(recording);
+    drain_all(recording);
 }
 
 void dw_sample_recording_save(struct dw_sample_recording *recording)
@@ -437,11 +478,22 @@ int dw_sample_recording_end(struct dw_sample_recording *recording)
     return dw_ledger_stop(recording->log);
 }
 
+static void leave_stack(struct dw_sample_recording *recording)
+{
+    struct dw_sample_heritage *heritage = &recording->heritage;
+    const struct dw_slot *slot = dw_slot_find(heritage->thread);
+    heritage->stack_start = slot ? atomic_load(&slot->stack_start) : 0;
+    heritage->stack_end = slot ? atomic_load(&slot->stack_end) : 0;
+}
+
 void dw_sample_recording_abandon(struct dw_sample_recording *recording)
 {
     struct dw_ledger *log = recording->log;
+    leave_stack(recording);
     dw_handler_enable(false);
     dw_sample_threads_disown(&recording->threads);
+    dw_sample_natives_leave(&recording->places.natives, &recording->heritage.natives);
+    dw_sample_reader_leave(&recording->reader, &recording->heritage.python);
     recording->log = NULL; /* it is the child's own by now */
     dw_sample_recording_release(recording);
     recording->log = log;

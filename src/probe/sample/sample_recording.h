@@ -17,9 +17,18 @@ struct dw_sampler_options {
     struct dw_function_name base; /* stacks begin behind it; without a name at the thread's start */
 };
 
+/* What a forked child has from its parent. */
+struct dw_sample_heritage {
+    struct dw_sample_natives natives;
+    struct dw_own_python python;
+    pid_t thread; /* that forked; in the child it is the only one, and its stack is where it was */
+    uintptr_t stack_start, stack_end;
+};
+
 struct dw_sample_recording {
     struct dw_sampler_options options;
-    bool has_told_tight; /* that a thread has too small a stack for signals */
+    struct dw_sample_heritage heritage; /* until it begins */
+    bool has_told_tight;                /* that a thread has too small a stack for signals */
     struct dw_ledger *log;
     struct dw_sample_places places;
     struct dw_sample_threads threads;
@@ -42,6 +51,8 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
 /* Until the next work. */
 uint64_t dw_sample_recording_interval_ns(const struct dw_sample_recording *recording,
                                          uint64_t now_ns);
+/* Before a fork: finds the names of what was sampled, so that not every child has to. */
+void dw_sample_recording_before_fork(struct dw_sample_recording *recording);
 /* Writes all there is, as if nothing came after it. */
 void dw_sample_recording_save(struct dw_sample_recording *recording);
 /* Nothing is recorded any more, and everything is written. 0, or the error with which the file was

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "probe/last_words.h"
+#include "probe/sample/probe_sampler.h"
 #include "probe/sample/sample_handler.h"
 #include "probe/sample/sample_timer.h"
 #include "record/recorder.h"
@@ -44,7 +45,8 @@ static bool is_our_own(pid_t tid)
     char path[64], name[32] = "";
     if (tid == getpid())
         return false;
-    for (int i = 0; i < NAME_TRIES && (dw_flusher_is_starting() || dw_last_words_are_starting());
+    for (int i = 0; i < NAME_TRIES && (dw_flusher_is_starting() || dw_last_words_are_starting() ||
+                                       dw_probe_sampler_is_starting());
          i++)
         nanosleep(&(struct timespec){.tv_nsec = NAME_PAUSE_NS}, NULL);
     snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)tid);
