@@ -5,6 +5,7 @@
 #include "cli/top/top_table.h"
 
 #include "base/intern.h"
+#include "lens/view/functions.h"
 
 #include <math.h>
 
@@ -230,26 +231,16 @@ void dw_top_table_update(struct dw_top_table *table, const struct dw_top_view *v
         qsort_r(table->rows, table->row_count, sizeof *table->rows, compare_rows, &order);
 }
 
-static const char *file_name(struct dw_string path, size_t *size)
-{
-    size_t at = path.size;
-    while (at && path.bytes[at - 1] != '/')
-        at--;
-    *size = path.size - at;
-    return path.bytes + at;
-}
-
 static void put_place(const struct dw_top_table *table, const struct dw_top_view *view,
                       const struct dw_place *place, struct dw_out *out)
 {
     const struct dw_ledger *log = table->log;
     const struct dw_frame *frame = &log->frames.frames[place->frame];
     struct dw_string name = log->strings.strings[frame->name];
-    size_t size;
-    const char *file = file_name(log->strings.strings[frame->file], &size);
+    struct dw_string file = dw_file_without_dirs(log->strings.strings[frame->file]);
     dw_out_printable(out, name.bytes, name.size);
     dw_out_text(out, " (");
-    dw_out_printable(out, file, size);
+    dw_out_printable(out, file.bytes, file.size);
     uint32_t line = view->by == DW_TOP_LINES ? place->line : frame->line;
     if (line)
         dw_out_printf(out, ":%u", line);

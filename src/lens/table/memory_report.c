@@ -29,15 +29,21 @@ static bool is_sampled(const struct dw_profile *profile)
     return false;
 }
 
+static void put_amount(struct dw_out *out, uint64_t bytes, const char *sign, int width)
+{
+    struct dw_out cell;
+    dw_out_init_memory(&cell);
+    dw_out_text(&cell, sign);
+    dw_out_bytes(&cell, bytes);
+    dw_out_printf(out, "%*.*s", width, (int)cell.buffer.size, (const char *)cell.buffer.data);
+    dw_out_close_into(&cell, out);
+}
+
 static void put_sum(struct dw_out *out, const struct dw_profile *profile, const char *what,
                     enum dw_measure bytes, enum dw_measure count)
 {
     dw_out_printf(out, "  %-12s ", what);
-    struct dw_out cell;
-    dw_out_init_memory(&cell);
-    dw_out_bytes(&cell, sum_of(profile, bytes));
-    dw_out_printf(out, "%10.*s", (int)cell.buffer.size, (const char *)cell.buffer.data);
-    dw_out_close_into(&cell, out);
+    put_amount(out, sum_of(profile, bytes), "", 10);
     if (count < DW_MEASURES)
         dw_out_printf(out, " in %" PRIu64 " blocks", sum_of(profile, count));
     dw_out_char(out, '\n');
@@ -70,16 +76,6 @@ static uint64_t find_parts(const struct dw_profile *profile, uint64_t parts[DW_R
     return all;
 }
 
-static void put_amount(struct dw_out *out, uint64_t bytes, const char *sign)
-{
-    struct dw_out cell;
-    dw_out_init_memory(&cell);
-    dw_out_text(&cell, sign);
-    dw_out_bytes(&cell, bytes);
-    dw_out_printf(out, "%12.*s", (int)cell.buffer.size, (const char *)cell.buffer.data);
-    dw_out_close_into(&cell, out);
-}
-
 /* Names are in brackets, which mark what is not code. They are shown without. */
 static void put_resident(struct dw_out *out, const struct dw_profile *profile)
 {
@@ -87,13 +83,13 @@ static void put_resident(struct dw_out *out, const struct dw_profile *profile)
     if (!all)
         return;
     dw_out_text(out, "Resident in the end, by what it is\n");
-    put_amount(out, all, "");
+    put_amount(out, all, "", 12);
     dw_out_text(out, "  in all\n");
     for (int i = 0; i < DW_RESIDENTS; i++) {
         const char *name = dw_resident_names[i];
         if (!parts[i])
             continue;
-        put_amount(out, parts[i], i == DW_RESIDENT_UNTOUCHED ? "-" : "");
+        put_amount(out, parts[i], i == DW_RESIDENT_UNTOUCHED ? "-" : "", 12);
         dw_out_printf(out, "  %.*s\n", (int)strlen(name) - 2, name + 1);
     }
     dw_out_char(out, '\n');
