@@ -188,6 +188,13 @@ static bool is_plain(uint8_t byte)
     return byte >= 0x20 && byte < 0x7f;
 }
 
+static bool is_among(const char *few, uint8_t byte)
+{
+    while (*few && (uint8_t)*few != byte)
+        few++;
+    return *few;
+}
+
 /* Writes a hidden or special character; everything else is copied in runs. */
 typedef void escape(struct dw_out *out, uint32_t code);
 
@@ -196,7 +203,7 @@ static void write_escaped(struct dw_out *out, const void *bytes, size_t size, co
 {
     const uint8_t *at = bytes, *end = end_of(bytes, size), *run = at;
     while (at < end && !out->error) {
-        bool is_special = *special && *at && strchr(special, *at);
+        bool is_special = is_among(special, *at);
         if (is_plain(*at) && !is_special) {
             at++;
             continue;

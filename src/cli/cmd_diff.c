@@ -65,27 +65,6 @@ struct request {
     int (*write)(const struct dw_diff *diff, struct dw_out *out);
 };
 
-/* The index of the word, or -1 after saying what there is. */
-static int find_word(const char *what, const char *word, const char *const *words)
-{
-    struct dw_out list;
-    struct dw_guess guess = {.typed = word};
-    dw_out_init_memory(&list);
-    for (int i = 0; words[i]; i++) {
-        if (!strcmp(words[i], word)) {
-            dw_out_close(&list);
-            return i;
-        }
-        dw_guess_try(&guess, words[i]);
-        dw_out_text(&list, i ? ", " : "");
-        dw_out_text(&list, words[i]);
-    }
-    dw_cli_unknown(what, "", &guess, "there are: %.*s", (int)list.buffer.size,
-                   (const char *)list.buffer.data);
-    dw_out_close(&list);
-    return -1;
-}
-
 static int parse_limit(const char *text, uint32_t *limit)
 {
     char *end;
@@ -140,19 +119,13 @@ static int parse_allowance(const char *text, struct allowance *allowance)
                         text);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), wanted = strlen(end);
-    return size > wanted && !strcmp(text + size - wanted, end);
-}
-
 static const char *format_of(const struct request *request)
 {
     const char *output = request->output ? request->output : "";
-    return request->format              ? request->format
-           : ends_with(output, ".svg")  ? "svg"
-           : ends_with(output, ".json") ? "json"
-                                        : "table";
+    return request->format                      ? request->format
+           : dw_file_ends_with(output, ".svg")  ? "svg"
+           : dw_file_ends_with(output, ".json") ? "json"
+                                                : "table";
 }
 
 /* Refuses a file name that promises a format which diff does not write. */
@@ -160,7 +133,7 @@ static int check_output(const struct request *request)
 {
     const struct dw_lens *lens = request->output ? dw_lens_of_file(request->output) : NULL;
     if (!lens || request->format || !strcmp(lens->name, "svg") || !strcmp(lens->name, "json") ||
-        ends_with(request->output, ".json"))
+        dw_file_ends_with(request->output, ".json"))
         return 0;
     return dw_cli_usage("%s: diff makes no %s file; -o NAME.svg makes a flame graph for the "
                         "browser, -o NAME.json data, and any other name a table",
@@ -172,7 +145,7 @@ static int parse_format(struct request *request)
     static const char *const formats[] = {"table", "json", "svg", NULL};
     if (check_output(request))
         return DW_EXIT_USAGE;
-    int format = find_word("no format", format_of(request), formats);
+    int format = dw_cli_find_word("no format", format_of(request), formats);
     request->write = format == 0   ? dw_diff_write_table
                      : format == 1 ? dw_diff_write_json
                                    : dw_diff_write_flame;
@@ -188,8 +161,8 @@ static int parse_words(struct request *request)
     static const char *const sorts[] = {"change", "ratio", "old", "new", NULL};
     static const char *const sides[] = {"old", "new", NULL};
     struct dw_diff_options *options = &request->options;
-    int sort = request->sort ? find_word("no column", request->sort, sorts) : DW_DIFF_CHANGE;
-    int width = request->width ? find_word("no width", request->width, sides) : DW_NEW;
+    int sort = request->sort ? dw_cli_find_word("no column", request->sort, sorts) : DW_DIFF_CHANGE;
+    int width = request->width ? dw_cli_find_word("no width", request->width, sides) : DW_NEW;
     if (sort < 0 || width < 0)
         return DW_EXIT_USAGE;
     options->sort = (enum dw_diff_sort)sort;
@@ -255,7 +228,7 @@ static int check_by(const struct dw_profile *const profiles[DW_SIDES], char **fi
 {
     static const char *const kinds[] = {"samples, calls or regions", "samples or lines",
                                         "samples, calls or regions", "regions"};
-    int found = find_word("no grouping", word, dw_diff_by_names);
+    int found = dw_cli_find_word("no grouping", word, dw_diff_by_names);
     if (found < 0)
         return DW_EXIT_USAGE;
     *by = (enum dw_diff_by)found;
@@ -388,7 +361,8 @@ static int choose_measure(struct dw_profile *const profiles[DW_SIDES], char **fi
     static const char *const names[] = {"peak_bytes",   "live_bytes", "alloc_bytes",
                                         "object_bytes", "objects",    NULL};
     bool has_memory = true, has_else = false;
-    if (request->measure && find_word("no memory is measured by", request->measure, names) < 0)
+    if (request->measure &&
+        dw_cli_find_word("no memory is measured by", request->measure, names) < 0)
         return DW_EXIT_USAGE;
     if (is_of_heap(profiles, request)) {
         *measure = request->measure ? dw_measure_find(request->measure) : DW_OBJECT_BYTES;

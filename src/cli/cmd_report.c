@@ -98,15 +98,8 @@ struct request {
 
 static const struct dw_lens *find_format(const char *name)
 {
-    static const char *const formats[] = {"table", "csv", "json", "tree"};
-    struct dw_guess guess = {.typed = name};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (!strcmp(formats[i], name))
-            return dw_lens_find(name);
-        dw_guess_try(&guess, formats[i]);
-    }
-    dw_cli_unknown("no format", "", &guess, "there are: table, csv, json, tree");
-    return NULL;
+    static const char *const formats[] = {"table", "csv", "json", "tree", NULL};
+    return dw_cli_find_word("no format", name, formats) < 0 ? NULL : dw_lens_find(name);
 }
 
 /* What a report is made of. */

@@ -26,6 +26,26 @@ int dw_cli_unknown(const char *sentence, const char *prefix, const struct dw_gue
     return DW_EXIT_USAGE;
 }
 
+int dw_cli_find_word(const char *what, const char *word, const char *const *words)
+{
+    struct dw_out list;
+    struct dw_guess guess = {.typed = word};
+    dw_out_init_memory(&list);
+    for (int i = 0; words[i]; i++) {
+        if (!strcmp(words[i], word)) {
+            dw_out_close(&list);
+            return i;
+        }
+        dw_guess_try(&guess, words[i]);
+        dw_out_text(&list, i ? ", " : "");
+        dw_out_text(&list, words[i]);
+    }
+    dw_cli_unknown(what, "", &guess, "there are: %.*s", (int)list.buffer.size,
+                   (const char *)list.buffer.data);
+    dw_out_close(&list);
+    return -1;
+}
+
 bool dw_cli_help(int argc, char **argv, const char *text)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -62,7 +62,7 @@ const struct dw_lens *dw_lens_find(const char *name)
     return NULL;
 }
 
-static bool ends_with(const char *path, const char *end)
+bool dw_file_ends_with(const char *path, const char *end)
 {
     size_t size = strlen(path), end_size = strlen(end);
     return size > end_size && !strcmp(path + size - end_size, end);
@@ -71,10 +71,10 @@ static bool ends_with(const char *path, const char *end)
 const struct dw_lens *dw_lens_of_file(const char *path)
 {
     const struct dw_lens *lens, *found = NULL;
-    if (ends_with(path, ".prof") || ends_with(path, ".pprof"))
+    if (dw_file_ends_with(path, ".prof") || dw_file_ends_with(path, ".pprof"))
         return &dw_lens_pprof;
     for (size_t i = 0; (lens = dw_lens_at(i)); i++)
-        if (lens->extension && ends_with(path, lens->extension) &&
+        if (lens->extension && dw_file_ends_with(path, lens->extension) &&
             (!found || strlen(lens->extension) > strlen(found->extension)))
             found = lens;
     return found;

@@ -70,6 +70,8 @@ struct dw_lens {
 
 /* NULL when no lens has that name. */
 const struct dw_lens *dw_lens_find(const char *name);
+/* Whether there is a name before that end of it. */
+bool dw_file_ends_with(const char *path, const char *end);
 /* The lens whose files have names like this, such as x.speedscope.json, or NULL. */
 const struct dw_lens *dw_lens_of_file(const char *path);
 /* The i-th lens, NULL past the end. */

@@ -2,7 +2,7 @@
  * Points come in order, so a series is an array that is searched by halves. */
 #include "model/series.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 #include "model/profile.h"
 
 #include <string.h>
@@ -125,60 +125,35 @@ int dw_series_sum(const struct dw_series *const *parts, size_t count, struct dw_
     return error;
 }
 
-/* The counters of the timeline by thread and path, while series are made of them. */
-struct counters {
-    struct dw_profile *profile;
-    uint32_t first; /* series of counters begin here */
-    dw_path_id *paths;
-    uint32_t path_capacity;
-    struct dw_map index;
-};
-
-struct counter_key {
-    const struct counters *counters;
+struct counter {
     uint32_t thread;
     dw_path_id path;
 };
 
-static uint64_t hash_counter(uint32_t thread, dw_path_id path)
-{
-    return dw_hash_mix((uint64_t)thread << 32 | path);
-}
-
-static uint64_t hash_of(const void *entries, uint32_t id)
-{
-    const struct counters *counters = entries;
-    return hash_counter(counters->profile->series[counters->first + id].thread,
-                        counters->paths[id]);
-}
-
-static bool is_counter(const void *entries, uint32_t id, const void *key)
-{
-    const struct counters *counters = entries;
-    const struct counter_key *wanted = key;
-    return counters->profile->series[counters->first + id].thread == wanted->thread &&
-           counters->paths[id] == wanted->path;
-}
+/* The counters of the timeline, while series are made of them. */
+struct counters {
+    struct dw_profile *profile;
+    uint32_t first; /* of the series, which are in the order of the counters */
+    struct counter *counters;
+    uint32_t count, capacity;
+    struct dw_map index;
+};
 
 /* The series of a counter, made when absent; NULL when out of memory. */
 static struct dw_series *series_of(struct counters *counters, uint32_t thread, dw_path_id path)
 {
     struct dw_profile *profile = counters->profile;
-    struct counter_key key = {counters, thread + 1, path};
-    uint64_t hash = hash_counter(key.thread, path);
-    uint32_t id = dw_map_find(&counters->index, hash, is_counter, counters, &key);
-    if (id != DW_MAP_NONE)
-        return &profile->series[counters->first + id];
-    struct dw_series made = {.process = profile->threads[thread].process,
-                             .thread = key.thread,
-                             .name = dw_profile_frame(profile, path)->name};
-    id = profile->series_count - counters->first;
-    if (DW_GROW(counters->paths, id, counters->path_capacity) || !dw_series_append(profile, &made))
+    struct counter counter = {thread, path};
+    uint32_t id, known = counters->count;
+    if (DW_INTERN(counters->counters, counters->count, counters->capacity, counters->index,
+                  sizeof counter, &counter, &id))
         return NULL;
-    counters->paths[id] = path;
-    return dw_map_add(&counters->index, hash, id, hash_of, counters)
-               ? NULL
-               : &profile->series[counters->first + id];
+    if (id < known)
+        return &profile->series[counters->first + id];
+    return dw_series_append(profile,
+                            &(struct dw_series){.process = profile->threads[thread].process,
+                                                .thread = thread + 1,
+                                                .name = dw_profile_frame(profile, path)->name});
 }
 
 static int add_block(struct counters *counters, const struct dw_event_block *block)
@@ -206,7 +181,7 @@ int dw_series_add_counters(struct dw_profile *profile)
     int error = 0;
     for (uint32_t i = 0; i < profile->block_count && !error; i++)
         error = add_block(&counters, &profile->blocks[i]);
-    free(counters.paths);
+    free(counters.counters);
     dw_map_release(&counters.index);
     return error;
 }

@@ -5,6 +5,7 @@
 #include "cli/top/top_table.h"
 
 #include "base/intern.h"
+#include "lens/view/functions.h"
 
 #include <math.h>
 
@@ -25,9 +26,7 @@ void dw_top_table_release(struct dw_top_table *table)
 {
     free(table->cells);
     free(table->rows);
-    free(table->row_of);
-    free(table->line_of);
-    dw_map_release(&table->line_index);
+    dw_map_release(&table->row_index);
     dw_map_release(&table->cell_index);
     *table = (struct dw_top_table){0};
 }
@@ -90,64 +89,14 @@ static bool is_shown(const struct dw_top_view *view, uint32_t state)
     return view->with_waiting || (kind != DW_SAMPLE_WAITING && kind != DW_SAMPLE_GIL);
 }
 
-static bool make_room(struct dw_top_table *table, uint32_t id)
+/* The row of a thread, of a frame, or of a line. */
+static struct dw_top_row *find_row(struct dw_top_table *table, uint32_t of, uint32_t line)
 {
-    while (id >= table->row_of_capacity) {
-        uint32_t before = table->row_of_capacity;
-        if (dw_grow((void **)&table->row_of, &table->row_of_capacity, sizeof *table->row_of))
-            return false;
-        for (uint32_t i = before; i < table->row_of_capacity; i++)
-            table->row_of[i] = DW_MAP_NONE;
-    }
-    return true;
-}
-
-/* The row of a thread, of a frame, or of a line by its first place. */
-static struct dw_top_row *find_row(struct dw_top_table *table, uint32_t id)
-{
-    if (!make_room(table, id) || DW_GROW(table->rows, table->row_count, table->row_capacity)) {
-        table->failed = true;
-        return NULL;
-    }
-    if (table->row_of[id] == DW_MAP_NONE) {
-        table->row_of[id] = table->row_count;
-        table->rows[table->row_count++] = (struct dw_top_row){0};
-    }
-    return &table->rows[table->row_of[id]];
-}
-
-static bool is_same_line(const struct dw_place *a, const struct dw_place *b)
-{
-    return a->frame == b->frame && a->line == b->line;
-}
-
-static bool is_line_of_place(const void *entries, uint32_t id, const void *key)
-{
-    return is_same_line((const struct dw_place *)entries + id, key);
-}
-
-static uint64_t hash_line(const void *entries, uint32_t id)
-{
-    const struct dw_place *place = (const struct dw_place *)entries + id;
-    return dw_hash_mix((uint64_t)place->frame << 32 | place->line);
-}
-
-/* Places of one line may differ in their columns: the first one made stands for the line. */
-static bool find_lines(struct dw_top_table *table)
-{
-    const struct dw_place_table *places = &table->log->places;
-    while (table->line_of_count < places->count) {
-        dw_place_id id = table->line_of_count;
-        uint64_t hash = hash_line(places->places, id);
-        dw_place_id first = dw_map_find(&table->line_index, hash, is_line_of_place, places->places,
-                                        &places->places[id]);
-        if (DW_GROW(table->line_of, table->line_of_count, table->line_of_capacity) ||
-            (first == DW_MAP_NONE &&
-             dw_map_add(&table->line_index, hash, id, hash_line, places->places)))
-            return false;
-        table->line_of[table->line_of_count++] = first == DW_MAP_NONE ? id : first;
-    }
-    return true;
+    struct dw_top_row row = {.of = of, .line = line};
+    uint32_t id;
+    table->failed |= DW_INTERN(table->rows, table->row_count, table->row_capacity, table->row_index,
+                               offsetof(struct dw_top_row, own), &row, &id) != 0;
+    return table->failed ? NULL : &table->rows[id];
 }
 
 static void sum(struct dw_top_time *to, const struct dw_top_time *time)
@@ -161,13 +110,11 @@ static void add_stack(struct dw_top_table *table, const struct dw_top_view *view
     const struct dw_top_cell *cell = &table->cells[index];
     const struct dw_path *paths = table->log->paths.paths;
     for (dw_path_id path = cell->stack; path; path = paths[path].parent) {
-        dw_place_id place = paths[path].step;
+        const struct dw_place *place = &table->log->places.places[paths[path].step];
         struct dw_top_row *row =
-            find_row(table, view->by == DW_TOP_LINES ? table->line_of[place]
-                                                     : table->log->places.places[place].frame);
+            find_row(table, place->frame, view->by == DW_TOP_LINES ? place->line : 0);
         if (!row)
             return;
-        row->place = place;
         if (path == cell->stack)
             sum(&row->own, &cell->time);
         if (row->last_cell != index + 1)
@@ -181,10 +128,9 @@ static void add_thread(struct dw_top_table *table, const struct dw_top_view *vie
                        const struct dw_top_cell *cell)
 {
     struct dw_top_view running = {.only_gil = view->only_gil};
-    struct dw_top_row *row = find_row(table, cell->thread);
+    struct dw_top_row *row = find_row(table, cell->thread, 0);
     if (!row)
         return;
-    row->thread = cell->thread;
     if (is_shown(&running, cell->state))
         sum(&row->own, &cell->time);
     sum(&row->total, &cell->time);
@@ -212,12 +158,7 @@ void dw_top_table_update(struct dw_top_table *table, const struct dw_top_view *v
 {
     fade(table, now_ns);
     table->row_count = 0;
-    if (!find_lines(table)) {
-        table->failed = true;
-        return;
-    }
-    for (uint32_t i = 0; i < table->row_of_capacity; i++)
-        table->row_of[i] = DW_MAP_NONE;
+    dw_map_release(&table->row_index);
     for (uint32_t i = 0; i < table->cell_count; i++) {
         const struct dw_top_cell *cell = &table->cells[i];
         if (view->by == DW_TOP_THREADS)
@@ -230,27 +171,17 @@ void dw_top_table_update(struct dw_top_table *table, const struct dw_top_view *v
         qsort_r(table->rows, table->row_count, sizeof *table->rows, compare_rows, &order);
 }
 
-static const char *file_name(struct dw_string path, size_t *size)
-{
-    size_t at = path.size;
-    while (at && path.bytes[at - 1] != '/')
-        at--;
-    *size = path.size - at;
-    return path.bytes + at;
-}
-
 static void put_place(const struct dw_top_table *table, const struct dw_top_view *view,
-                      const struct dw_place *place, struct dw_out *out)
+                      const struct dw_top_row *row, struct dw_out *out)
 {
     const struct dw_ledger *log = table->log;
-    const struct dw_frame *frame = &log->frames.frames[place->frame];
+    const struct dw_frame *frame = &log->frames.frames[row->of];
     struct dw_string name = log->strings.strings[frame->name];
-    size_t size;
-    const char *file = file_name(log->strings.strings[frame->file], &size);
+    struct dw_string file = dw_file_without_dirs(log->strings.strings[frame->file]);
+    uint32_t line = view->by == DW_TOP_LINES ? row->line : frame->line;
     dw_out_printable(out, name.bytes, name.size);
     dw_out_text(out, " (");
-    dw_out_printable(out, file, size);
-    uint32_t line = view->by == DW_TOP_LINES ? place->line : frame->line;
+    dw_out_printable(out, file.bytes, file.size);
     if (line)
         dw_out_printf(out, ":%u", line);
     dw_out_char(out, ')');
@@ -260,11 +191,11 @@ void dw_top_row_put_name(const struct dw_top_table *table, const struct dw_top_v
                          const struct dw_top_row *row, struct dw_out *out)
 {
     if (view->by != DW_TOP_THREADS) {
-        put_place(table, view, &table->log->places.places[row->place], out);
+        put_place(table, view, row, out);
         return;
     }
     uint64_t id;
-    struct dw_string name = dw_ledger_thread_name(table->log, row->thread, &id);
+    struct dw_string name = dw_ledger_thread_name(table->log, row->of, &id);
     dw_out_printf(out, "thread %llu ", (unsigned long long)id);
     dw_out_printable(out, name.bytes, name.size);
 }

@@ -22,8 +22,8 @@ struct dw_top_time {
 };
 
 struct dw_top_row {
-    dw_place_id place; /* of functions and lines; of functions, any of their places */
-    uint32_t thread;   /* of threads */
+    uint32_t of;   /* a frame or a thread: a row is found by this and its line */
+    uint32_t line; /* of lines; else 0 */
     struct dw_top_time own, total;
     uint32_t last_cell; /* 1 + the last cell in its total, so that recursion counts once */
 };
@@ -35,11 +35,7 @@ struct dw_top_table {
     struct dw_map cell_index;
     struct dw_top_row *rows; /* owned; sorted */
     uint32_t row_count, row_capacity;
-    uint32_t *row_of; /* owned; scratch: the row of a frame, place or thread */
-    uint32_t row_of_capacity;
-    dw_place_id *line_of; /* owned; the first place on the line of each place */
-    uint32_t line_of_count, line_of_capacity;
-    struct dw_map line_index;
+    struct dw_map row_index;         /* while rows are added up */
     struct dw_top_time elapsed, gil; /* gil: how long somebody had it */
     uint64_t faded_ns;
     bool failed; /* out of memory */

@@ -7,6 +7,7 @@
 #include "lens/view/functions.h"
 #include "lens/view/line_list.h"
 #include "lens/view/stack_tree.h"
+#include "model/outermost.h"
 
 #include <math.h>
 
@@ -66,24 +67,6 @@ static int add_paths(struct dw_diff *diff)
     return 0;
 }
 
-/* The tree as calls of places, the root's too. */
-static int graph_of(const struct dw_diff *diff, enum dw_side side, struct dw_call_graph *graph)
-{
-    const struct dw_diff_tree *tree = &diff->tree;
-    struct dw_call_item *items = calloc(tree->count + 1u, sizeof *items);
-    int error = items ? dw_call_graph_init(graph, diff->places.count) : DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < tree->count && !error; i++)
-        items[i + 1] = (struct dw_call_item){.parent = i ? tree->nodes[i].parent + 1 : 0,
-                                             .function = tree->nodes[i].place,
-                                             .count = tree->nodes[i].at[side].count,
-                                             .total = tree->nodes[i].at[side].total,
-                                             .self = tree->nodes[i].at[side].self};
-    if (!error)
-        error = dw_call_graph_add(graph, items, tree->count + 1);
-    free(items);
-    return error;
-}
-
 static double node_change(const struct dw_diff *diff, const struct dw_diff_node *node)
 {
     return (double)node->at[DW_NEW].self - diff->scale * (double)node->at[DW_OLD].self;
@@ -102,8 +85,19 @@ static void find_paths(struct dw_diff *diff, const uint32_t *row_of)
     }
 }
 
-static int add_places(struct dw_diff *diff, const struct dw_call_graph graphs[DW_SIDES],
-                      uint32_t *row_of)
+static void add_node(const struct dw_diff *diff, struct dw_diff_row *row,
+                     const struct dw_diff_node *node, bool is_outermost)
+{
+    for (enum dw_side side = 0; side < DW_SIDES; side++) {
+        const struct dw_diff_sums *sums = &node->at[side];
+        row->at[side].count += is_outermost || !diff->are_samples ? sums->count : 0;
+        row->at[side].total += is_outermost ? sums->total : 0;
+        row->at[side].self += sums->self;
+        row->is_in[side] |= node->is_in[side];
+    }
+}
+
+static int add_places(struct dw_diff *diff, const bool *outermost, uint32_t *row_of)
 {
     memset(row_of, 0xff, diff->places.count * sizeof *row_of);
     for (uint32_t i = 0; i < diff->tree.count; i++) {
@@ -113,30 +107,29 @@ static int add_places(struct dw_diff *diff, const struct dw_call_graph graphs[DW
             if (!dw_diff_add_row(diff, node->place, DW_DIFF_NONE))
                 return DW_ERR_MEMORY;
         }
-        struct dw_diff_row *row = &diff->rows[row_of[node->place]];
-        for (enum dw_side side = 0; side < DW_SIDES; side++) {
-            const struct dw_call_sums *sums = &graphs[side].functions[node->place];
-            uint64_t count = diff->are_samples ? sums->primitive : sums->count;
-            row->at[side] = (struct dw_diff_sums){count, sums->total, sums->self};
-            row->is_in[side] |= node->is_in[side];
-        }
+        add_node(diff, &diff->rows[row_of[node->place]], node, outermost[i]);
     }
     return 0;
 }
 
 static int add_functions(struct dw_diff *diff)
 {
-    struct dw_call_graph graphs[DW_SIDES] = {0};
+    const struct dw_diff_tree *tree = &diff->tree;
+    uint32_t *places = malloc(tree->count * sizeof *places);
+    bool *outermost = malloc(tree->count * sizeof *outermost);
     uint32_t *row_of = malloc(diff->places.count * sizeof *row_of);
-    int error = row_of ? graph_of(diff, DW_OLD, &graphs[DW_OLD]) : DW_ERR_MEMORY;
+    int error = places && outermost && row_of ? 0 : DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < tree->count && !error; i++)
+        places[i] = tree->nodes[i].place;
     if (!error)
-        error = graph_of(diff, DW_NEW, &graphs[DW_NEW]);
+        error = dw_outermost_find(tree->nodes, sizeof *tree->nodes, tree->count, places,
+                                  diff->places.count, outermost);
     if (!error)
-        error = add_places(diff, graphs, row_of);
+        error = add_places(diff, outermost, row_of);
     if (!error)
         find_paths(diff, row_of);
-    for (enum dw_side side = 0; side < DW_SIDES; side++)
-        dw_call_graph_release(&graphs[side]);
+    free(places);
+    free(outermost);
     free(row_of);
     return error;
 }

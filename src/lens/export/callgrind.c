@@ -3,7 +3,8 @@
  * what is known of a function as a whole is that of its first line. A call is an edge from a line
  * to a function, whose cost counts only where the same call is not around it already. Samples do
  * not tell how often something was called: there a call counts its samples. */
-#include "base/error.h"
+#include "base/intern.h"
+#include "base/order.h"
 #include "lens/lens.h"
 #include "lens/view/functions.h"
 #include "lens/view/notes.h"
@@ -17,7 +18,7 @@
 struct edge {
     uint32_t caller; /* a spot */
     dw_frame_id callee;
-    dw_path_id path; /* one of its paths; then any of them */
+    dw_path_id path; /* the first of its paths */
     uint64_t count, total;
 };
 
@@ -28,7 +29,8 @@ struct callgrind {
     struct dw_stack_tree tree;
     struct dw_place_spots spots; /* lines of functions */
     struct edge *edges;          /* by caller and callee */
-    uint32_t edge_count;
+    uint32_t edge_count, edge_capacity;
+    struct dw_map edge_index; /* until they are in order */
     bool *objects_named, *files_named, *frames_named;
     struct dw_out scratch;
 };
@@ -36,11 +38,8 @@ struct callgrind {
 static int compare_edges(const void *left, const void *right)
 {
     const struct edge *a = left, *b = right;
-    if (a->caller != b->caller)
-        return a->caller < b->caller ? -1 : 1;
-    if (a->callee != b->callee)
-        return a->callee < b->callee ? -1 : 1;
-    return (a->path > b->path) - (a->path < b->path);
+    int order = dw_ascending(a->caller, b->caller);
+    return order ? order : dw_ascending(a->callee, b->callee);
 }
 
 static dw_frame_id frame_of(const struct callgrind *callgrind, uint32_t spot)
@@ -53,34 +52,22 @@ static uint32_t spot_of(const struct callgrind *callgrind, dw_path_id path)
     return callgrind->spots.of[callgrind->tree.paths[path].step];
 }
 
-static uint32_t list_paths(struct callgrind *callgrind)
+/* keys[path] becomes 1 + the number of its edge. */
+static int list_edges(struct callgrind *callgrind, uint32_t *keys)
 {
     const struct dw_stack_tree *tree = &callgrind->tree;
-    uint32_t count = 0;
-    for (dw_path_id path = 1; path < tree->count; path++) {
-        uint32_t caller = spot_of(callgrind, tree->paths[path].parent);
+    int error = 0;
+    for (dw_path_id path = 1; path < tree->count && !error; path++) {
+        uint32_t caller = spot_of(callgrind, tree->paths[path].parent), edge;
         uint32_t callee = spot_of(callgrind, path);
-        if (caller && callee && (tree->total[path].count || tree->total[path].weight))
-            callgrind->edges[count++] = (struct edge){
-                .caller = caller, .callee = frame_of(callgrind, callee), .path = path};
+        if (!caller || !callee || !(tree->total[path].count || tree->total[path].weight))
+            continue;
+        struct edge made = {.caller = caller, .callee = frame_of(callgrind, callee), .path = path};
+        error = DW_INTERN(callgrind->edges, callgrind->edge_count, callgrind->edge_capacity,
+                          callgrind->edge_index, offsetof(struct edge, path), &made, &edge);
+        keys[path] = edge + 1;
     }
-    return count;
-}
-
-/* Makes one of the paths of each edge; keys[path] is 1 + its number. */
-static void merge_edges(struct callgrind *callgrind, uint32_t count, uint32_t *keys)
-{
-    struct edge *edges = callgrind->edges;
-    if (count)
-        qsort(edges, count, sizeof *edges, compare_edges);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct edge *last = &edges[callgrind->edge_count ? callgrind->edge_count - 1 : 0];
-        bool is_new = !callgrind->edge_count || last->caller != edges[i].caller ||
-                      last->callee != edges[i].callee;
-        if (is_new)
-            edges[callgrind->edge_count++] = edges[i];
-        keys[edges[i].path] = callgrind->edge_count;
-    }
+    return error;
 }
 
 static void add_totals(struct callgrind *callgrind, const uint32_t *keys, const bool *outermost)
@@ -105,15 +92,15 @@ static int find_edges(struct callgrind *callgrind)
     const struct dw_stack_tree *tree = &callgrind->tree;
     uint32_t *keys = calloc(tree->count, sizeof *keys);
     bool *outermost = calloc(tree->count, sizeof *outermost);
-    callgrind->edges = calloc(tree->count, sizeof *callgrind->edges);
-    int error = keys && outermost && callgrind->edges ? 0 : DW_ERR_MEMORY;
-    if (!error) {
-        merge_edges(callgrind, list_paths(callgrind), keys);
+    int error = keys && outermost ? list_edges(callgrind, keys) : DW_ERR_MEMORY;
+    if (!error)
         error = dw_outermost_find(tree->paths, sizeof *tree->paths, tree->count, keys,
                                   callgrind->edge_count + 1, outermost);
-    }
     if (!error)
         add_totals(callgrind, keys, outermost);
+    if (!error && callgrind->edge_count)
+        qsort(callgrind->edges, callgrind->edge_count, sizeof *callgrind->edges, compare_edges);
+    dw_map_release(&callgrind->edge_index);
     free(keys);
     free(outermost);
     return error;

@@ -2,7 +2,8 @@
  * Folded stacks, "<main>;a;b 123", as flamegraph.pl and its kin take them: one
  * line for each path with its self time in microseconds, or its number of samples where
  * nothing says how long these were. */
-#include "base/grow.h"
+#include "base/intern.h"
+#include "base/order.h"
 #include "lens/lens.h"
 #include "lens/view/functions.h"
 #include "lens/view/own_times.h"
@@ -29,6 +30,7 @@ struct folding {
     struct dw_string_table fronts;
     struct stack *stacks;
     uint32_t count, capacity;
+    struct dw_map index;       /* until they are in order */
     struct dw_out name, front; /* being built */
 };
 
@@ -128,14 +130,16 @@ static int add_thread(struct folding *folding, const struct dw_own_times *own)
     int error = 0;
     for (uint32_t i = 0; !error && i < own->count; i++) {
         const struct dw_own_time *item = &own->items[i];
-        struct stack stack = {.path = folding->path_of[item->path], .self = item->self};
+        struct stack stack = {.path = folding->path_of[item->path]};
+        uint32_t index;
         if (!item->self || (item->path == DW_PATH_ROOT && !counts_root(folding, own)))
             continue;
         error = find_front(folding, own->thread, item->labels, &stack.front);
         if (!error)
-            error = DW_GROW(folding->stacks, folding->count, folding->capacity);
+            error = DW_INTERN(folding->stacks, folding->count, folding->capacity, folding->index,
+                              offsetof(struct stack, self), &stack, &index);
         if (!error)
-            folding->stacks[folding->count++] = stack;
+            folding->stacks[index].self += item->self;
     }
     return error;
 }
@@ -151,32 +155,11 @@ static int add_threads(struct folding *folding)
     return error;
 }
 
-static bool is_same(const struct stack *a, const struct stack *b)
-{
-    return a->front == b->front && a->path == b->path;
-}
-
 static int compare_stacks(const void *left, const void *right)
 {
     const struct stack *a = left, *b = right;
-    if (a->front != b->front)
-        return a->front < b->front ? -1 : 1;
-    return (a->path > b->path) - (a->path < b->path);
-}
-
-static void merge_stacks(struct folding *folding)
-{
-    struct stack *stacks = folding->stacks;
-    uint32_t kept = 0;
-    if (folding->count)
-        qsort(stacks, folding->count, sizeof *stacks, compare_stacks);
-    for (uint32_t i = 0; i < folding->count; i++) {
-        if (kept && is_same(&stacks[kept - 1], &stacks[i]))
-            stacks[kept - 1].self += stacks[i].self;
-        else
-            stacks[kept++] = stacks[i];
-    }
-    folding->count = kept;
+    int order = dw_ascending(a->front, b->front);
+    return order ? order : dw_ascending(a->path, b->path);
 }
 
 static void put_spot(const struct folding *folding, uint32_t spot, struct dw_out *out)
@@ -258,8 +241,8 @@ static int fold(struct folding *folding)
     dw_stack_tree_release(&tree);
     if (!error)
         error = add_threads(folding);
-    if (!error)
-        merge_stacks(folding);
+    if (!error && folding->count)
+        qsort(folding->stacks, folding->count, sizeof *folding->stacks, compare_stacks);
     return error;
 }
 
@@ -270,6 +253,7 @@ static int folding_release(struct folding *folding)
     dw_string_table_release(&folding->fronts);
     free(folding->path_of);
     free(folding->stacks);
+    dw_map_release(&folding->index);
     int error = dw_out_close(&folding->name);
     return dw_out_close(&folding->front) ? DW_ERR_MEMORY : error;
 }

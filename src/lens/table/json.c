@@ -148,35 +148,37 @@ static void put_identity(struct dw_data *data, const struct dw_rows *rows, const
 /* Samples begin and end nowhere; those that are counts stand for no time. */
 enum { OF_ENTRIES = 1, OF_SAMPLES = 2, OF_COUNTS = 4 };
 
-static void put_values(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row)
+static const struct {
+    const char *name, *column;
+    unsigned of;
+} members[] = {
+    {"count", "count", OF_ENTRIES},
+    {"samples", "samples", OF_SAMPLES | OF_COUNTS},
+    {"self_samples", "self", OF_COUNTS},
+    {"open", "open", OF_ENTRIES},
+    {"total_ns", "total", OF_ENTRIES | OF_SAMPLES},
+    {"total_inner_ns", "total_inner", OF_ENTRIES},
+    {"self_ns", "self", OF_ENTRIES | OF_SAMPLES},
+    {"active_ns", "active", OF_ENTRIES},
+    {"suspended_ns", "suspended", OF_ENTRIES},
+    {"cpu_ns", "cpu", OF_ENTRIES},
+    {"min_ns", "min", OF_ENTRIES},
+    {"average_ns", "average", OF_ENTRIES},
+    {"max_ns", "max", OF_ENTRIES},
+    {"p50_ns", "p50", OF_ENTRIES},
+    {"p95_ns", "p95", OF_ENTRIES},
+    {"p99_ns", "p99", OF_ENTRIES},
+    {"stdev_ns", "stdev", OF_ENTRIES},
+};
+#define MEMBERS (sizeof members / sizeof *members)
+
+static void put_values(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row,
+                       const struct dw_column *const columns[MEMBERS])
 {
-    static const struct {
-        const char *name, *column;
-        unsigned of;
-    } values[] = {
-        {"count", "count", OF_ENTRIES},
-        {"samples", "samples", OF_SAMPLES | OF_COUNTS},
-        {"self_samples", "self", OF_COUNTS},
-        {"open", "open", OF_ENTRIES},
-        {"total_ns", "total", OF_ENTRIES | OF_SAMPLES},
-        {"total_inner_ns", "total_inner", OF_ENTRIES},
-        {"self_ns", "self", OF_ENTRIES | OF_SAMPLES},
-        {"active_ns", "active", OF_ENTRIES},
-        {"suspended_ns", "suspended", OF_ENTRIES},
-        {"cpu_ns", "cpu", OF_ENTRIES},
-        {"min_ns", "min", OF_ENTRIES},
-        {"average_ns", "average", OF_ENTRIES},
-        {"max_ns", "max", OF_ENTRIES},
-        {"p50_ns", "p50", OF_ENTRIES},
-        {"p95_ns", "p95", OF_ENTRIES},
-        {"p99_ns", "p99", OF_ENTRIES},
-        {"stdev_ns", "stdev", OF_ENTRIES},
-    };
     unsigned of = rows->are_counts ? OF_COUNTS : rows->are_samples ? OF_SAMPLES : OF_ENTRIES;
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (values[i].of & of)
-            dw_data_number(data, values[i].name,
-                           dw_column_number(dw_column_find(values[i].column), row));
+    for (size_t i = 0; i < MEMBERS; i++)
+        if (members[i].of & of)
+            dw_data_number(data, members[i].name, dw_column_number(columns[i], row));
     if (of == OF_ENTRIES)
         dw_data_number(data, "open_ns", row->metric.open_total);
 }
@@ -196,11 +198,14 @@ static void put_head(struct dw_out *out, enum dw_by by)
 static void put_rows(struct dw_out *out, const struct dw_rows *rows, const struct places *places)
 {
     struct dw_data data;
+    const struct dw_column *columns[MEMBERS];
+    for (size_t i = 0; i < MEMBERS; i++)
+        columns[i] = dw_column_find(members[i].column);
     begin(&data, out, "rows");
     for (uint32_t i = 0; i < rows->count && !out->error; i++) {
         dw_data_row(&data);
         put_identity(&data, rows, &rows->rows[i], places);
-        put_values(&data, rows, &rows->rows[i]);
+        put_values(&data, rows, &rows->rows[i], columns);
     }
     dw_data_end_rows(&data);
     dw_out_printf(out, ",\n  \"rows_left_out\": %u", rows->left_out);

@@ -12,6 +12,7 @@
 
 #define ROWS 10
 #define MORE 64 /* parts with names of their own */
+#define PART_WIDTH 12
 
 static uint64_t sum_of(const struct dw_profile *profile, enum dw_measure measure)
 {
@@ -32,15 +33,21 @@ static bool is_sampled(const struct dw_profile *profile)
     return false;
 }
 
+static void put_amount(struct dw_out *out, uint64_t bytes, const char *sign, int width)
+{
+    struct dw_out cell;
+    dw_out_init_memory(&cell);
+    dw_out_text(&cell, sign);
+    dw_out_bytes(&cell, bytes);
+    dw_out_printf(out, "%*.*s", width, (int)cell.buffer.size, (const char *)cell.buffer.data);
+    dw_out_close_into(&cell, out);
+}
+
 static void put_sum(struct dw_out *out, const struct dw_profile *profile, const char *what,
                     enum dw_measure bytes, enum dw_measure count)
 {
     dw_out_printf(out, "  %-12s ", what);
-    struct dw_out cell;
-    dw_out_init_memory(&cell);
-    dw_out_bytes(&cell, sum_of(profile, bytes));
-    dw_out_printf(out, "%10.*s", (int)cell.buffer.size, (const char *)cell.buffer.data);
-    dw_out_close_into(&cell, out);
+    put_amount(out, sum_of(profile, bytes), "", 10);
     if (count < DW_MEASURES)
         dw_out_printf(out, " in %" PRIu64 " blocks", sum_of(profile, count));
     if (bytes == DW_PEAK_BYTES)
@@ -101,16 +108,6 @@ static void find_parts(const struct dw_profile *profile, struct resident *reside
     }
 }
 
-static void put_amount(struct dw_out *out, uint64_t bytes, const char *sign)
-{
-    struct dw_out cell;
-    dw_out_init_memory(&cell);
-    dw_out_text(&cell, sign);
-    dw_out_bytes(&cell, bytes);
-    dw_out_printf(out, "%12.*s", (int)cell.buffer.size, (const char *)cell.buffer.data);
-    dw_out_close_into(&cell, out);
-}
-
 /* Names are in brackets, which mark what is not code. They are shown without. */
 static void put_part(struct dw_out *out, const char *name, uint64_t bytes, const char *sign)
 {
@@ -118,7 +115,7 @@ static void put_part(struct dw_out *out, const char *name, uint64_t bytes, const
     bool has_brackets = length > 2 && name[0] == '<' && name[length - 1] == '>';
     if (!bytes)
         return;
-    put_amount(out, bytes, sign);
+    put_amount(out, bytes, sign, PART_WIDTH);
     dw_out_text(out, "  ");
     dw_out_printable(out, name + has_brackets, length - 2 * has_brackets);
     dw_out_char(out, '\n');
@@ -129,7 +126,7 @@ static void put_resident(struct dw_out *out, const struct resident *resident)
     if (!resident->all)
         return;
     dw_out_text(out, "Resident in the end, by what it is\n");
-    put_amount(out, resident->all, "");
+    put_amount(out, resident->all, "", PART_WIDTH);
     dw_out_text(out, "  in all\n");
     for (int i = 0; i < DW_RESIDENTS; i++) {
         put_part(out, dw_resident_names[i], resident->parts[i],

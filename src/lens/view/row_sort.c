@@ -11,9 +11,8 @@
 #include <stdlib.h>
 
 struct place {
-    uint32_t parent; /* DW_ROW_NONE sorts last */
-    uint32_t row;
     uint64_t key; /* larger ones come first */
+    uint32_t row;
 };
 
 static int compare_frames(const struct dw_rows *rows, const struct dw_row *a,
@@ -29,18 +28,14 @@ static int compare_frames(const struct dw_rows *rows, const struct dw_row *a,
     return order ? order : dw_ascending(f->line, g->line);
 }
 
-/* Roots of trees stay in their order; a list by path comes in order of its names. */
+/* A list by path comes in order of its names. */
 static int compare(const void *left, const void *right, void *context)
 {
     const struct place *p = left, *q = right;
     const struct dw_rows *rows = context;
-    const struct dw_row *a = &rows->rows[p->row], *b = &rows->rows[q->row];
-    int order = dw_ascending(p->parent, q->parent);
-    if (!order && (rows->is_flat || p->parent != DW_ROW_NONE)) {
-        order = dw_ascending(q->key, p->key);
-        if (!order && rows->by != DW_BY_PATH)
-            order = compare_frames(rows, a, b);
-    }
+    int order = dw_ascending(q->key, p->key);
+    if (!order && rows->by != DW_BY_PATH)
+        order = compare_frames(rows, &rows->rows[p->row], &rows->rows[q->row]);
     return order ? order : dw_ascending(p->row, q->row);
 }
 
@@ -52,48 +47,59 @@ static uint64_t key_of(const struct dw_row *row, const struct dw_column *column)
     return column->kind == DW_COLUMN_TEXT ? 0 : dw_column_number(column, row);
 }
 
-static struct place *sorted_places(const struct dw_rows *rows, const struct dw_column *column)
-{
-    struct place *places = malloc((rows->count + 1u) * sizeof *places);
-    if (!places)
-        return NULL;
-    for (uint32_t i = 0; i < rows->count; i++) {
-        const struct dw_row *row = &rows->rows[i];
-        places[i] = (struct place){row->parent, i, key_of(row, column)};
-    }
-    qsort_r(places, rows->count, sizeof *places, compare, (void *)rows);
-    return places;
-}
-
-/* What the depth-first walk needs; all arrays have an entry for each row. */
+/* The children of row r are places[start[r + 1]] up to places[start[r + 2]]; roots come first. */
 struct walk {
-    uint32_t *first; /* of each row: where its children begin in the places */
+    struct place *places;
+    uint32_t *start;
     uint32_t *stack; /* rows to visit, the next one last */
 };
 
 static int walk_init(struct walk *walk, uint32_t count)
 {
-    size_t size = count + 1u;
-    walk->first = malloc(size * sizeof *walk->first);
-    walk->stack = malloc(size * sizeof *walk->stack);
-    return walk->first && walk->stack ? 0 : DW_ERR_MEMORY;
+    walk->places = malloc((count + 1u) * sizeof *walk->places);
+    walk->start = calloc(count + 2u, sizeof *walk->start);
+    walk->stack = malloc((count + 1u) * sizeof *walk->stack);
+    return walk->places && walk->start && walk->stack ? 0 : DW_ERR_MEMORY;
 }
 
 static void walk_release(struct walk *walk)
 {
-    free(walk->first);
+    free(walk->places);
+    free(walk->start);
     free(walk->stack);
 }
 
-/* Puts the run of places that starts at `at` and has the same parent on the stack, last first. */
-static uint32_t push_siblings(struct walk *walk, const struct place *places, uint32_t count,
-                              uint32_t at, uint32_t depth)
+/* Counts the children of each row, so that it is known where they end; each that is put there, the
+ * last first, then moves their start. DW_ROW_NONE + 1 is 0. */
+static void list_children(struct walk *walk, const struct dw_rows *rows,
+                          const struct dw_column *column)
 {
-    uint32_t end = at;
-    while (end < count && places[end].parent == places[at].parent)
-        end++;
-    for (uint32_t i = end; i-- > at;)
-        walk->stack[depth++] = places[i].row;
+    uint32_t count = rows->count;
+    for (uint32_t i = 0; i < count; i++)
+        walk->start[rows->rows[i].parent + 1]++;
+    for (uint32_t i = 0; i <= count; i++)
+        walk->start[i + 1] += walk->start[i];
+    for (uint32_t i = count; i-- > 0;)
+        walk->places[--walk->start[rows->rows[i].parent + 1]] =
+            (struct place){key_of(&rows->rows[i], column), i};
+}
+
+/* Roots of trees stay in their order. */
+static void sort_siblings(struct walk *walk, const struct dw_rows *rows)
+{
+    for (uint32_t i = rows->is_flat ? 0 : 1; i <= rows->count; i++) {
+        uint32_t count = walk->start[i + 1] - walk->start[i];
+        if (count > 1)
+            qsort_r(&walk->places[walk->start[i]], count, sizeof *walk->places, compare,
+                    (void *)rows);
+    }
+}
+
+/* Puts children on the stack, the last first. */
+static uint32_t push_children(struct walk *walk, uint32_t of, uint32_t depth)
+{
+    for (uint32_t i = walk->start[of + 1]; i-- > walk->start[of];)
+        walk->stack[depth++] = walk->places[i].row;
     return depth;
 }
 
@@ -117,35 +123,21 @@ static void permute(struct dw_rows *rows)
         }
 }
 
-static void walk_rows(struct walk *walk, const struct place *places, struct dw_rows *rows)
-{
-    uint32_t count = rows->count, roots = count;
-    memset(walk->first, 0xff, count * sizeof *walk->first);
-    for (uint32_t i = count; i-- > 0;) {
-        if (places[i].parent == DW_ROW_NONE)
-            roots = i;
-        else
-            walk->first[places[i].parent] = i;
-    }
-    uint32_t depth = push_siblings(walk, places, count, roots, 0);
-    for (uint32_t id = 0; depth; id++) {
-        uint32_t row = walk->stack[--depth];
-        visit(rows->rows, row, id);
-        if (walk->first[row] != DW_ROW_NONE)
-            depth = push_siblings(walk, places, count, walk->first[row], depth);
-    }
-}
-
 int dw_rows_sort(struct dw_rows *rows, const struct dw_column *column)
 {
     struct walk walk = {0};
-    struct place *places = sorted_places(rows, column);
-    int error = places ? walk_init(&walk, rows->count) : DW_ERR_MEMORY;
+    int error = walk_init(&walk, rows->count);
     if (!error) {
-        walk_rows(&walk, places, rows);
+        list_children(&walk, rows, column);
+        sort_siblings(&walk, rows);
+        uint32_t depth = push_children(&walk, 0, 0);
+        for (uint32_t id = 0; depth; id++) {
+            uint32_t row = walk.stack[--depth];
+            visit(rows->rows, row, id);
+            depth = push_children(&walk, row + 1, depth);
+        }
         permute(rows);
     }
     walk_release(&walk);
-    free(places);
     return error;
 }

@@ -48,38 +48,33 @@ static int compare_rows(const void *left, const void *right, void *context)
     return order ? order : (a->place > b->place) - (a->place < b->place);
 }
 
-static bool matches(const struct dw_view *view, const struct dw_view_row *row,
-                    const struct dw_restriction *restriction)
+/* Without a restriction: whether the row has something of the first measure itself. */
+static bool stays(const struct dw_view *view, const struct dw_view_row *row,
+                  const struct dw_restriction *restriction)
 {
-    for (uint32_t k = 0; k < view->options.key_count; k++)
+    for (uint32_t k = 0; restriction && k < view->options.key_count; k++)
         if (dw_restriction_matches(restriction, row->names[k]))
             return true;
-    return false;
+    return !restriction && row->numbers[0].self;
+}
+
+static uint32_t keep(struct dw_view *view, const struct dw_restriction *restriction)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < view->count; i++) {
+        if (stays(view, &view->rows[i], restriction))
+            view->rows[kept++] = view->rows[i];
+        else
+            free(view->rows[i].numbers);
+    }
+    return kept;
 }
 
 static void cut_down(struct dw_view *view, const struct dw_restriction *restriction)
 {
-    uint32_t kept = 0, limit;
-    for (uint32_t i = 0; i < view->count; i++) {
-        if (matches(view, &view->rows[i], restriction))
-            view->rows[kept++] = view->rows[i];
-        else
-            free(view->rows[i].numbers);
-    }
-    for (limit = dw_restriction_limit(restriction, kept); kept > limit; view->left_out++)
+    uint32_t kept = keep(view, restriction), limit = dw_restriction_limit(restriction, kept);
+    for (; kept > limit; view->left_out++)
         free(view->rows[--kept].numbers);
-    view->count = kept;
-}
-
-static void leave_out_none(struct dw_view *view)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < view->count; i++) {
-        if (view->rows[i].numbers[0].self)
-            view->rows[kept++] = view->rows[i];
-        else
-            free(view->rows[i].numbers);
-    }
     view->count = kept;
 }
 
@@ -87,7 +82,7 @@ void dw_view_choose_rows(struct dw_view *view)
 {
     const struct dw_restrictions *restrictions = &view->options.restrictions;
     if (view->options.leaves_out_none)
-        leave_out_none(view);
+        view->count = keep(view, NULL);
     if (view->count)
         qsort_r(view->rows, view->count, sizeof *view->rows, compare_rows, view);
     for (uint32_t i = 0; i < restrictions->count; i++)

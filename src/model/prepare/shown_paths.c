@@ -157,6 +157,34 @@ static bool has_python(const struct dw_profile *profile)
     return false;
 }
 
+/* Whether a sample of the thread has no frames. */
+static bool lacks_frames(const struct dw_thread *thread)
+{
+    for (uint32_t i = 0; i < thread->values.count; i++)
+        if (!thread->values.rows[i].path && thread->values.rows[i].mask & DW_STACK_MASK)
+            return true;
+    for (uint32_t i = 0; i < thread->timed_count; i++)
+        if (!thread->timed[i].path)
+            return true;
+    return false;
+}
+
+/* Whether all paths stay as they are, as those of Python code alone do. */
+static bool are_shown(const struct showing *showing)
+{
+    const struct dw_profile *profile = showing->profile;
+    for (uint32_t i = 1; i <= profile->module_count; i++)
+        if (showing->is_interpreter[i] || showing->is_system[i])
+            return false;
+    for (dw_place_id i = 1; i < profile->places.count; i++)
+        if (profile->places.places[i].outer)
+            return false;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        if (lacks_frames(&profile->threads[i]))
+            return false;
+    return true;
+}
+
 static int show(struct showing *showing)
 {
     struct dw_profile *profile = showing->profile;
@@ -165,6 +193,8 @@ static int show(struct showing *showing)
         return DW_ERR_MEMORY;
     if (!showing->internals && has_python(profile))
         sort_modules(showing);
+    if (are_shown(showing))
+        return 0;
     showing->is_start[DW_PATH_ROOT] = true;
     int error = dw_path_tree_init(&showing->paths);
     for (dw_path_id path = 1; path < profile->paths.count && !error; path++)
