@@ -440,7 +440,8 @@ static struct dw_profile *with_moments(uint32_t count)
         clock.wall_ns += i * MOMENT_NS;
         clock.tick = clock.wall_ns;
         dw_measure_mask mask = DW_MASK(DW_LIVE_BYTES);
-        assert_int_equal(dw_moments_note_row(profile, thread, row, mask, &i), 0);
+        uint64_t before[DW_MEASURES] = {[DW_LIVE_BYTES] = i - 1};
+        assert_int_equal(dw_moments_note_row(profile, thread, row, mask, before, &i), 0);
         assert_int_equal(dw_value_row_set(&thread->values, row, mask, &i), 0);
         assert_int_equal(dw_moments_note_clock(process, &clock), 0);
         assert_int_equal(process->moment_count, i);
@@ -482,6 +483,25 @@ static void test_moments_are_kept(void **state)
     dw_profile_free(profile);
 }
 
+static void test_moments_are_kept_of_rows_that_are_copied(void **state)
+{
+    (void)state;
+    struct dw_profile *profile = with_moments(10), *copied;
+    struct dw_log_writer log, again;
+    fixture_save(profile, &log);
+    assert_int_equal(dw_profile_new(&copied), 0);
+    unsigned flags = DW_READ_MOMENTS | DW_READ_TO_SAVE;
+    assert_int_equal(dw_log_read(log.memory.data, log.memory.size, flags, copied), 0);
+    assert_true(copied->processes[0].has_ticks);
+    fixture_save(copied, &again);
+    for (uint64_t i = 1; i <= 10; i++)
+        assert_int_equal(alive_at(&again, i * MOMENT_NS), i);
+    dw_log_writer_release(&log);
+    dw_log_writer_release(&again);
+    dw_profile_free(profile);
+    dw_profile_free(copied);
+}
+
 static void test_many_moments_become_fewer(void **state)
 {
     (void)state;
@@ -502,6 +522,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moments_are_kept),
+        cmocka_unit_test(test_moments_are_kept_of_rows_that_are_copied),
         cmocka_unit_test(test_many_moments_become_fewer),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_second_save_is_the_same),
