@@ -190,7 +190,7 @@ static void ask(struct naming *naming, dw_heap_node node)
     name_rest(naming, holder);
 }
 
-/* The names by which sys.modules has them. */
+/* The names by which sys.modules has them; of several the first. */
 static void name_modules(struct naming *naming)
 {
     PyObject *name, *module;
@@ -199,7 +199,7 @@ static void name_modules(struct naming *naming)
         dw_heap_node node = node_of(naming, module);
         if (!node || !PyModule_Check(module))
             continue;
-        if (!naming->parents[node])
+        if (!naming->parents[node] && !naming->heap->step_kinds[node])
             set(naming, node, DW_HEAP_STEP_KEY, name_of(naming, name));
         queue(module, naming);
     }
