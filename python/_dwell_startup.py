@@ -258,9 +258,10 @@ def _start_heap(options: list[str], log_file: str) -> None:
             snapshots.take_every(int(numbers["heap_every"]) / 1e9)
         if "heap_signal" in numbers:
             snapshots.take_at(int(numbers["heap_signal"]))
-        if "heap_region" in numbers:
-            name = bytes.fromhex(numbers["heap_region"])
-            snapshots.take_around(name.decode("utf-8", "surrogateescape"))
+        for word in options:
+            if word.startswith("heap_region="):
+                name = bytes.fromhex(word.partition("=")[2])
+                snapshots.take_around(name.decode("utf-8", "surrogateescape"))
 
 
 _PROBES = {  # calls come last, since they would see how the others begin

@@ -14,6 +14,7 @@
 #include "probe/heap/heap_alive.h"
 #include "probe/heap/heap_file.h"
 #include "probe/heap/heap_last.h"
+#include "probe/heap/heap_reference_text.h"
 #include "probe/heap/heap_snapshot.h"
 #include "probe/label/label.h"
 #include "probe/label/label_carrier.h"
@@ -420,7 +421,7 @@ static PyMethodDef methods[] = {
     {"rank", core_rank, METH_NOARGS, NULL},
     {"probes", core_probes, METH_NOARGS, NULL},
     {"on_exec", core_on_exec, METH_O, NULL},
-    {"heap_attribute", dw_heap_py_attribute, METH_VARARGS, NULL},
+    {"heap_reference", dw_heap_py_reference, METH_VARARGS, NULL},
     {"heap_referents", dw_heap_py_referents, METH_O, NULL},
     {"heap_load", dw_heap_py_load, METH_O, NULL},
     {"heap_at_last", dw_heap_py_at_last, METH_O, NULL},

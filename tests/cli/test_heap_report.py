@@ -205,6 +205,21 @@ def test_a_report_in_the_middle_is_not_the_end(tmp_path):
     assert snapshot.types().named("__main__.Late").count == 1
 
 
+def test_several_regions_and_times_can_be_named(tmp_path):
+    program = tmp_path / "several.py"
+    program.write_text(
+        "import dwell\nwith dwell.region('a'): pass\nwith dwell.region('b'): pass\n"
+        "with dwell.region('c'): pass\n"
+    )
+    file = tmp_path / "run.dwell"
+    words = ("--heap=region:a", "--heap=3600s", "--heap=region:b", "--heap=USR2")
+    dwell("run", *words, "-q", "-o", file, program)
+    taken = [each.taken.reason for each in heap.load_all(file)]
+    assert taken == [f"region {name}" for name in ("a begins", "a ends", "b begins", "b ends")] + [
+        "exit"
+    ]
+
+
 def test_a_region_that_runs_often_does_not_fill_the_file(tmp_path):
     program = tmp_path / "often.py"
     program.write_text("import dwell\nfor _ in range(300):\n    with dwell.region('x'): pass\n")

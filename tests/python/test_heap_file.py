@@ -209,3 +209,18 @@ def test_a_leak_that_begins_late_and_ends_early_is_found():
     assert (row.grown, row.steps) == (400, 4)
     assert row.holder.endswith(": grown[<str>]")
     holder().clear()
+
+
+def test_a_module_with_two_names_is_told_by_the_first(tmp_path):
+    program = """
+import sys
+from dwell import heap
+sys.modules["another"] = sys.modules["__main__"]
+class Kept: pass
+held = [Kept()]
+heap.snapshot().save(sys.argv[1])
+print(heap.load(sys.argv[1]).holders("Kept")[0].name)
+"""
+    words = [sys.executable, "-c", program, str(tmp_path / "heap.dwell")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout == "__main__.held[0]\n", done.stderr

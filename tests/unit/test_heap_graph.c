@@ -238,6 +238,36 @@ static void test_largest_of_linked_objects_is_the_first(void **state)
     dw_heap_graph_release(&graph);
 }
 
+static uint64_t left_under(const struct dw_heap_graph *graph, dw_heap_node node)
+{
+    uint64_t sum = 0;
+    for (dw_heap_node i = 1; i < graph->count; i++)
+        sum += is_over(graph, node, i) ? graph->sizes[i] : 0;
+    return sum;
+}
+
+static void test_what_is_left_out_counts_for_nothing(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        struct dw_heap_graph graph = random_graph();
+        bool was_garbage[MOST];
+        uint64_t sizes[MOST];
+        assert_int_equal(dw_heap_graph_dominate(&graph), 0);
+        memcpy(was_garbage, graph.is_garbage, graph.count * sizeof *was_garbage);
+        memcpy(sizes, graph.sizes, graph.count * sizeof *sizes);
+        dw_heap_node node = chance(graph.count); /* 0: garbage only */
+        assert_int_equal(dw_heap_graph_leave_out(&graph, node), 0);
+        for (dw_heap_node i = 1; i < graph.count; i++) {
+            bool is_out = was_garbage[i] || (node && is_over(&graph, node, i));
+            assert_int_equal(graph.is_garbage[i], is_out);
+            assert_int_equal(graph.sizes[i], is_out ? 0 : sizes[i]);
+            assert_int_equal(graph.retained[i], left_under(&graph, i));
+        }
+        dw_heap_graph_release(&graph);
+    }
+}
+
 static void test_addresses_have_their_numbers(void **state)
 {
     (void)state;
@@ -264,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_garbage_holds_nothing_that_lives),
         cmocka_unit_test(test_largest_are_those_that_hold_it_themselves),
         cmocka_unit_test(test_largest_of_linked_objects_is_the_first),
+        cmocka_unit_test(test_what_is_left_out_counts_for_nothing),
         cmocka_unit_test(test_addresses_have_their_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any, TextIO
 
 from .. import _core
-from . import _references
 from ._chains import is_proper_module
 
 Text = Callable[[Any], str]
@@ -32,7 +31,7 @@ class _Drawing:
         return id(obj)
 
     def connect(self, holder: object, held: object) -> None:
-        self.arrows[self.add(holder), self.add(held)] = _references.name(holder, held)
+        self.arrows[self.add(holder), self.add(held)] = _core.heap_reference(holder, held)
 
     def dot(self, attributes: dict[str, str]) -> str:
         style = "".join(f" {key}={_quote(value)}," for key, value in attributes.items())

@@ -21,6 +21,8 @@ _STEADY = 0.8  # of the steps in which a type grew, to call it steady
 _STILL = 10_000  # a heap that grows by less than this part is still
 _BUSY = 10  # looks take no more than this part of the time
 
+_OWN = __file__.rpartition("/")[0]
+
 _K = TypeVar("_K")
 _Sum = tuple[int, int]  # objects, and their bytes
 _Site = tuple[str, str, int]  # function, file and line
@@ -188,7 +190,7 @@ def _site_counts(picture: _core.HeapSnapshot, name: str, least: int) -> dict[_Si
     return {
         (function, file, line): (count, size)
         for function, file, line, count, size in picture.sites(name)
-        if size >= least
+        if size >= least and not file.startswith(_OWN)
     }
 
 

@@ -4,7 +4,7 @@
 import types
 from typing import NamedTuple
 
-from . import _references
+from .. import _core
 
 
 class Step(NamedTuple):
@@ -53,7 +53,7 @@ def steps_of(objects: list[object], kinds: list[str], first: str | None) -> list
     steps = [] if first is None else [Step(first, kinds[0])]
     for index in range(1, len(objects)):
         holder, held = objects[index - 1], objects[index]
-        name = _references.name(holder, held) if held is not None and holder is not None else ""
+        name = _core.heap_reference(holder, held) if held is not None and holder is not None else ""
         before = objects[index - 2] if index > 1 else None
         steps.append(Step(name, kinds[index], _note(before, holder, held)))
     return joined(steps)

@@ -4,6 +4,7 @@
 #include "cpython/heap/heap_check.h"
 
 #include "cpython/heap/heap_edges.h"
+#include "cpython/heap/heap_references.h"
 #include "cpython/heap/heap_size.h"
 
 #include <string.h>
@@ -87,8 +88,9 @@ static bool instance_is_read(PyObject *held)
     PyObject *type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(){}", "Known");
     PyObject *instance = type ? PyObject_CallNoArgs(type) : NULL;
     bool is = instance && !PyObject_SetAttrString(instance, "known", held);
-    PyObject *name = is ? dw_py_inline_attribute(instance, held) : NULL;
-    is = name && PyUnicode_Check(name) && !PyUnicode_CompareWithASCIIString(name, "known") &&
+    struct dw_py_reference how = {0};
+    is = is && dw_py_reference_between(instance, held, &how) && how.name &&
+         PyUnicode_Check(how.name) && !PyUnicode_CompareWithASCIIString(how.name, "known") &&
          is_read(instance, held, 2); /* its type is the other one */
     Py_XDECREF(instance);
     Py_XDECREF(type);

@@ -196,16 +196,3 @@ bool dw_py_frame_is_of(dw_py_frame *frame, const char *module)
     PyErr_Clear();
     return text && strncmp(text, module, strlen(module)) == 0;
 }
-
-PyObject *dw_py_inline_attribute(PyObject *instance, PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(instance);
-    if (!(type->tp_flags & Py_TPFLAGS_MANAGED_DICT))
-        return NULL;
-    PyObject *const *values = DW_PY_INLINE_VALUES(instance);
-    PyDictKeysObject *keys = ((PyHeapTypeObject *)type)->ht_cached_keys;
-    for (Py_ssize_t i = 0; values && keys && i < keys->dk_nentries; i++)
-        if (values[i] == object)
-            return DK_UNICODE_ENTRIES(keys)[i].me_key;
-    return NULL;
-}

@@ -9,7 +9,7 @@
 /* What one has to know of a type; the same for all its objects. */
 struct dw_py_edge_kind {
     bool is_traversed, is_dict, is_code, is_tensor;
-    bool has_values; /* objects may have their attributes' values in themselves */
+    bool has_values;    /* objects may have their attributes' values in themselves */
     PyGetSetDef *base;  /* of a NumPy array or a tensor: what owns its data */
     PyGetSetDef *dtype; /* of a NumPy array: of what type these are */
 };
@@ -28,9 +28,5 @@ dw_py_frame *dw_py_thread_frame(PyThreadState *thread);
 int dw_py_frame_line(dw_py_frame *frame);
 /* Whether a function of a module runs, told by the start of the module's name. */
 bool dw_py_frame_is_of(dw_py_frame *frame, const char *module);
-
-/* The name of the attribute of an instance that holds an object, where the instance has no
- * dictionary; borrowed, NULL when there is none. */
-PyObject *dw_py_inline_attribute(PyObject *instance, PyObject *object);
 
 #endif

@@ -3,6 +3,7 @@
  * tell of themselves, are in the members of the type. */
 #include "cpython/heap/heap_references.h"
 
+#include "cpython/heap/heap_edges.h"
 #include "layout.h"
 
 #include <internal/pycore_dict.h>
@@ -53,6 +54,17 @@ static void visit_function(PyObject *function, const struct visitor *visitor)
     visit_attribute(visitor, ((PyFunctionObject *)function)->func_dict, "__dict__");
 }
 
+static void visit_code(const PyCodeObject *code, const struct visitor *visitor)
+{
+    visit_attribute(visitor, code->co_consts, "co_consts");
+    visit_attribute(visitor, code->co_names, "co_names");
+    visit_attribute(visitor, code->co_filename, "co_filename");
+    visit_attribute(visitor, code->co_name, "co_name");
+    visit_attribute(visitor, code->co_qualname, "co_qualname");
+    visit_attribute(visitor, code->co_linetable, "co_linetable");
+    visit_attribute(visitor, code->co_exceptiontable, "co_exceptiontable");
+}
+
 static void visit_members(PyObject *object, const struct visitor *visitor)
 {
     for (PyTypeObject *type = Py_TYPE(object); type; type = type->tp_base)
@@ -94,8 +106,67 @@ void dw_py_references(PyObject *holder, dw_py_reference_visit *visit, void *argu
         visit_attribute(&visitor, PyCell_GET(holder), "cell_contents");
     else if (PyCFunction_Check(holder))
         visit_attribute(&visitor, PyCFunction_GetSelf(holder), "__self__");
+    else if (PyCode_Check(holder))
+        visit_code((const PyCodeObject *)holder, &visitor);
     visit_inline_values(holder, &visitor);
     visit_members(holder, &visitor);
     if (PyType_Check(holder))
         visit_attribute(&visitor, ((PyTypeObject *)holder)->tp_dict, "__dict__");
+}
+
+static bool has_dict(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    return type->tp_dictoffset || type->tp_flags & Py_TPFLAGS_MANAGED_DICT;
+}
+
+bool dw_py_reference_by_type(PyObject *holder, uintptr_t held, uintptr_t held_type,
+                             struct dw_py_reference *how)
+{
+    *how = (struct dw_py_reference){.kind = DW_PY_REFERENCE_ATTRIBUTE};
+    if (PyAnySet_Check(holder))
+        how->kind = DW_PY_REFERENCE_ELEMENT;
+    else if (held == (uintptr_t)Py_TYPE(holder))
+        how->attribute = "__class__";
+    else if (held_type == (uintptr_t)&PyDict_Type && has_dict(holder))
+        how->attribute = "__dict__";
+    else
+        return false;
+    return true;
+}
+
+struct search {
+    PyObject *held;
+    struct dw_py_reference *how;
+    bool is_found;
+};
+
+static void find(PyObject *held, const struct dw_py_reference *how, void *argument)
+{
+    struct search *search = argument;
+    if (held != search->held || search->is_found)
+        return;
+    *search->how = *how;
+    search->is_found = true;
+}
+
+static bool is_base(PyObject *array, PyObject *held)
+{
+    struct dw_py_edge_kind kind;
+    dw_py_edge_kind_of(Py_TYPE(array), &kind);
+    PyObject *base = kind.base ? kind.base->get(array, kind.base->closure) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(base);
+    return base && base == held;
+}
+
+bool dw_py_reference_between(PyObject *holder, PyObject *held, struct dw_py_reference *how)
+{
+    struct search search = {held, how, false};
+    dw_py_references(holder, find, &search);
+    if (search.is_found ||
+        dw_py_reference_by_type(holder, (uintptr_t)held, (uintptr_t)Py_TYPE(held), how))
+        return true;
+    *how = (struct dw_py_reference){.kind = DW_PY_REFERENCE_ATTRIBUTE, .attribute = "base"};
+    return is_base(holder, held);
 }

@@ -145,16 +145,6 @@ PyObject *dw_heap_alive(const struct dw_heap *heap, const dw_heap_node *nodes, u
     return PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }
 
-PyObject *dw_heap_py_attribute(PyObject *module, PyObject *arguments)
-{
-    PyObject *instance, *object;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "OO", &instance, &object))
-        return NULL;
-    PyObject *name = dw_py_inline_attribute(instance, object);
-    return Py_NewRef(name ? name : Py_None);
-}
-
 static int append(PyObject *object, void *list)
 {
     return PyList_Append(list, object);

@@ -12,8 +12,6 @@
  * the garbage collector does not track that is known when the one before them, in the given order,
  * refers to them. */
 PyObject *dw_heap_alive(const struct dw_heap *heap, const dw_heap_node *nodes, uint32_t count);
-/* The name of the attribute that holds an object in an instance without a dictionary, or None. */
-PyObject *dw_heap_py_attribute(PyObject *module, PyObject *arguments);
 /* What an object refers to, as a list: as gc.get_referents, with what that leaves out. */
 PyObject *dw_heap_py_referents(PyObject *module, PyObject *object);
 

@@ -100,29 +100,30 @@ static void set_key(struct naming *naming, dw_heap_node node, PyObject *key)
         set(naming, node, DW_HEAP_STEP_SOME_KEY, word(naming, Py_TYPE(key)->tp_name));
 }
 
+static void set_reference(struct naming *naming, dw_heap_node node,
+                          const struct dw_py_reference *how)
+{
+    switch (how->kind) {
+    case DW_PY_REFERENCE_KEY: set_key(naming, node, how->name); break;
+    case DW_PY_REFERENCE_AS_KEY: set(naming, node, DW_HEAP_STEP_AS_KEY, 0); break;
+    case DW_PY_REFERENCE_ELEMENT: set(naming, node, DW_HEAP_STEP_ELEMENT, 0); break;
+    case DW_PY_REFERENCE_INDEX: set(naming, node, DW_HEAP_STEP_INDEX, (uint32_t)how->index); break;
+    case DW_PY_REFERENCE_ATTRIBUTE:
+        set(naming, node, DW_HEAP_STEP_ATTRIBUTE,
+            how->attribute ? word(naming, how->attribute) : name_of(naming, how->name));
+        break;
+    }
+}
+
 static void name_reference(PyObject *held, const struct dw_py_reference *how, void *argument)
 {
     struct naming *naming = argument;
     dw_heap_node node = node_of(naming, held);
     if (!node || naming->parents[node] != naming->holder || naming->heap->step_kinds[node])
         return;
-    if (how->kind == DW_PY_REFERENCE_KEY)
-        set_key(naming, node, how->name);
-    else if (how->kind == DW_PY_REFERENCE_AS_KEY)
-        set(naming, node, DW_HEAP_STEP_AS_KEY, 0);
-    else if (how->kind == DW_PY_REFERENCE_INDEX)
-        set(naming, node, DW_HEAP_STEP_INDEX, (uint32_t)how->index);
-    else
-        set(naming, node, DW_HEAP_STEP_ATTRIBUTE,
-            how->attribute ? word(naming, how->attribute) : name_of(naming, how->name));
+    set_reference(naming, node, how);
     if (PyDict_CheckExact(held) || PyTuple_CheckExact(held))
         queue(held, naming);
-}
-
-static bool has_dict(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-    return type->tp_dictoffset || type->tp_flags & Py_TPFLAGS_MANAGED_DICT;
 }
 
 /* What the picture alone can tell of references that have no name of their own. */
@@ -132,15 +133,12 @@ static void name_rest(struct naming *naming, PyObject *holder)
     for (uint32_t i = heap->graph.first[naming->holder]; i < heap->graph.first[naming->holder + 1];
          i++) {
         dw_heap_node node = heap->graph.targets[i];
+        struct dw_py_reference how;
         if (naming->parents[node] != naming->holder || heap->step_kinds[node])
             continue;
-        uintptr_t type = heap->types[heap->graph.types[node]].address;
-        if (PyAnySet_Check(holder))
-            set(naming, node, DW_HEAP_STEP_ELEMENT, 0);
-        else if (heap->addresses[node] == (uintptr_t)Py_TYPE(holder))
-            set(naming, node, DW_HEAP_STEP_ATTRIBUTE, word(naming, "__class__"));
-        else if (type == (uintptr_t)&PyDict_Type && has_dict(holder))
-            set(naming, node, DW_HEAP_STEP_ATTRIBUTE, word(naming, "__dict__"));
+        if (dw_py_reference_by_type(holder, heap->addresses[node],
+                                    heap->types[heap->graph.types[node]].address, &how))
+            set_reference(naming, node, &how);
     }
 }
 
@@ -192,7 +190,7 @@ static void ask(struct naming *naming, dw_heap_node node)
     name_rest(naming, holder);
 }
 
-/* The names by which sys.modules has them. */
+/* The names by which sys.modules has them; of several the first. */
 static void name_modules(struct naming *naming)
 {
     PyObject *name, *module;
@@ -201,7 +199,7 @@ static void name_modules(struct naming *naming)
         dw_heap_node node = node_of(naming, module);
         if (!node || !PyModule_Check(module))
             continue;
-        if (!naming->parents[node])
+        if (!naming->parents[node] && !naming->heap->step_kinds[node])
             set(naming, node, DW_HEAP_STEP_KEY, name_of(naming, name));
         queue(module, naming);
     }
