@@ -3,13 +3,38 @@
  * nothing more and gives zeros, so a caller may decode to the end before it looks. */
 #include "base/buffer.h"
 
+#include "base/pages.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_in_pages(const struct dw_buffer *buffer, size_t capacity)
+{
+    return buffer->has_pages && capacity >= DW_PAGES_MIN;
+}
+
 void dw_buffer_release(struct dw_buffer *buffer)
 {
-    free(buffer->data);
-    *buffer = (struct dw_buffer){0};
+    if (is_in_pages(buffer, buffer->capacity))
+        dw_pages_resize(buffer->data, buffer->capacity, 0);
+    else
+        free(buffer->data);
+    *buffer = (struct dw_buffer){.has_pages = buffer->has_pages};
+}
+
+/* What is in it, in more room; NULL when there is none. */
+static uint8_t *resize(struct dw_buffer *buffer, size_t capacity)
+{
+    if (!is_in_pages(buffer, capacity))
+        return realloc(buffer->data, capacity);
+    if (is_in_pages(buffer, buffer->capacity))
+        return dw_pages_resize(buffer->data, buffer->capacity, capacity);
+    uint8_t *data = dw_pages_resize(NULL, 0, capacity);
+    if (data && buffer->size)
+        memcpy(data, buffer->data, buffer->size);
+    if (data)
+        free(buffer->data);
+    return data;
 }
 
 void dw_buffer_clear(struct dw_buffer *buffer)
@@ -31,7 +56,7 @@ uint8_t *dw_buffer_reserve(struct dw_buffer *buffer, size_t size)
         size_t capacity = buffer->capacity ? buffer->capacity * 2 : 256;
         while (capacity - buffer->size < size)
             capacity *= 2;
-        uint8_t *data = realloc(buffer->data, capacity);
+        uint8_t *data = resize(buffer, capacity);
         if (!data) {
             buffer->failed = true;
             return NULL;

@@ -14,9 +14,11 @@ struct dw_buffer {
     uint8_t *data;
     size_t size;
     size_t capacity;
-    bool failed; /* an allocation failed; later appends do nothing */
+    bool failed;    /* an allocation failed; later appends do nothing */
+    bool has_pages; /* while it is large: base/pages.h. Its owner says so, while it is empty */
 };
 
+/* Nothing is left of it but whether it has pages. */
 void dw_buffer_release(struct dw_buffer *buffer);
 /* Empties it; a failure stays, for who looks once in the end. */
 void dw_buffer_clear(struct dw_buffer *buffer);

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,23 +22,26 @@
 
 static int read_all(int fd, size_t size, struct dw_file *file)
 {
-    uint8_t *data = malloc(size ? size : 1);
+    bool is_large = size >= DW_PAGES_MIN;
+    uint8_t *data = is_large ? dw_pages_resize(NULL, 0, size) : malloc(size ? size : 1);
     if (!data)
         return DW_ERR_MEMORY;
+    struct dw_file whole = {.data = data, .pages = is_large ? size : 0};
     size_t done = 0;
     while (done < size) {
         ssize_t got = read(fd, data + done, size - done);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            free(data);
+            dw_file_close(&whole);
             return DW_ERR_IO;
         }
         if (got == 0)
             break;
         done += (size_t)got;
     }
-    *file = (struct dw_file){data, done};
+    whole.size = done;
+    *file = whole;
     return 0;
 }
 
@@ -57,7 +61,7 @@ static int read_stream(int fd, struct dw_file *file)
     if (error)
         dw_buffer_release(&buffer);
     else
-        *file = (struct dw_file){buffer.data, buffer.size};
+        *file = (struct dw_file){.data = buffer.data, .size = buffer.size};
     return error;
 }
 
@@ -142,7 +146,10 @@ int dw_file_open_any(const char *path, struct dw_file *file)
 
 void dw_file_close(struct dw_file *file)
 {
-    free((void *)file->data);
+    if (file->pages)
+        dw_pages_resize((void *)(uintptr_t)file->data, file->pages, 0);
+    else
+        free((void *)(uintptr_t)file->data);
     *file = (struct dw_file){0};
 }
 

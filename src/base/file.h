@@ -11,6 +11,7 @@
 struct dw_file {
     const uint8_t *data;
     size_t size;
+    size_t pages; /* the size of what it is in, if that is of base/pages.h */
 };
 
 struct stat;

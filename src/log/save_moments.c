@@ -10,9 +10,11 @@
 
 #define MOMENTS_MAX 256u /* of a process */
 
-/* The threads of a process, and how far their changes are written. */
-struct dw_moment_threads {
-    uint32_t first, end; /* they are among these */
+/* The threads that have changes, those of a process next to each other. */
+struct moment_threads {
+    uint32_t *first;   /* by process: its first one in `threads`; the next one's is its end */
+    uint32_t *threads; /* indexes */
+    uint32_t *written; /* by thread: so many of its changes */
 };
 
 static int compare_changes(const void *left, const void *right)
@@ -93,45 +95,51 @@ static void write_clock(struct dw_log_writer *writer, const struct dw_process *p
 
 /* The last moment is the end, which the rows themselves have. */
 static int save_process(struct dw_log_writer *writer, const struct dw_profile *profile,
-                        uint32_t index, struct dw_moment_threads threads, uint32_t *written)
+                        uint32_t index, const struct moment_threads *of)
 {
     const struct dw_process *process = &profile->processes[index];
     uint32_t step = (process->moment_count + MOMENTS_MAX - 1) / MOMENTS_MAX;
     int error = 0;
     for (uint32_t at = step; at < process->moment_count && !error; at += step) {
-        for (uint32_t t = threads.first; t < threads.end && !error; t++)
-            if (profile->threads[t].process == index)
-                error = write_until(writer, &profile->threads[t], t, at - 1, &written[t]);
+        for (uint32_t i = of->first[index]; i < of->first[index + 1] && !error; i++) {
+            uint32_t thread = of->threads[i];
+            error = write_until(writer, &profile->threads[thread], thread, at - 1,
+                                &of->written[thread]);
+        }
         write_clock(writer, process, index, process->moments_ns[at - 1]);
     }
     return error;
 }
 
+/* `first` is counted up to the end of each process, and then down to its begin. */
 static void find_threads(const struct dw_profile *profile, uint32_t first_thread,
-                         struct dw_moment_threads *threads)
+                         struct moment_threads *of)
 {
-    for (uint32_t t = first_thread; t < profile->thread_count; t++) {
-        struct dw_moment_threads *of = &threads[profile->threads[t].process];
-        if (!profile->threads[t].change_count)
-            continue;
-        if (!of->end)
-            of->first = t;
-        of->end = t + 1;
-    }
+    for (uint32_t t = first_thread; t < profile->thread_count; t++)
+        of->first[profile->threads[t].process] += profile->threads[t].change_count > 0;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        of->first[i + 1] += of->first[i];
+    for (uint32_t t = profile->thread_count; t-- > first_thread;)
+        if (profile->threads[t].change_count)
+            of->threads[--of->first[profile->threads[t].process]] = t;
 }
 
 int dw_log_save_moments(struct dw_log_writer *writer, const struct dw_profile *profile,
                         uint32_t first_process, uint32_t first_thread)
 {
-    struct dw_moment_threads *threads = calloc(profile->process_count + 1u, sizeof *threads);
-    uint32_t *written = calloc(profile->thread_count + 1u, sizeof *written);
-    int error = threads && written ? 0 : DW_ERR_MEMORY;
+    struct moment_threads of = {
+        .first = calloc(profile->process_count + 2u, sizeof *of.first),
+        .threads = calloc(profile->thread_count + 1u, sizeof *of.threads),
+        .written = calloc(profile->thread_count + 1u, sizeof *of.written),
+    };
+    int error = of.first && of.threads && of.written ? 0 : DW_ERR_MEMORY;
     if (!error)
-        find_threads(profile, first_thread, threads);
+        find_threads(profile, first_thread, &of);
     for (uint32_t i = first_process; i < profile->process_count && !error; i++)
-        if (threads[i].end)
-            error = save_process(writer, profile, i, threads[i], written);
-    free(threads);
-    free(written);
+        if (of.first[i] < of.first[i + 1])
+            error = save_process(writer, profile, i, &of);
+    free(of.first);
+    free(of.threads);
+    free(of.written);
     return error;
 }

@@ -76,7 +76,10 @@ static void append(struct dw_log_writer *writer, const uint8_t *bytes, size_t si
 static int open_writer(struct dw_log_writer *writer, int fd)
 {
     struct stat file = {0};
-    *writer = (struct dw_log_writer){.fd = fd, .compressor = ZSTD_createCCtx()};
+    *writer = (struct dw_log_writer){.fd = fd,
+                                     .compressor = ZSTD_createCCtx(),
+                                     .payload.has_pages = true,
+                                     .frame.has_pages = true};
     if (fd >= 0 && fstat(fd, &file))
         return DW_ERR_IO;
     writer->device = file.st_dev;
@@ -200,7 +203,8 @@ int dw_log_writer_error(const struct dw_log_writer *writer)
     return writer->error;
 }
 
-/* A large chunk, as of the text of a source, is rare. */
+/* A large chunk, as of the text of a source, is rare. The buffers are in pages of their own then.
+ */
 static void keep_small(struct dw_buffer *buffer)
 {
     if (buffer->capacity > KEPT_BYTES)

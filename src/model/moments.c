@@ -120,12 +120,16 @@ static uint64_t last_end(const struct dw_profile *profile)
 static int go_back_all(struct dw_profile *profile, uint64_t time_ns)
 {
     bool is_any = false;
-    int error = 0;
+    uint32_t *moments = malloc((profile->process_count + 1u) * sizeof *moments);
+    int error = moments ? 0 : DW_ERR_MEMORY;
+    for (uint32_t i = 0; moments && i < profile->process_count; i++)
+        moments[i] = moments_until(&profile->processes[i], time_ns);
     for (uint32_t i = 0; i < profile->thread_count && !error; i++) {
         struct dw_thread *thread = &profile->threads[i];
-        error = go_back(thread, moments_until(&profile->processes[thread->process], time_ns));
+        error = go_back(thread, moments[thread->process]);
         is_any |= thread->values.count;
     }
+    free(moments);
     return error || is_any ? error : DW_ERR_NO_SAMPLES;
 }
 

@@ -112,7 +112,8 @@ def outer():
 def inner():
     first = bytearray(7_000_000)
     second = bytearray(8_000_000)
-    return len(first) + len(second)
+    del first, second
+    return 15_000_000
 
 def unwatched():
     return len(bytearray(40_000_000))

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "log/reader.h"
 #include "log/save.h"
+#include "model/moments.h"
 
 #include <stdlib.h>
 
@@ -31,9 +32,22 @@ static void merge(const uint8_t *bytes, size_t size, size_t cut)
     struct dw_profile *profile;
     if (dw_profile_new(&profile))
         return;
-    dw_log_read(bytes, cut, DW_READ_EVENTS | DW_READ_TO_SAVE, profile);
-    dw_log_read(bytes + cut, size - cut, DW_READ_EVENTS | DW_READ_TO_SAVE, profile);
+    unsigned flags = DW_READ_EVENTS | DW_READ_MOMENTS | DW_READ_TO_SAVE;
+    dw_log_read(bytes, cut, flags, profile);
+    dw_log_read(bytes + cut, size - cut, flags, profile);
     save(profile);
+    dw_profile_free(profile);
+}
+
+/* What was alive then. */
+static void go_back(const uint8_t *bytes, size_t size, uint32_t salt)
+{
+    struct dw_profile *profile;
+    if (dw_profile_new(&profile))
+        return;
+    dw_log_read(bytes, size, DW_READ_MOMENTS, profile);
+    if (!dw_profile_go_to(profile, (uint64_t)salt << salt % 8) && !view_prepare(profile))
+        view_profile(profile, salt % view_count(), salt);
     dw_profile_free(profile);
 }
 
@@ -42,7 +56,7 @@ static void view(const uint8_t *bytes, size_t size, uint32_t first, uint32_t cou
     struct dw_profile *profile;
     if (dw_profile_new(&profile))
         return;
-    dw_log_read(bytes, size, DW_READ_EVENTS, profile);
+    dw_log_read(bytes, size, DW_READ_EVENTS | DW_READ_MOMENTS, profile);
     if (!count)
         save(profile);
     else if (!view_prepare(profile))
@@ -54,8 +68,10 @@ static void view(const uint8_t *bytes, size_t size, uint32_t first, uint32_t cou
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     uint32_t hash = dw_crc32c(0, bytes, size), views = view_count();
-    uint32_t chosen = hash % (views + 2), salt = hash / (views + 2);
-    if (chosen > views)
+    uint32_t chosen = hash % (views + 3), salt = hash / (views + 3);
+    if (chosen == views + 2)
+        go_back(bytes, size, salt);
+    else if (chosen > views)
         merge(bytes, size, salt % (size + 1));
     else
         view(bytes, size, chosen, chosen < views, salt);
@@ -66,6 +82,7 @@ void fuzz_log_all(const uint8_t *bytes, size_t size)
 {
     uint32_t salt = dw_crc32c(0, bytes, size);
     merge(bytes, size, salt % (size + 1));
+    go_back(bytes, size, salt);
     view(bytes, size, 0, 0, salt);
     view(bytes, size, 0, view_count(), salt);
 }

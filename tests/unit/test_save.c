@@ -428,9 +428,10 @@ static void test_large_blocks_are_cut(void **state)
 /* A path that had one byte more at each moment. */
 static struct dw_profile *with_moments(uint32_t count)
 {
-    struct dw_profile *profile = fixture_small();
+    struct dw_profile *profile = fixture_new();
+    fixture_thread(profile, fixture_process(profile, 41, 0), 41, "MainThread");
     struct dw_thread *thread = &profile->threads[0];
-    struct dw_process *process = &profile->processes[thread->process];
+    struct dw_process *process = &profile->processes[0];
     uint32_t row;
     dw_path_id path = fixture_path(profile, "grows");
     assert_int_equal(dw_value_row_get(&thread->values, path, DW_LABELS_NONE, &row), 0);
