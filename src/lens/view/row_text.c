@@ -29,10 +29,11 @@ static void put_frame(struct dw_out *out, const struct dw_rows *rows, dw_path_id
                       struct dw_string name)
 {
     const struct dw_frame *frame = dw_profile_frame(rows->profile, path);
-    struct dw_string file = dw_file_short(dw_profile_string(rows->profile, frame->file));
     dw_out_write(out, name.bytes, name.size);
-    if (file.size && frame->kind == DW_FRAME_FUNCTION && !strcmp(name.bytes, "<module>"))
-        dw_out_printf(out, " (%.*s)", (int)file.size, file.bytes);
+    if (!frame->file || frame->kind != DW_FRAME_FUNCTION || strcmp(name.bytes, "<module>") != 0)
+        return;
+    struct dw_string file = dw_file_short(dw_profile_string(rows->profile, frame->file));
+    dw_out_printf(out, " (%.*s)", (int)file.size, file.bytes);
 }
 
 static dw_path_id ancestor(const struct dw_rows *rows, dw_path_id path, uint32_t steps)
