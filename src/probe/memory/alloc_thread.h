@@ -33,6 +33,7 @@ struct dw_alloc_thread {
     uint32_t fences;                     /* dw_py_fences, as of which frames are fenced */
     struct _PyInterpreterFrame **walked; /* the innermost first; room for as many */
     struct dw_alloc_known *known;        /* DW_ALLOC_CACHE */
+    uint32_t replaced;                   /* of these */
 };
 
 extern uint64_t dw_alloc_recording;
