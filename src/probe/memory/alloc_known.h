@@ -70,7 +70,7 @@ static inline struct dw_alloc_known *dw_alloc_known_find(struct dw_alloc_thread 
                                                          dw_py_frame *frame)
 {
     uint64_t hash = ((uint64_t)(uintptr_t)place->instruction ^ place->version_parent << 32 ^
-                     (uint64_t)(uintptr_t)place->caller << 8 ^ place->mark_inner_kind) *
+                     (uint64_t)(uintptr_t)place->caller << 8 ^ place->mark_inner_kind << 33) *
                     UINT64_C(0x9e3779b97f4a7c15);
     uint32_t slot = hash >> 32 & (DW_ALLOC_CACHE - 1);
     struct dw_alloc_known *known = thread->known + slot;
