@@ -233,6 +233,7 @@ import ctypes
 library = ctypes.CDLL("./librusty.so")
 library.take.restype = ctypes.c_void_p
 library.take.argtypes = [ctypes.c_size_t]
+kept = bytearray(60_000_000)  # so much is always among the samples
 def load():
     return library.take(80_000_000)
 print(load() > 0)
@@ -281,8 +282,7 @@ def test_malloc_trim_moves_what_malloc_keeps(mode, run_dwell, tmp_path):
         assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
         parts = parts_of(run_dwell)
         kept[how] = parts.get("<free, kept by malloc>", 0)
-        untouched = parts.pop("<live, but never touched>", 0)
-        assert untouched < 0.1 * sum(parts.values()), parts
+        assert parts.get("<live, but never touched>", 0) < 20_000_000, parts
     assert kept["keep"] > 50_000_000
     assert kept["trim"] < kept["keep"] - 50_000_000
 

@@ -65,6 +65,7 @@ struct applying {
     struct dw_got_patch *patch;
     bool is_on;
     bool is_complete; /* nothing is left for later */
+    bool reads_list;  /* of mappings, to know what is read-only */
     struct range {
         uintptr_t start, end;
     } * read_only;
@@ -87,6 +88,25 @@ static int add_read_only(void *context, const struct dw_map_line *line)
     return error;
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* The kernel makes a page ready to be written, which it refuses where nobody may write. The page
+ * was written before, so that nothing changes. */
+static bool is_writable(uintptr_t page)
+{
+    return !madvise((void *)page, (size_t)sysconf(_SC_PAGESIZE), MADV_POPULATE_WRITE);
+}
+
+/* Kernels before 5.14 refuse it everywhere. Then the list of all mappings has to be read. */
+static bool tells_writable(void)
+{
+    static _Atomic int written; /* somewhere in memory that may be */
+    atomic_store(&written, 1);
+    return is_writable(page_of((uintptr_t)&written));
+}
+
 /* The linker makes some pages read-only when it has filled in all pointers of an object. Before
  * that nothing may be changed: it would write to a page that is read-only again, or take a change
  * back. */
@@ -95,6 +115,8 @@ static bool is_filled_in(const struct object *object, const struct applying *app
     uintptr_t page = page_of(object->relro_start);
     if (page >= page_of(object->relro_end))
         return true;
+    if (!applying->reads_list)
+        return !is_writable(page);
     for (uint32_t i = 0; i < applying->count; i++)
         if (page >= applying->read_only[i].start && page < applying->read_only[i].end)
             return true;
@@ -320,7 +342,8 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
 bool dw_got_apply(struct dw_got_patch *patch, bool is_on)
 {
     struct applying applying = {.patch = patch, .is_on = is_on, .is_complete = true};
-    if (is_on && dw_maps_each(getpid(), add_read_only, &applying))
+    applying.reads_list = !tells_writable();
+    if (is_on && applying.reads_list && dw_maps_each(getpid(), add_read_only, &applying))
         applying.is_complete = false;
     dl_iterate_phdr(patch_object, &applying);
     free(applying.read_only);

@@ -38,13 +38,21 @@ static uint32_t enter_step(const struct dw_alloc_place *place, dw_py_frame *fram
     return dw_alloc_step((uint32_t)place->version_parent, token);
 }
 
-struct dw_alloc_known *dw_alloc_known_enter(struct dw_alloc_thread *thread, uint32_t slot,
-                                            const struct dw_alloc_place *place, dw_py_frame *frame)
+/* Its own slot if that is free, or any of the others in turn. */
+static struct dw_alloc_known *choose(struct dw_alloc_thread *thread, uint32_t slot)
+{
+    struct dw_alloc_known *known = &thread->known[slot];
+    bool is_free = !(known->step | known->site);
+    return is_free ? known : &thread->known[slot ^ (thread->replaced++ % DW_ALLOC_WAYS)];
+}
+
+static struct dw_alloc_known *enter(struct dw_alloc_thread *thread, uint32_t slot,
+                                    const struct dw_alloc_place *place, dw_py_frame *frame)
 {
     int saved_errno = errno;
     if (!thread->known && !(thread->known = calloc(DW_ALLOC_CACHE, sizeof *thread->known)))
         return NULL;
-    struct dw_alloc_known *known = &thread->known[slot];
+    struct dw_alloc_known *known = choose(thread, slot);
     known->place = *place;
     dw_alloc_lock();
     known->step = enter_step(place, frame);
@@ -52,4 +60,14 @@ struct dw_alloc_known *dw_alloc_known_enter(struct dw_alloc_thread *thread, uint
     dw_alloc_unlock();
     errno = saved_errno;
     return known;
+}
+
+struct dw_alloc_known *dw_alloc_known_elsewhere(struct dw_alloc_thread *thread, uint32_t slot,
+                                                const struct dw_alloc_place *place,
+                                                dw_py_frame *frame)
+{
+    for (uint32_t way = 1; thread->known && way < DW_ALLOC_WAYS; way++)
+        if (dw_alloc_known_is(&thread->known[slot ^ way], place))
+            return &thread->known[slot ^ way];
+    return enter(thread, slot, place, frame);
 }

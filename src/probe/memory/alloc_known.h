@@ -46,9 +46,23 @@ static inline void dw_alloc_place_at(struct dw_alloc_place *place, dw_py_frame *
     place->version_parent = (uint64_t)DW_PY_CODE_VERSION(code) << 32 | parent;
 }
 
-/* Enters the place into a slot of the cache. Takes the lock. NULL when there is no memory. */
-struct dw_alloc_known *dw_alloc_known_enter(struct dw_alloc_thread *thread, uint32_t slot,
-                                            const struct dw_alloc_place *place, dw_py_frame *frame);
+#define DW_ALLOC_WAYS 4u /* slots that a place may be in: those near the one of its hash */
+
+static inline bool dw_alloc_known_is(const struct dw_alloc_known *known,
+                                     const struct dw_alloc_place *place)
+{
+    return known->place.instruction == place->instruction && known->place.name == place->name &&
+           known->place.version_parent == place->version_parent &&
+           known->place.caller == place->caller &&
+           known->place.labels_region == place->labels_region &&
+           known->place.mark_inner_kind == place->mark_inner_kind && known->step | known->site;
+}
+
+/* The place is not in its slot. Enters it when it is in no other; then this takes the lock. NULL
+ * when there is no memory. */
+struct dw_alloc_known *dw_alloc_known_elsewhere(struct dw_alloc_thread *thread, uint32_t slot,
+                                                const struct dw_alloc_place *place,
+                                                dw_py_frame *frame);
 
 /* The frame is the one that the place is in; NULL when no Python code runs. */
 static inline struct dw_alloc_known *dw_alloc_known_find(struct dw_alloc_thread *thread,
@@ -56,20 +70,13 @@ static inline struct dw_alloc_known *dw_alloc_known_find(struct dw_alloc_thread 
                                                          dw_py_frame *frame)
 {
     uint64_t hash = ((uint64_t)(uintptr_t)place->instruction ^ place->version_parent << 32 ^
-                     (uint64_t)(uintptr_t)place->caller << 8 ^ place->mark_inner_kind) *
+                     (uint64_t)(uintptr_t)place->caller << 8 ^ place->mark_inner_kind << 33) *
                     UINT64_C(0x9e3779b97f4a7c15);
     uint32_t slot = hash >> 32 & (DW_ALLOC_CACHE - 1);
     struct dw_alloc_known *known = thread->known + slot;
-    if (__builtin_expect(thread->known && known->place.instruction == place->instruction &&
-                             known->place.name == place->name &&
-                             known->place.version_parent == place->version_parent &&
-                             known->place.caller == place->caller &&
-                             known->place.labels_region == place->labels_region &&
-                             known->place.mark_inner_kind == place->mark_inner_kind &&
-                             known->step | known->site,
-                         1))
+    if (__builtin_expect(thread->known && dw_alloc_known_is(known, place), 1))
         return known;
-    return dw_alloc_known_enter(thread, slot, place, frame);
+    return dw_alloc_known_elsewhere(thread, slot, place, frame);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include "probe/memory/alloc_sites.h"
 
 #define DW_ALLOC_DEPTH 8192u /* Python functions of a stack that are told apart */
-#define DW_ALLOC_CACHE 512u
+#define DW_ALLOC_CACHE 2048u
 #define DW_ALLOC_RECENT 8u /* what is freed before so many others are allocated is temporary */
 
 /* A frame of the stack at the last allocation, the outermost first. */
@@ -33,6 +33,7 @@ struct dw_alloc_thread {
     uint32_t fences;                     /* dw_py_fences, as of which frames are fenced */
     struct _PyInterpreterFrame **walked; /* the innermost first; room for as many */
     struct dw_alloc_known *known;        /* DW_ALLOC_CACHE */
+    uint32_t replaced;                   /* of these */
 };
 
 extern uint64_t dw_alloc_recording;

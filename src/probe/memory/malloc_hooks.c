@@ -10,6 +10,7 @@
 #include "probe/memory/pool_hooks.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
@@ -234,8 +235,10 @@ void dw_malloc_hooks_remove(void)
 void dw_malloc_hooks_renew(void)
 {
     dw_alloc_here.busy++;
+    int saved_errno = errno;
     bool is_old = atomic_load(&generation) != dw_native_modules_generation();
     dw_alloc_here.busy--;
     if (is_old)
         apply(true);
+    errno = saved_errno;
 }

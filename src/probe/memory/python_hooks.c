@@ -4,7 +4,8 @@
  *
  * Samples have hooks of their own, and none where CPython's allocator of small objects frees: a
  * block that is sampled comes from the raw domain instead, where that allocator gives back all that
- * is not its own. */
+ * is not its own. That allocator calls no other for small objects but the one of arenas, which has
+ * a hook too: so for these, nothing need be noted of being inside. */
 #include "probe/memory/python_hooks.h"
 
 #include "probe/memory/alloc_events.h"
@@ -20,9 +21,12 @@ struct hooked {
 };
 
 static struct hooked of_all, of_samples;
-static bool has_arenas;  /* small objects are cut out of these, */
-static bool is_mimalloc; /* or all are, but for those of the raw domain */
-static bool is_pymalloc; /* by CPython's own allocator, with nothing before it */
+static bool has_arenas;    /* small objects are cut out of these, */
+static bool is_mimalloc;   /* or all are, but for those of the raw domain */
+static bool is_pymalloc;   /* by CPython's own allocator, with nothing before it */
+static size_t plain_bytes; /* what is not larger comes from that */
+static PyObjectArenaAllocator original_arenas;
+static bool has_arena_hook;
 
 /* The raw domain, which is the first, is malloc itself. */
 static enum dw_alloc_kind kind_of(int domain, size_t size)
@@ -73,15 +77,27 @@ static __attribute__((noinline)) void *allocate_sampled(int domain, size_t count
     return block;
 }
 
-/* A block that is not sampled needs little more than the call. */
+static __attribute__((noinline)) void *allocate_large(int domain, size_t count, size_t size,
+                                                      bool is_cleared)
+{
+    return call_busy(&of_samples.originals[domain], count, size, is_cleared);
+}
+
+/* A block that is small and not sampled needs little more than the call. Of no bytes it is left to
+ * the others. */
 static inline __attribute__((always_inline)) void *allocate_one(int domain, size_t count,
                                                                 size_t size, bool is_cleared)
 {
-    if (dw_alloc_here.busy || dw_alloc_mode_now() != DW_ALLOC_SAMPLED ||
-        dw_alloc_here.left < (int64_t)(count * size))
+    const PyMemAllocatorEx *original = &of_samples.originals[domain];
+    size_t bytes = count * size;
+    if (__builtin_expect(dw_alloc_here.busy || dw_alloc_mode_now() != DW_ALLOC_SAMPLED ||
+                             dw_alloc_here.left < (int64_t)bytes,
+                         0))
         return allocate_sampled(domain, count, size, is_cleared);
-    dw_alloc_is_sampled(count * size);
-    return call_busy(&of_samples.originals[domain], count, size, is_cleared);
+    dw_alloc_is_sampled(bytes);
+    if (domain && bytes - 1 < plain_bytes)
+        return call(original, count, size, is_cleared);
+    return allocate_large(domain, count, size, is_cleared);
 }
 
 static inline __attribute__((always_inline)) void *reallocate(const struct hooked *hooked,
@@ -210,6 +226,39 @@ static const struct {
     {PYMEM_DOMAIN_OBJ, HOOKED(any, 2), HOOKED(one, 2)},
 };
 
+/* What is mapped inside is an arena. */
+static void *allocate_arena(void *context, size_t size)
+{
+    uint32_t busy = dw_alloc_here.busy;
+    dw_alloc_here.busy = DW_ALLOC_IN_PYTHON;
+    void *arena = original_arenas.alloc(context, size);
+    dw_alloc_here.busy = busy;
+    return arena;
+}
+
+static void install_arena_hook(void)
+{
+    PyObjectArenaAllocator hooked;
+    if (has_arena_hook)
+        return;
+    PyObject_GetArenaAllocator(&original_arenas);
+    hooked = original_arenas;
+    hooked.alloc = allocate_arena;
+    has_arena_hook = true;
+    PyObject_SetArenaAllocator(&hooked);
+}
+
+static void remove_arena_hook(void)
+{
+    PyObjectArenaAllocator now;
+    PyObject_GetArenaAllocator(&now);
+    if (!has_arena_hook || now.alloc != allocate_arena)
+        return;
+    has_arena_hook = false;
+    plain_bytes = 0;
+    PyObject_SetArenaAllocator(&original_arenas);
+}
+
 /* Python's own allocator is the same for both domains, and needs no context; those that others put
  * before it do. */
 static bool find_pymalloc(const PyMemAllocatorEx now[DOMAINS])
@@ -240,6 +289,10 @@ void dw_python_hooks_install(bool is_exact)
         PyMem_GetAllocator(domains[i].domain, &now[i]);
     if (!is_exact && !of_samples.is_installed[0])
         is_pymalloc = has_arenas && !is_mimalloc && find_pymalloc(now);
+    if (!is_exact && is_pymalloc) {
+        install_arena_hook();
+        plain_bytes = SMALL_BYTES;
+    }
     for (int i = 0; i < DOMAINS; i++)
         if (!hooked->is_installed[i]) /* others that are over them keep them */
             install(hooked, i, &now[i], is_exact ? domains[i].any : domains[i].one);
@@ -257,6 +310,7 @@ static void remove_from(struct hooked *hooked, int domain, const PyMemAllocatorE
 
 void dw_python_hooks_remove(void)
 {
+    remove_arena_hook();
     for (int i = 0; i < DOMAINS; i++) {
         remove_from(&of_all, i, &domains[i].any);
         remove_from(&of_samples, i, &domains[i].one);
