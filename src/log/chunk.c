@@ -42,6 +42,11 @@ void dw_chunk_put(uint8_t header[DW_CHUNK_HEADER_SIZE], const struct dw_chunk *c
     put_u32(header + 20, checksum(header, chunk->stored, chunk->stored_size));
 }
 
+uint32_t dw_chunk_stored_size(const uint8_t header[DW_CHUNK_HEADER_SIZE])
+{
+    return get_u32(header + 12);
+}
+
 /* What the header says, when it can be that of a chunk; whether it is one only its checksum tells.
  */
 static bool get_header(const uint8_t *bytes, size_t size, struct dw_chunk *chunk)
