@@ -255,6 +255,11 @@ int dw_cmd_export(int argc, char **argv)
     if (!status)
         status = dw_report_want_rows(&request.options, &words);
     request.options.lens.with_lines = with_lines;
+    if (!status && labels && strcmp(request.lens->name, "collapsed") != 0)
+        status =
+            dw_cli_usage("--labels is for collapsed stacks; a picture of them: dwell export FILE "
+                         "--to collapsed --labels %s | dwell export - -o x.svg",
+                         labels);
     if (!status && labels)
         status = parse_labels(&request, labels);
     if (!status)

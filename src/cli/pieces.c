@@ -8,14 +8,17 @@
 #include "cli/cli.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
+#include "log/chunk.h"
 #include "log/reader.h"
 #include "log/save.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define KEPT_BYTES (16 << 20)
@@ -92,19 +95,65 @@ bool dw_pieces_keep_only(struct dw_pieces *pieces, const char *pattern)
     return is_any;
 }
 
-/* Whether what was written can be read. */
-static int verify(const struct dw_output *output)
+/* Reads all of it, or fails. */
+static bool read_at(int fd, uint64_t at, uint8_t *to, size_t size)
 {
-    struct dw_profile *profile;
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(fd, to + done, size - done, (off_t)(at + done));
+        if (got <= 0 && errno != EINTR)
+            return false;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+/* Whether chunks follow each other to the end of the file, one at a time in memory. */
+static bool are_chunks(int fd, uint64_t size, uint8_t *bytes)
+{
+    struct dw_chunk chunk;
+    uint64_t at = DW_LOG_HEADER_SIZE;
+    while (at < size) {
+        uint64_t left = size - at;
+        bool is_chunk = left >= DW_CHUNK_HEADER_SIZE &&
+                        read_at(fd, at, bytes, DW_CHUNK_HEADER_SIZE) &&
+                        dw_chunk_stored_size(bytes) <= DW_CHUNK_STORED_MAX &&
+                        dw_chunk_stored_size(bytes) <= left - DW_CHUNK_HEADER_SIZE;
+        size_t stored = is_chunk ? dw_chunk_stored_size(bytes) : 0;
+        if (!is_chunk ||
+            !read_at(fd, at + DW_CHUNK_HEADER_SIZE, bytes + DW_CHUNK_HEADER_SIZE, stored) ||
+            !dw_chunk_get(bytes, DW_CHUNK_HEADER_SIZE + stored, &chunk))
+            return false;
+        at += DW_CHUNK_HEADER_SIZE + stored;
+    }
+    return true;
+}
+
+static bool has_room(const struct dw_profile *profile)
+{
+    const uint32_t counts[] = {profile->strings.count, profile->frames.count, profile->places.count,
+                               profile->paths.count,   profile->labels.count, profile->module_count,
+                               profile->thread_count,  profile->process_count};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i] > DW_LOG_IDS_MAX)
+            return false;
+    return true;
+}
+
+/* Whether what was written can be read. */
+static int verify(const struct dw_output *output, const struct dw_profile *profile)
+{
+    struct stat status;
     if (!output->temporary)
         return 0;
-    int error = dw_profile_new(&profile);
-    if (error)
-        return error;
-    error = dw_log_read_file(output->temporary, DW_READ_NO_VALUES, profile);
-    bool is_sound = !error && !profile->losses.damaged_chunks;
-    dw_profile_free(profile);
-    return is_sound || error == DW_ERR_MEMORY || error == DW_ERR_IO ? error : DW_ERR_UNSOUND;
+    int fd = open(output->temporary, O_RDONLY | O_CLOEXEC);
+    uint8_t *bytes = malloc(DW_CHUNK_HEADER_SIZE + DW_CHUNK_STORED_MAX);
+    int error = fd < 0 || fstat(fd, &status) ? DW_ERR_IO : bytes ? 0 : DW_ERR_MEMORY;
+    if (!error && (!has_room(profile) || !are_chunks(fd, (uint64_t)status.st_size, bytes)))
+        error = DW_ERR_UNSOUND;
+    free(bytes);
+    if (fd >= 0)
+        close(fd);
+    return error;
 }
 
 static int read_piece(struct dw_piece *piece, bool says, struct dw_profile *profile)
@@ -187,19 +236,20 @@ bool dw_pieces_merge(struct dw_pieces *pieces, const char *path, bool says)
 {
     struct dw_output output;
     struct dw_profile *profile;
+    bool is_said = false;
     int error = dw_output_open(&output, path);
     if (error)
         return !dw_cli_error(path, error);
     error = dw_profile_new(&profile);
     if (!error) {
         error = write_result(pieces, says, profile, output.fd);
+        is_said = error == DW_ERR_UNSOUND;
         if (!error && (says || profile->losses.damaged_chunks))
             say_losses(profile);
+        if (!error)
+            error = verify(&output, profile);
         dw_profile_free(profile);
     }
-    bool is_said = error == DW_ERR_UNSOUND;
-    if (!error)
-        error = verify(&output);
     error = dw_output_close(&output, error);
     if (error && !is_said)
         dw_cli_error(path, error);

@@ -42,6 +42,11 @@ void dw_chunk_put(uint8_t header[DW_CHUNK_HEADER_SIZE], const struct dw_chunk *c
     put_u32(header + 20, checksum(header, chunk->stored, chunk->stored_size));
 }
 
+uint32_t dw_chunk_stored_size(const uint8_t header[DW_CHUNK_HEADER_SIZE])
+{
+    return get_u32(header + 12);
+}
+
 /* What the header says, when it can be that of a chunk; whether it is one only its checksum tells.
  */
 static bool get_header(const uint8_t *bytes, size_t size, struct dw_chunk *chunk)
@@ -58,6 +63,12 @@ static bool get_header(const uint8_t *bytes, size_t size, struct dw_chunk *chunk
     };
     return chunk->raw_size <= DW_CHUNK_RAW_MAX && chunk->stored_size <= DW_CHUNK_STORED_MAX &&
            chunk->stored_size <= size - DW_CHUNK_HEADER_SIZE;
+}
+
+bool dw_chunk_get(const uint8_t *bytes, size_t size, struct dw_chunk *chunk)
+{
+    return get_header(bytes, size, chunk) &&
+           get_u32(bytes + 20) == checksum(bytes, chunk->stored, chunk->stored_size);
 }
 
 /* Every damaged chunk wastes its own size, so a log cannot waste much more than its own. */

@@ -67,6 +67,10 @@ int dw_log_header_check(const uint8_t *bytes, size_t size, size_t *start);
 
 /* Fills in the header of a chunk whose payload follows. */
 void dw_chunk_put(uint8_t header[DW_CHUNK_HEADER_SIZE], const struct dw_chunk *chunk);
+/* How many bytes a header says that follow it. */
+uint32_t dw_chunk_stored_size(const uint8_t header[DW_CHUNK_HEADER_SIZE]);
+/* True when an intact chunk starts at `bytes`. */
+bool dw_chunk_get(const uint8_t *bytes, size_t size, struct dw_chunk *chunk);
 
 /* Walks over the intact chunks of a log and counts what lies between them. Bytes that look like
  * chunks again and again, and are not, end the walk: what is behind them counts as damage. */

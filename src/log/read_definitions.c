@@ -9,14 +9,13 @@
 
 #include <string.h>
 
-#define ID_MAX (1u << 24)  /* ids beyond this are nonsense */
 #define PROPERTIES_MAX 256 /* of one process or timing */
 
 int dw_id_map_set(struct dw_reading *reading, struct dw_id_map *map, uint32_t id, uint32_t value,
                   uint32_t filler)
 {
     uint32_t gap = id > map->count ? id - map->count : 0;
-    if (id >= ID_MAX)
+    if (id >= DW_LOG_IDS_MAX)
         return DW_ERR_TOO_LARGE;
     if (gap > reading->limits->gap_ids)
         return DW_ERR_DAMAGED;

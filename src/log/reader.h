@@ -17,6 +17,8 @@ enum dw_read_flags {
                              them */
 };
 
+#define DW_LOG_IDS_MAX (1u << 24) /* a log with more names, paths or others is not read */
+
 /* Adds the log to the profile: reading several logs merges them. On failure the
  * profile holds what was read before the trouble and is still valid. */
 int dw_log_read(const uint8_t *bytes, size_t size, unsigned flags, struct dw_profile *profile);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writes a whole profile as one log: what a merge leaves. Its ticks are
- * nanoseconds of the wall clock, so reading it back changes no number. */
+ * Writes a whole profile as one log: what a merge leaves. Its ticks are nanoseconds of the wall
+ * clock, or those of the log that rows were copied from, so reading it back changes no number. */
 #ifndef DW_LOG_SAVE_H
 #define DW_LOG_SAVE_H
 

@@ -118,6 +118,8 @@ def test_collapsed_stacks_begin_with_the_labels_asked_for(run_dwell, log):
 
 
 def test_a_label_that_nothing_has_is_refused(run_dwell, log):
+    done = run_dwell("export", log, "--to", "svg", "--labels", "endpoint")
+    assert done.returncode == 2 and "--to collapsed --labels endpoint" in done.stderr
     done = run_dwell("export", log, "--to", "collapsed", "--labels", "endpoit")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no label 'endpoit'" in done.stderr and "endpoint" in done.stderr

@@ -47,10 +47,11 @@ static bool name_by_python(struct dw_sample_reader *reader, const struct dw_slot
 static void name_thread(struct dw_sample_reader *reader, struct dw_slot *slot)
 {
     struct dw_task task;
+    bool is_main = slot->tid == getpid();
     slot->is_named |= name_by_python(reader, slot);
-    if (slot->is_named || !dw_task_read(getpid(), slot->tid, &task))
+    if (slot->is_named || (!is_main && !dw_task_read(getpid(), slot->tid, &task)))
         return;
-    const char *name = slot->tid == getpid() ? DW_MAIN_THREAD_NAME : task.name;
+    const char *name = is_main ? DW_MAIN_THREAD_NAME : task.name;
     dw_ledger_name_thread(reader->places->log, slot->thread - 1, name, strlen(name));
 }
 
