@@ -81,11 +81,23 @@ static void map_path(struct dw_profile *profile)
     }
 }
 
+/* Trees that are prepared for showing have no index any more. */
+static dw_path_id find_path(const struct dw_profile *profile, dw_path_id parent, dw_place_id step)
+{
+    const struct dw_path *paths = profile->paths.paths;
+    for (dw_path_id path = 1; path < profile->paths.count; path++)
+        if (paths[path].parent == parent && paths[path].step == step)
+            return path;
+    return DW_PATH_ROOT;
+}
+
 dw_path_id fixture_step(struct dw_profile *profile, dw_path_id parent, struct dw_place place)
 {
     dw_place_id place_id = 0;
-    dw_path_id path = 0;
     require(!dw_place_intern(&profile->places, &place, &place_id), "place");
+    dw_path_id path = profile->function_of ? find_path(profile, parent, place_id) : DW_PATH_ROOT;
+    if (path)
+        return path;
     require(!dw_path_intern(&profile->paths, parent, place_id, &path), "path");
     map_path(profile);
     return path;
