@@ -10,8 +10,8 @@ from typing import Any, Literal, TextIO
 Filter = Callable[[Any], bool]
 _grown: dict[str, int] = {}
 _ids: dict[str, dict[str, set[int]]] = {"known": {}, "new": {}}
-# What a Counter remembers of the types that it was given shall not look like growth.
-Counter(map(type, ())), Counter(_ for _ in ())
+# What Python remembers when these are first called shall not look like growth.
+Counter(map(type, ())), Counter(_ for _ in ()), sorted((), key=len)
 
 
 def _name(cls: type, shortnames: bool = True) -> str:
