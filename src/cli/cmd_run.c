@@ -47,10 +47,8 @@ static const char help[] =
     "  --memory[=HOW]  what is allocated: by samples (sampled), or each allocation (exact; the\n"
     "                  default with --lines); memory and CPU over time, for 'dwell plot'\n"
     "  --heap[=WHEN]   the objects that are alive: at the end, and every so often (10s), at a\n"
-    "                  signal (USR1, USR2, HUP) or where a region begins and ends (region:NAME),\n"
-    "                  for 'dwell report --by type'\n"
-    "  --leaks[=TIME]  types and lines whose objects become more and more, what holds them, who\n"
-    "                  made them\n";
+    "                  signal (USR1, USR2, HUP) or where a region begins and ends (region:NAME)\n"
+    "  --leaks[=TIME]  what becomes more and more, by type and by line, and what holds it\n";
 static const char help_of_options[] =
     "\n"
     "  --mode MODE     of samples: cpu, the time that threads run (the default), or wall, all of "

@@ -7,6 +7,7 @@
 #include "log/log_name.h"
 #include "record/ledger.h"
 #include "record/process.h"
+#include "record/reserve.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -152,6 +153,8 @@ int dw_ledger_open(const struct dw_ledger_options *options, struct dw_ledger **r
             ledgers = ledger;
         }
     }
+    if (!error && options->path)
+        dw_reserve_hold();
     if (!error) {
         ledger->users++;
         ledger->holders++;
@@ -301,7 +304,7 @@ static int flush_locked(struct dw_ledger *ledger, dw_collect *collect, void *con
     ledger->sink.is_last = is_last;
     ledger->is_leaving |= ends;
     is_flushing = true;
-    if (!error)
+    if (!error && dw_reserve_has_room(is_last))
         error = flush(ledger, collect, context, ledger->is_leaving);
     is_flushing = false;
     pthread_mutex_unlock(&ledger->file);

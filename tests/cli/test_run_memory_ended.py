@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from ..measured import Off, repeated
+
 MODES = pytest.mark.parametrize("mode", ["sampled", "exact"])
 LEAK = """
 import os, time
@@ -57,21 +59,31 @@ def eat():
 """
 
 
+def be_off_if_given_up(done):
+    """The program may take the last memory just while dwell writes, which one sentence tells."""
+    if "x.dwell: out of memory; recording goes on without the file\n" in done.stderr:
+        raise Off(done.stderr)
+
+
 @MODES
+@repeated
 def test_a_program_that_runs_out_of_memory_and_goes_on(mode, run_dwell, tmp_path):
     (tmp_path / "program.py").write_text(
         HUNGRY + "try:\n    eat()\nexcept MemoryError:\n    print('caught', len(kept) > 10)\n"
     )
     done = run_dwell("run", "-q", f"--memory={mode}", "-o", "x.dwell", "program.py")
+    be_off_if_given_up(done)
     assert (done.returncode, done.stdout, done.stderr) == (0, "caught True\n", "")
     assert bytes_of(run_dwell, "x.dwell", "eat", "peak_bytes") > 40_000_000
     assert run_dwell("check", "x.dwell").returncode == 0
 
 
 @MODES
+@repeated
 def test_a_program_that_dies_of_it_dies_as_it_does_alone(mode, run_dwell, tmp_path):
     (tmp_path / "program.py").write_text(HUNGRY + "eat()\n")
     done = run_dwell("run", "-q", f"--memory={mode}", "-o", "x.dwell", "program.py")
+    be_off_if_given_up(done)
     assert done.returncode == 1
     assert "MemoryError" in done.stderr and "dwell: " not in done.stderr
     assert bytes_of(run_dwell, "x.dwell", "eat", "peak_bytes") > 40_000_000
