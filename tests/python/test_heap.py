@@ -472,6 +472,19 @@ def test_equal_strings_are_told_with_what_they_waste():
         heap.snapshot().duplicates()
 
 
+def test_equal_arrays_are_told_with_what_they_waste():
+    numpy = pytest.importorskip("numpy")
+    tables = [numpy.arange(20_000) for _ in range(4)]
+    others = [tables[0].astype(float), tables[0].reshape(200, 100).copy(), tables[0] + 1]
+    views = [tables[0][:], tables[1].reshape(100, 200)]
+    rooms = [bytearray(b"room" * 3000) for _ in range(3)]
+    found = heap.snapshot(hashes=True).duplicates(limit=1000)
+    (row,) = (row for row in found if row.type == "numpy.ndarray" and row.size > 160_000)
+    assert (row.copies, row.wasted) == (4, 3 * row.size) and "tables[" in row.name
+    assert any(row.type == "bytearray" and row.copies == 3 for row in found)
+    assert others and views and rooms
+
+
 def test_numpy_arrays_hold_their_base_and_objects():
     numpy = pytest.importorskip("numpy")
     whole = numpy.zeros(100_000)

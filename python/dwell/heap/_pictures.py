@@ -152,7 +152,8 @@ class Snapshot:
         return self._way(self._find(id(obj), type(obj)))
 
     def duplicates(self, limit: int = 10) -> Duplicates:
-        """Strings and bytes that there are several of; the most bytes that this wastes first."""
+        """Strings, bytes and arrays that there are several of; the most bytes that this wastes
+        first."""
         found = self._core.duplicates()
         if found is None:
             raise ValueError("duplicates are known of a snapshot(hashes=True) only")
@@ -253,7 +254,7 @@ class Snapshot:
 def snapshot(hashes: bool = False) -> Snapshot:
     """A picture of all objects. Nothing is collected before; the program waits meanwhile.
 
-    With hashes of strings and bytes it knows duplicates."""
+    With hashes of strings, bytes and arrays of NumPy it knows duplicates."""
     taken = Taken(time.time(), "asked for", os.getpid())
     return Snapshot(_core.HeapSnapshot(hashes), taken, True)
 

@@ -28,7 +28,7 @@ struct dw_heap_module {
 };
 
 /* A string, or bytes, by what is in it. */
-struct dw_heap_text_hash {
+struct dw_heap_hash {
     uint64_t hash;
     dw_heap_node node;
 };
@@ -81,7 +81,7 @@ struct dw_heap {
     struct dw_heap_module *modules; /* those of sys.modules */
     uint32_t module_count;
     bool has_hashes;
-    struct dw_heap_text_hash *hashes;
+    struct dw_heap_hash *hashes;
     uint32_t hash_count, hash_capacity;
     struct dw_string_table names;
     /* What a picture may have beside, NULL or 0 when it has not. */

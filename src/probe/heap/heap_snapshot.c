@@ -468,7 +468,7 @@ static PyObject *snapshot_sizeof(PyObject *self, PyObject *unused)
                   (((struct dw_heap_snapshot *)self)->parents ? sizeof(uint32_t) : 0);
     return PyLong_FromSize_t(sizeof(struct dw_heap_snapshot) + graph->count * each +
                              ((size_t)graph->edge_count + graph->root_count) * sizeof(uint32_t) +
-                             heap_of(self)->hash_count * sizeof(struct dw_heap_text_hash));
+                             heap_of(self)->hash_count * sizeof(struct dw_heap_hash));
 }
 
 static PyMethodDef methods[] = {

@@ -10,6 +10,7 @@
 #include "cpython/heap/heap_objects.h"
 #include "cpython/heap/heap_size.h"
 #include "model/heap/heap_roots.h"
+#include "probe/heap/heap_duplicates.h"
 #include "probe/heap/heap_makers.h"
 #include "probe/heap/heap_names.h"
 #include "probe/heap/heap_shared.h"
@@ -154,13 +155,12 @@ static uint32_t references_to(PyObject *object)
                                                                   : (uint32_t)count;
 }
 
-static void keep_hash(struct walk *walk, PyObject *text, dw_heap_node node)
+static void keep_hash(struct walk *walk, uint64_t hash, dw_heap_node node)
 {
     struct dw_heap *heap = walk->heap;
     walk->error = DW_GROW(heap->hashes, heap->hash_count, heap->hash_capacity);
     if (!walk->error)
-        heap->hashes[heap->hash_count++] =
-            (struct dw_heap_text_hash){(uint64_t)PyObject_Hash(text), node};
+        heap->hashes[heap->hash_count++] = (struct dw_heap_hash){hash, node};
 }
 
 /* A list may stand where another one stood, without being allocated anew; its items do not. */
@@ -181,6 +181,7 @@ static void look_at(struct walk *walk, dw_heap_node node)
     if (walk->error)
         return;
     const struct kind *kind = &walk->kinds[type];
+    uint64_t hash;
     graph->types[node] = type;
     walk->heap->outside[node] = references_to(object);
     graph->sizes[node] = 0;
@@ -188,8 +189,8 @@ static void look_at(struct walk *walk, dw_heap_node node)
         put_off(walk, object, node);
     else
         graph->sizes[node] = dw_py_size(object, &kind->sizing);
-    if (walk->heap->has_hashes && (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)))
-        keep_hash(walk, object, node);
+    if (walk->heap->has_hashes && dw_heap_text_hash(object, &hash))
+        keep_hash(walk, hash, node);
     if (walk->has_makers && PyList_CheckExact(object) && !walk->error)
         keep_block(walk, object, node);
     if (!walk->error && object != walk->interned)
@@ -272,6 +273,11 @@ static PyObject *foreign_object(const struct walk *walk, uint32_t index)
     return (PyObject *)walk->heap->addresses[walk->foreign[index]];
 }
 
+static bool is_array(const struct kind *kind)
+{
+    return kind->edges.base && !kind->sizing.showing;
+}
+
 /* Once the graph stands: extension modules may let other threads run. */
 static void ask_foreign(struct walk *walk)
 {
@@ -282,6 +288,10 @@ static void ask_foreign(struct walk *walk)
         walk->graph->sizes[node] = dw_py_size(object, &kind->sizing);
         if (kind->sizing.showing)
             walk->error = dw_heap_show(&walk->shared, node, object, kind->sizing.showing);
+        uint64_t hash;
+        if (walk->heap->has_hashes && is_array(kind) && !walk->error &&
+            dw_heap_array_hash(object, kind->edges.base, &hash))
+            keep_hash(walk, hash, node);
     }
 }
 
@@ -292,8 +302,8 @@ static void find_owners(struct walk *walk)
     for (uint32_t i = 0; i < walk->foreign_count; i++) {
         dw_heap_node node = walk->foreign[i];
         const struct kind *kind = &walk->kinds[graph->types[node]];
-        bool is_array = kind->edges.base && !kind->sizing.showing;
-        uintptr_t data = is_array ? dw_py_array_data(foreign_object(walk, i), kind->edges.base) : 0;
+        uintptr_t data =
+            is_array(kind) ? dw_py_array_data(foreign_object(walk, i), kind->edges.base) : 0;
         if (data)
             dw_heap_own(&walk->shared, node, data, graph->sizes[node]);
     }
