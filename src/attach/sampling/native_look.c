@@ -7,7 +7,6 @@
 #include "base/clock.h"
 
 #define WAITING_TRIES 3
-#define WAKE_NS 100000 /* between taking a CPU from a thread and reading the clock */
 
 static bool copy_stacks(struct dw_native_look *look)
 {
@@ -35,26 +34,15 @@ static bool look_at_waiting(struct dw_native_look *look)
     return waits(look->activity) && copy_stacks(look) && !dw_activity_has_run(look->files);
 }
 
-/* A thread has to run to be stopped. One that waited for a CPU for longer than this process runs
- * did not lose it to us. */
-static bool lacked_cpu(const struct dw_native_look *look, uint64_t queued_before_ns)
-{
-    uint64_t queued_ns, now_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    dw_activity_times(look->files, &queued_ns);
-    return queued_ns - queued_before_ns > now_ns - look->begun_ns + WAKE_NS;
-}
-
 static bool look_at_running(struct dw_native_look *look)
 {
     int signal;
-    uint64_t queued_ns, begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    dw_activity_times(look->files, &queued_ns);
+    uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
     look->activity = DW_ACTIVITY_RUNS;
     if (!look->id || !dw_thread_stop(look->code->python->target->pid, look->id, &signal))
         return false;
     bool good = dw_thread_registers(look->id, &look->native->registers, &look->in_call) &&
                 copy_stacks(look);
-    look->lacked_cpu = lacked_cpu(look, queued_ns);
     dw_thread_let_go(look->id, signal);
     look->stopped_ns = dw_clock_ns(CLOCK_MONOTONIC) - begun_ns;
     return good;

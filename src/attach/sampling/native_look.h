@@ -15,7 +15,6 @@ struct dw_native_look {
     struct dw_live_thread *thread;
     struct dw_activity_files *files;
     pid_t id;
-    uint64_t begun_ns; /* when this process began to look at threads */
     struct dw_raw_stack *python;
     struct dw_native_stack *native; /* copied, not unwound yet */
     /* Found. */
@@ -23,7 +22,6 @@ struct dw_native_look {
     enum dw_activity activity;
     uint64_t stopped_ns; /* how long it was kept from running; 0: it was not stopped */
     bool in_call;        /* it was stopped at the end of a system call */
-    bool lacked_cpu;     /* it was ready to run before that, and had no CPU */
 };
 
 /* False when it could not be read. */

@@ -109,7 +109,7 @@ static int add_cpu_sample(struct dw_sampler *sampler, struct dw_watched *thread,
 {
     struct dw_cpu_account *account = thread->cpu;
     int error = count_cpu(sampler, thread, sample->until_ns);
-    if (error || !dw_watched_runs(thread) || thread->lacks_cpu)
+    if (error || !dw_watched_runs(thread))
         return error;
     if (!account->pending_count)
         dw_activity_times(&thread->activity, &account->queued_ns);

@@ -49,7 +49,6 @@ struct dw_watched {
     bool has_stack, is_listed;
     bool is_missed;      /* it could not be read: its next sample stands for this one's time too */
     uint32_t call_stops; /* how many of its stops were at the end of a system call, of 65536 */
-    bool lacks_cpu;      /* it was ready to run, and stood where it had lost its CPU */
     bool is_met, is_named; /* whether it has a name at all, and one that `threading` gave it */
     dw_path_id path, last_path;
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */

@@ -14,9 +14,9 @@
 #define SURE_TRIES 3          /* the first may find code that is new */
 #define LIKELY_TRIES 5
 #define TRIES 30
-#define AMONG_STOPS 256      /* the last so many stops of a thread, */
-#define MANY_CALL_STOPS 2048 /* where so many of 65536 are at the end of a system call */
-#define STOPPED_SHARE 50     /* a thread runs this much longer than it is stopped for looks */
+#define AMONG_STOPS 256       /* the last so many stops of a thread, */
+#define MANY_CALL_STOPS 13107 /* where so many of 65536 are at the end of a system call */
+#define STOPPED_SHARE 50      /* a thread runs this much longer than it is stopped for looks */
 
 /* A thread that waits is not stopped: its stack can be read without that, and its system call would
  * end. */
@@ -283,13 +283,11 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
                                   .thread = &thread->live,
                                   .files = &thread->activity,
                                   .id = thread->id,
-                                  .begun_ns = now_ns,
                                   .python = &sampler->stack,
                                   .native = &sampler->native_stack};
     bool good = dw_native_look(&look);
     thread->stopped_ns += look.stopped_ns;
     sampler->stops += look.stopped_ns != 0;
-    thread->lacks_cpu = look.lacked_cpu;
     if (good && is_read && look.stopped_ns && makes_many_calls(thread, &look) &&
         has_moved(&look, code, depth))
         return 0;
@@ -311,7 +309,7 @@ int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint6
     bool waited = thread->has_stack && !dw_watched_runs(thread);
     thread->last_path = thread->path;
     thread->last_state = thread->has_stack ? thread->state : DW_NO_STATE;
-    thread->is_missed = thread->lacks_cpu = false;
+    thread->is_missed = false;
     if (waited && !dw_activity_has_run(&thread->activity))
         return 0;
     return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)
