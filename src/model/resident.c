@@ -6,7 +6,8 @@
 const char *const dw_resident_names[DW_RESIDENTS] = {
     [DW_RESIDENT_PYTHON] = "<Python, live>",
     [DW_RESIDENT_NATIVE] = "<native code, live>",
-    [DW_RESIDENT_ARENAS] = "<Python's arenas: free, or from before>",
+    [DW_RESIDENT_ARENAS] = "<Python's arenas: free, or overhead>",
+    [DW_RESIDENT_EARLIER] = "<mapped before the recording>",
     [DW_RESIDENT_FREE] = "<free, kept by malloc>",
     [DW_RESIDENT_BEFORE] = "<malloc: from before, unseen, or overhead>",
     [DW_RESIDENT_MAPPED] = "<mapped by the program>",

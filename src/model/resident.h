@@ -11,7 +11,8 @@
 enum dw_resident {
     DW_RESIDENT_PYTHON,    /* live, as recorded */
     DW_RESIDENT_NATIVE,    /* the same, of malloc */
-    DW_RESIDENT_ARENAS,    /* Python's arenas: what is free, or was there before the recording */
+    DW_RESIDENT_ARENAS,    /* Python's arenas: what is free, or their own */
+    DW_RESIDENT_EARLIER,   /* mapped before the recording, by Python or others */
     DW_RESIDENT_FREE,      /* that malloc keeps */
     DW_RESIDENT_BEFORE,    /* allocated by malloc before the recording, or unseen, or its own */
     DW_RESIDENT_MAPPED,    /* by the program */

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_report_begins_with_sums_and_the_lines_of_the_peak(run_dwell: Program, t
     assert run_dwell("report", "x.dwell").stdout.startswith("Resident in the end, by what it is\n")
 
 
+def resident_parts(run_dwell: Program) -> dict[str, int]:
+    done = run_dwell(
+        "report", "x.dwell", "--by", "function", "--measure", "resident_bytes", "--format", "json"
+    )
+    return {
+        row["function"]: row["resident_bytes"]["self"] for row in json.loads(done.stdout)["rows"]
+    }
+
+
 @MODES
 def test_parts_of_resident_memory_add_up_to_it(mode, run_dwell: Program, tmp_path: Path):
     (tmp_path / "program.py").write_text(
@@ -71,17 +81,38 @@ def test_parts_of_resident_memory_add_up_to_it(mode, run_dwell: Program, tmp_pat
     )
     done = run_dwell("run", "-q", f"--memory={mode}", "-o", "x.dwell", "program.py")
     resident = 4096 * int(done.stdout)
-    report = run_dwell(
-        "report", "x.dwell", "--by", "function", "--measure", "resident_bytes", "--format", "json"
-    )
-    parts = {
-        row["function"]: row["resident_bytes"]["self"] for row in json.loads(report.stdout)["rows"]
-    }
+    parts = resident_parts(run_dwell)
     sums = sum(parts.values()) - 2 * parts.get("<live, but never touched>", 0)
     assert sums == pytest.approx(resident, rel=0.1)
     assert parts["<mapped by the program>"] >= 20_000_000
     assert parts["<Python, live>"] >= 200_000_000
     assert parts.get("<not explained>", 0) < 0.1 * resident
+
+
+@MODES
+def test_parts_of_a_small_program_have_nothing_of_what_dwell_did_not_use(
+    mode, run_dwell: Program, tmp_path: Path
+):
+    (tmp_path / "program.py").write_text("kept = [[i] for i in range(200_000)]\n")
+    run_dwell("run", "-q", f"--memory={mode}", "-o", "x.dwell", "program.py")
+    parts = resident_parts(run_dwell)
+    assert parts.get("<live, but never touched>", 0) < 1_500_000  # more than 2,500,000 before
+    assert parts.get("<not explained>", 0) < 1_500_000
+
+
+def test_memory_from_before_the_recording_is_told_apart(tmp_path: Path, run_dwell: Program):
+    (tmp_path / "program.py").write_text(
+        "import dwell.memory\n"
+        "kept = [str(i) * 3 for i in range(500_000)], bytearray(20_000_000)\n"
+        "with dwell.memory.track('x.dwell'): pass\n"
+    )
+    subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True)
+    parts = resident_parts(run_dwell)
+    assert 30_000_000 < parts["<mapped before the recording>"] < 50_000_000
+    assert 24_000_000 < parts["<malloc: from before, unseen, or overhead>"] < 30_000_000
+    assert parts.get("<not explained>", 0) < 3_000_000
+    assert parts.get("<live, but never touched>", 0) < 3_000_000
+    assert run_dwell("report", "x.dwell").stdout.startswith("Resident in the end"), "no sample"
 
 
 @MODES

@@ -21,10 +21,12 @@ static bool has_path(const struct dw_value_table *values, dw_measure_mask mask)
 
 bool dw_family_is_in(const struct dw_profile *profile, enum dw_family family)
 {
+    dw_measure_mask mask = masks[family];
+    if (family == DW_FAMILY_MEMORY) /* it may be all that is known: nothing was sampled */
+        mask |= DW_MASK(DW_RESIDENT_BYTES);
     for (uint32_t i = 0; i < profile->thread_count; i++) {
         const struct dw_value_table *values = &profile->threads[i].values;
-        if (values->mask & masks[family] &&
-            (family == DW_FAMILY_SAMPLES || has_path(values, masks[family])))
+        if (values->mask & mask && (family == DW_FAMILY_SAMPLES || has_path(values, mask)))
             return true;
     }
     return false;

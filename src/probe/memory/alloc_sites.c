@@ -146,7 +146,7 @@ void dw_alloc_reserve(uint32_t index, uint64_t count, uint64_t bytes)
 void dw_alloc_unreserve(uint32_t index, uint64_t count, uint64_t bytes)
 {
     struct dw_alloc_site *site = &dw_allocs.sites[index];
-    if (index >= dw_allocs.site_count)
+    if (!index || index >= dw_allocs.site_count)
         return;
     site->freed += count;
     site->freed_bytes += bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A thread is entered at its first allocation of a recording that is looked at. */
+ * A thread is entered when it begins a recording, or at its first allocation that is looked at. */
 #define _GNU_SOURCE
 #include "probe/memory/alloc_thread.h"
 
@@ -49,6 +49,7 @@ int dw_alloc_threads_begin(void)
         return DW_ERR_MEMORY;
     has_key = true;
     dw_alloc_recording++;
+    dw_alloc_thread_make(); /* the first one, which has what is of no thread */
     return 0;
 }
 

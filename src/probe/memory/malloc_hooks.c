@@ -6,7 +6,6 @@
 #include "native/elf/got_patch.h"
 #include "native/elf/modules.h"
 #include "probe/memory/alloc_events.h"
-#include "probe/memory/own_blocks.h"
 #include "probe/memory/pool_hooks.h"
 
 #include <dlfcn.h>
@@ -218,8 +217,6 @@ bool dw_malloc_hooks_install(void)
         was_looked_for = true;
         is_found = dw_got_find(&patch);
         patch.spared[3] = hooks[MALLOC].original; /* what an allocator maps is its own */
-        if (is_found)
-            dw_own_blocks_watch(patch.spared[0], patch.spared[1]);
     }
     if (is_found)
         apply(true);

@@ -8,11 +8,15 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #define HEAP_BYTES (64ul << 20)
-#define HEAD_MAX 128 /* bytes before the arena that follows the first head */
+#define HEAD_MAX 128      /* bytes before the arena that follows the first head */
+#define BLOCK_MIN 65536ul /* smaller ones have no mapping of their own */
+#define IS_MAPPED 2u      /* in the size of a block that has one */
+#define PAGES 256         /* that are read at once */
 
 typedef int tcmalloc_property(const char *name, size_t *value);
 
@@ -128,6 +132,47 @@ static bool is_heap(uint64_t at, const struct heap_head *head)
     return head->size && head->size % 4096 == 0 && head->size <= head->accessible &&
            head->accessible <= HEAP_BYTES && offset && offset <= HEAD_MAX &&
            (is_first || (head->before && head->before % HEAP_BYTES == 0));
+}
+
+/* The heads of pages that are in memory; those of others stay 0. */
+static void read_pages(uint64_t start, size_t count, struct heap_head heads[PAGES])
+{
+    unsigned char are_in[PAGES];
+    struct iovec to[PAGES], from[PAGES];
+    size_t pieces = 0;
+    memset(heads, 0, sizeof(struct heap_head[PAGES]));
+    if (mincore((void *)(uintptr_t)start, count * 4096, are_in))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (are_in[i] & 1u) {
+            to[pieces] = (struct iovec){&heads[i], sizeof heads[i]};
+            from[pieces++] = (struct iovec){(void *)(uintptr_t)(start + i * 4096), sizeof heads[i]};
+        }
+    process_vm_readv(getpid(), to, pieces, from, pieces, 0);
+}
+
+/* A block with a mapping of its own begins with a word that is 0 and its size. */
+static uint64_t piece_size(uint64_t at, const struct heap_head *head)
+{
+    uint64_t size = head->before - IS_MAPPED;
+    if (at % HEAP_BYTES == 0 && is_heap(at, head))
+        return head->size;
+    return !head->arena && size % 4096 == 0 && size >= BLOCK_MIN ? size : 0;
+}
+
+struct dw_malloc_piece dw_malloc_first_in(uint64_t start, uint64_t end)
+{
+    struct heap_head heads[PAGES];
+    for (uint64_t at = start; at < end; at += PAGES * 4096ul) {
+        size_t count = end - at < PAGES * 4096ul ? (end - at) / 4096 : PAGES;
+        read_pages(at, count, heads);
+        for (size_t i = 0; i < count; i++) {
+            uint64_t page = at + i * 4096, size = piece_size(page, &heads[i]);
+            if (size && size <= end - page)
+                return (struct dw_malloc_piece){page, size};
+        }
+    }
+    return (struct dw_malloc_piece){end, 0};
 }
 
 uint64_t dw_malloc_heaps_in(uint64_t start, uint64_t end)

@@ -21,6 +21,12 @@ struct dw_malloc_use dw_malloc_use_find(uint64_t heap);
 
 /* Those that the C library has for threads, in a mapping: others may lie beside them in it. */
 uint64_t dw_malloc_heaps_in(uint64_t start, uint64_t end);
+/* The first heap or block with a mapping of its own that the C library has in this mapping; its
+ * size is 0 when there is none. */
+struct dw_malloc_piece {
+    uint64_t start, size;
+};
+struct dw_malloc_piece dw_malloc_first_in(uint64_t start, uint64_t end);
 
 typedef int dw_mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size);
 typedef void dw_mi_process_info(size_t *elapsed, size_t *user, size_t *system, size_t *resident,

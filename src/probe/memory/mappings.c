@@ -59,6 +59,11 @@ void dw_mapping_put(uintptr_t start, uint64_t size, struct dw_mapping_of of)
     add((struct dw_mapping){start, start + whole, of});
 }
 
+void dw_mapping_put_earlier(uintptr_t start, uintptr_t end)
+{
+    add((struct dw_mapping){start, end, {.is_earlier = true}});
+}
+
 struct dw_mapping *dw_mappings_copy(uint32_t *count)
 {
     struct dw_mapping *copy = mapping_count ? calloc(mapping_count, sizeof *copy) : NULL;

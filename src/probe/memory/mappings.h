@@ -10,6 +10,7 @@ struct dw_mapping_of {
     const void *caller; /* of mmap; NULL: Python's own allocator */
     uint32_t site;
     bool is_file;
+    bool is_earlier; /* it was there when the recording began; nobody is known to need it */
 };
 
 struct dw_mapping {
@@ -19,6 +20,8 @@ struct dw_mapping {
 
 /* What was there before is unmapped, as the system does it. */
 void dw_mapping_put(uintptr_t start, uint64_t size, struct dw_mapping_of of);
+/* Memory that was mapped before. Who unmaps it later says so. */
+void dw_mapping_put_earlier(uintptr_t start, uintptr_t end);
 /* A part of a mapping may go, at either end or in the middle, and one call may unmap several.
  * Whether one of them was a file. */
 bool dw_mapping_remove(uintptr_t start, uint64_t size);

@@ -14,7 +14,9 @@
 #include "probe/memory/mappings.h"
 #include "probe/memory/memory_makers.h"
 #include "probe/memory/memory_recording.h"
+#include "probe/memory/own_blocks.h"
 #include "probe/memory/python_hooks.h"
+#include "probe/memory/resident_parts.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -216,6 +218,7 @@ static int empty_allocs(void)
     dw_mappings_release();
     int error = dw_alloc_init();
     atomic_store(&dw_allocs.now_ns, dw_clock_ns(CLOCK_MONOTONIC));
+    dw_resident_begin();
     dw_alloc_unlock();
     dw_shadow_clear();
     return error;
@@ -263,6 +266,7 @@ static void forget_ledger(void)
 
 static int start(const struct dw_memory_options *options)
 {
+    dw_own_blocks_watch();
     forget_ledger();
     memory.recording.is_exact = options->is_exact;
     dw_alloc_only_thread = options->is_of_caller ? gettid() : 0;

@@ -184,7 +184,8 @@ static int enter_threads(struct dw_memory_recording *recording)
     return error;
 }
 
-/* Nothing of what a thread allocated is there once it has ended: nothing about it can change. */
+/* Nothing of what a thread allocated is there once it has ended: nothing about it can change. The
+ * first one also has what the process has. */
 static void leave_threads(struct dw_memory_recording *recording)
 {
     for (uint32_t i = 0; i < recording->thread_count; i++) {
@@ -192,7 +193,7 @@ static void leave_threads(struct dw_memory_recording *recording)
         if (!recording->entries[i].has_ended || thread->is_left)
             continue;
         dw_ledger_end_thread(recording->log, thread->log_thread - 1);
-        if (recording->entries[i].has_live)
+        if (!i || recording->entries[i].has_live)
             continue;
         dw_ledger_leave_thread(recording->log, dw_memory_probe.bit, thread->log_thread - 1);
         thread->is_left = true;
@@ -308,8 +309,7 @@ static int look_at_process(struct dw_memory_recording *recording)
 {
     struct dw_resident_parts now, *told = &recording->resident;
     recording->looks = false;
-    if (!recording->thread_count || recording->threads[0].is_left ||
-        !dw_resident_find(&recording->places.natives, &now))
+    if (!recording->thread_count || !dw_resident_find(&recording->places.natives, &now))
         return 0;
     int error = tell_more(recording, &now, told);
     for (enum dw_resident i = 0; i < DW_RESIDENTS && !error; i++) {

@@ -5,6 +5,7 @@
 #include "probe/memory/own_blocks.h"
 
 #include "native/elf/got_patch.h"
+#include "native/elf/modules.h"
 #include "probe/memory/resident_bytes.h"
 
 #include <malloc.h>
@@ -115,11 +116,13 @@ static struct dw_got_hook hooks[HOOKS] = {
     [STRNDUP] = {.name = "strndup", .hook = own_strndup},
 };
 
-void dw_own_blocks_watch(const void *one, const void *other)
+void dw_own_blocks_watch(void)
 {
     static struct dw_got_patch patch = {.hooks = hooks, .count = HOOKS, .is_for_spared = true};
-    patch.spared[0] = one;
-    patch.spared[1] = other;
+    if (patch.spared[0])
+        return;
+    patch.spared[0] = (const void *)(uintptr_t)&own_malloc;                   /* the extension */
+    patch.spared[1] = (const void *)(uintptr_t)&dw_native_modules_generation; /* libdwell */
     if (dw_got_find(&patch))
         dw_got_apply(&patch, true);
 }

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* From now on, in the objects of dwell that have these addresses. */
-void dw_own_blocks_watch(const void *one, const void *other);
+/* From now on, in the extension and in libdwell. */
+void dw_own_blocks_watch(void);
 /* Bytes, as malloc counts them. Tables that grow have room that was never used, so that not all of
  * it is in memory. */
 struct dw_own_use {

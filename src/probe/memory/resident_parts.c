@@ -20,7 +20,6 @@
 #include <string.h>
 
 #define GUARD_MAX 65536u
-#define ARENA_BYTES (1u << 20) /* of Python; the first ones are from before the recording */
 
 static uint64_t less(uint64_t whole, uint64_t part)
 {
@@ -54,16 +53,15 @@ static enum area area_of(const struct area_line *line)
     return is_file || !strncmp(line->path, "[v", 2) ? AREA_FILE : AREA_OTHER;
 }
 
-/* A thread's stack is what lies behind a little memory that nobody may touch. Other memory may
- * follow it in the same mapping. */
+/* The size of a thread's stack, which lies behind a little memory that nobody may touch. Other
+ * memory may follow it in the same mapping. */
 static uint64_t stack_in(const struct area_line *line, const struct area_line *before,
                          uint64_t stack_bytes)
 {
-    uint64_t size = line->end - line->start;
     if (line->start != before->end || strcmp(before->rights, "---p") != 0 ||
         before->end - before->start > GUARD_MAX)
         return 0;
-    return dw_resident_bytes((void *)(uintptr_t)line->start, smaller(size, stack_bytes));
+    return smaller(line->end - line->start, stack_bytes);
 }
 
 static uint64_t usual_stack_bytes(void)
@@ -83,9 +81,71 @@ static enum area begin_area(struct mapped *sums, const struct area_line *line,
     enum area area = area_of(line);
     if (area == AREA_OTHER && !strcmp(line->rights, "rw-p")) {
         sums->heap += dw_malloc_heaps_in(line->start, line->end);
-        sums->stacks += stack_in(line, before, stack_bytes);
+        sums->stacks +=
+            dw_resident_bytes((void *)(uintptr_t)line->start, stack_in(line, before, stack_bytes));
     }
     return area;
+}
+
+static bool read_area(const char *text, struct area_line *line)
+{
+    *line = (struct area_line){0};
+    return sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %255s", &line->start, &line->end,
+                  line->rights, line->path) >= 3;
+}
+
+static bool is_earlier_new; /* and has blocks of malloc in it */
+
+void dw_resident_begin(void)
+{
+    char text[512];
+    struct area_line line = {0};
+    uint64_t stack_bytes = usual_stack_bytes();
+    bool is_of_library = !strcmp(dw_malloc_use_find(0).name, "malloc");
+    FILE *file = is_of_library ? fopen("/proc/self/maps", "re") : NULL;
+    while (file && fgets(text, sizeof text, file)) {
+        struct area_line before = line;
+        if (read_area(text, &line) && area_of(&line) == AREA_OTHER && !strcmp(line.rights, "rw-p"))
+            dw_mapping_put_earlier(line.start + stack_in(&line, &before, stack_bytes), line.end);
+    }
+    if (file)
+        fclose(file);
+    dw_shadow_leave_out();
+    is_earlier_new = true;
+}
+
+static void remove_pieces(uint64_t start, uint64_t end)
+{
+    while (start < end) {
+        struct dw_malloc_piece piece = dw_malloc_first_in(start, end);
+        if (piece.size && dw_alloc_lock_or_leave()) {
+            dw_mapping_remove(piece.start, piece.size);
+            dw_alloc_unlock();
+        }
+        start = piece.start + piece.size;
+    }
+}
+
+static struct dw_mapping *copy_mappings(uint32_t *count)
+{
+    *count = 0;
+    if (!dw_alloc_lock_or_leave())
+        return NULL;
+    struct dw_mapping *copy = dw_mappings_copy(count);
+    dw_alloc_unlock();
+    return copy;
+}
+
+/* What the C library had for malloc it counts itself. All pages are looked at, so this is done when
+ * it is first asked for, and not while the program waits for the recording to begin. */
+static void leave_out_malloc(void)
+{
+    uint32_t count;
+    struct dw_mapping *mappings = copy_mappings(&count);
+    for (uint32_t i = 0; i < count; i++)
+        if (mappings[i].of.is_earlier)
+            remove_pieces(mappings[i].start, mappings[i].end);
+    free(mappings);
 }
 
 static bool read_mappings(struct mapped *sums)
@@ -97,9 +157,8 @@ static bool read_mappings(struct mapped *sums)
     uint64_t *const of[] = {&others, &sums->files, &sums->stacks, &sums->heap};
     FILE *file = fopen("/proc/self/smaps", "re");
     while (file && fgets(text, sizeof text, file)) {
-        struct area_line next = {0};
-        if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %255s", &next.start, &next.end,
-                   next.rights, next.path) >= 3) {
+        struct area_line next;
+        if (read_area(text, &next)) {
             before = line;
             line = next;
             area = begin_area(sums, &line, &before, stack_bytes);
@@ -171,18 +230,20 @@ static void put_malloc(struct dw_resident_parts *parts, const uint64_t live[DW_A
     put_malloc_rest(parts, &use, unseen);
 }
 
+/* Objects are in arenas that are new or in those from before. */
 static void put_arenas(struct dw_resident_parts *parts, uint64_t live,
                        const struct dw_mapping *mappings, uint32_t count)
 {
-    uint64_t arenas = 0;
+    uint64_t arenas = 0, earlier = 0;
     for (uint32_t i = 0; i < count; i++)
         if (!mappings[i].of.caller)
-            arenas +=
+            *(mappings[i].of.is_earlier ? &earlier : &arenas) +=
                 dw_resident_bytes((void *)mappings[i].start, mappings[i].end - mappings[i].start);
-    if (arenas)
-        live = smaller(live, arenas + ARENA_BYTES);
+    if (arenas + earlier)
+        live = smaller(live, arenas + earlier);
     parts->bytes[DW_RESIDENT_PYTHON] += live;
     parts->bytes[DW_RESIDENT_ARENAS] += less(arenas, live);
+    parts->bytes[DW_RESIDENT_EARLIER] += earlier - less(live, arenas);
 }
 
 /* What a library has from its allocator is known when that is recorded, or if it counts itself. */
@@ -224,6 +285,9 @@ bool dw_resident_find(struct dw_sample_natives *natives, struct dw_resident_part
     uint64_t live[DW_ALLOC_KINDS];
     uint32_t count;
     *parts = (struct dw_resident_parts){.more_count = 0};
+    if (is_earlier_new)
+        leave_out_malloc();
+    is_earlier_new = false;
     if (!read_mappings(&mapped) || !dw_alloc_lock_or_leave())
         return false;
     dw_alloc_live_bytes(live);

@@ -19,6 +19,8 @@ struct dw_resident_parts {
     uint32_t more_count;
 };
 
+/* A recording begins: what is mapped now is not of its time. With the lock of dw_allocs. */
+void dw_resident_begin(void);
 /* False when the system does not tell. It takes milliseconds, and the lock of dw_allocs for
  * moments. */
 bool dw_resident_find(struct dw_sample_natives *natives, struct dw_resident_parts *parts);
