@@ -10,6 +10,7 @@
 #define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
 #define LOST_CPU_NS 1000000    /* threads that are woken mostly have one sooner than this */
 #define MAX_PENDING 65536      /* samples that wait to be told */
+#define WAIT_NS 100000000      /* for a sample in which the thread has a CPU */
 #define UNCOUNTED_NS 4000000   /* how much of a turn the kernel may not have counted yet */
 
 static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
@@ -33,9 +34,28 @@ static uint64_t seen_ns(const struct dw_cpu_account *account)
     return elapsed_ns;
 }
 
+static bool has_any_cpu(const struct dw_cpu_account *account)
+{
+    for (uint32_t i = 0; i < account->pending_count; i++)
+        if (account->pending[i].has_cpu && account->pending[i].elapsed_ns)
+            return true;
+    return false;
+}
+
+/* Samples in which the thread had a CPU have all of the time, if there are any: one that is ready
+ * without a CPU stands where it lost it, which kernels like to do at the end of system calls. */
+static void choose(struct dw_cpu_account *account)
+{
+    bool is_choice = has_any_cpu(account);
+    for (uint32_t i = 0; is_choice && i < account->pending_count; i++)
+        if (!account->pending[i].has_cpu)
+            account->pending[i].elapsed_ns = 0;
+}
+
 /* Shares the time among the samples that wait for it. */
 static int spend(struct dw_sampler *sampler, struct dw_cpu_account *account, uint64_t cpu_ns)
 {
+    choose(account);
     uint64_t elapsed_ns = seen_ns(account);
     int error = 0;
     double share = elapsed_ns ? (double)cpu_ns / (double)elapsed_ns : 0;
@@ -98,7 +118,8 @@ static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint
         return spend_seen(sampler, account, UINT64_MAX);
     if (queued_ns > account->queued_ns)
         take_back(account, queued_ns);
-    if (cpu_ns <= before_ns || !seen_ns(account))
+    if (cpu_ns <= before_ns || !seen_ns(account) ||
+        (!has_any_cpu(account) && now_ns - account->pending[0].until_ns < WAIT_NS))
         return 0;
     account->counted_ns = cpu_ns;
     return spend(sampler, account, cpu_ns - before_ns);
@@ -148,7 +169,7 @@ int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
         uint64_t elapsed_ns = until_ns - thread->last_ns;
         elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;
         struct dw_pending_sample sample = {thread->log_thread, thread->state, thread->path,
-                                           until_ns, elapsed_ns};
+                                           until_ns,           elapsed_ns,    thread->has_cpu};
         thread->last_ns = until_ns;
         sampler->stopped_ns += thread->stopped_ns;
         thread->cpu->stopped_ns += thread->stopped_ns;

@@ -3,6 +3,7 @@
  * system keeps its row in the log however often its state changes. */
 #include "attach/sampling/watched.h"
 
+#include "attach/sampling/switches.h"
 #include "base/grow.h"
 
 #define RESTED_IS_NAMED ((uint64_t)1 << 32) /* a flag beside the number of the log's thread */
@@ -11,6 +12,7 @@ static void leave_account(struct dw_cpu_account *account)
 {
     if (--account->users)
         return;
+    dw_switches_close(account->switches);
     free(account->pending);
     free(account);
 }
@@ -75,8 +77,11 @@ static int join_account(const struct dw_sampler *sampler, struct dw_watched *wat
     if (!watched->cpu)
         return DW_ERR_MEMORY;
     watched->cpu->users++;
-    if (!same)
-        watched->cpu->counted_ns = cpu_before_ns(sampler, watched, now_ns);
+    if (same)
+        return 0;
+    watched->cpu->counted_ns = cpu_before_ns(sampler, watched, now_ns);
+    if (watched->id && sampler->log->sampling.mode == DW_SAMPLE_CPU)
+        watched->cpu->switches = dw_switches_open(watched->id);
     return 0;
 }
 

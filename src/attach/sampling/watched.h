@@ -14,6 +14,7 @@ struct dw_pending_sample {
     uint32_t log_thread, state;
     dw_path_id path;
     uint64_t until_ns, elapsed_ns;
+    bool has_cpu;
 };
 
 /* A frame of the last stack and where it is in the recording. */
@@ -28,6 +29,7 @@ struct dw_known_frame {
 struct dw_cpu_account {
     uint32_t users;
     struct dw_watched *runner; /* the user that the thread ran for in this round */
+    void *switches;            /* owned */
     uint64_t counted_ns, looked_ns;
     uint64_t queued_ns;  /* that it was ready without a CPU, */
     uint64_t stopped_ns; /* some of which we kept it from running, since that was known */
@@ -41,7 +43,8 @@ struct dw_watched {
     pid_t id;          /* the kernel's, here; 0: unknown */
     const void *birth; /* unique among all threads of the system, ever; NULL: unknown */
     struct dw_activity_files activity;
-    uint64_t ran_ns; /* when the kernel said that it runs */
+    uint64_t ran_ns; /* when the kernel said that it runs, */
+    bool has_cpu;    /* or may have one, then */
     uint32_t log_thread;
     struct dw_known_frame *known; /* owned; outermost first */
     uint32_t known_count, known_capacity;

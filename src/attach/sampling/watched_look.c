@@ -5,6 +5,7 @@
 #include "attach/sampling/watched.h"
 
 #include "attach/sampling/native_look.h"
+#include "attach/sampling/switches.h"
 #include "attach/target/stop.h"
 #include "base/clock.h"
 
@@ -152,6 +153,8 @@ static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *l
     if (activity == DW_ACTIVITY_UNKNOWN)
         activity = holds_gil ? DW_ACTIVITY_RUNS : DW_ACTIVITY_WAITS;
     thread->ran_ns = activity == DW_ACTIVITY_RUNS ? now_ns : 0;
+    thread->has_cpu =
+        activity == DW_ACTIVITY_RUNS && dw_switches_had_cpu(thread->cpu->switches, now_ns);
     return activity == DW_ACTIVITY_RUNS            ? DW_SAMPLE_RUNNING | flag
            : activity == DW_ACTIVITY_WAITS_FOR_GIL ? DW_SAMPLE_GIL
                                                    : DW_SAMPLE_WAITING | flag;
