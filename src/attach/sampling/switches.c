@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "attach/sampling/switches.h"
 
+#include "base/clock.h"
+
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -11,7 +13,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES 4096u
-#define JUST_NOW_NS 50000u                 /* as long as we may take to look after we are woken */
+#define JUST_NOW_NS 100000u                /* as long as we may take to look after we are woken */
 #define ALL_BYTES ((size_t)2 * PAGE_BYTES) /* what is known of the records, and they themselves */
 
 struct record {
@@ -49,12 +51,12 @@ void dw_switches_close(void *switches)
 }
 
 /* Who is woken mostly takes the CPU of the thread that it looks at: that one had it. */
-bool dw_switches_had_cpu(const void *switches, uint64_t now_ns)
+bool dw_switches_had_cpu(const void *switches)
 {
     const struct perf_event_mmap_page *page = switches;
     uint64_t head = page ? __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) : 0;
     const struct record *records = (const void *)((const char *)switches + PAGE_BYTES);
     const struct record *last = &records[(head / sizeof *records - 1) % RECORDS];
     return !head || !(last->header.misc & PERF_RECORD_MISC_SWITCH_OUT) ||
-           last->time_ns + JUST_NOW_NS >= now_ns;
+           last->time_ns + JUST_NOW_NS >= dw_clock_ns(CLOCK_MONOTONIC);
 }

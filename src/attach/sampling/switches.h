@@ -5,13 +5,12 @@
 #define DW_ATTACH_SAMPLING_SWITCHES_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* NULL where the kernel does not let us; nothing is known then. */
 void *dw_switches_open(pid_t thread);
 void dw_switches_close(void *switches);
 /* It has a CPU, or just had one. True too when that is not known. */
-bool dw_switches_had_cpu(const void *switches, uint64_t now_ns);
+bool dw_switches_had_cpu(const void *switches);
 
 #endif

@@ -43,15 +43,15 @@ struct dw_watched {
     pid_t id;          /* the kernel's, here; 0: unknown */
     const void *birth; /* unique among all threads of the system, ever; NULL: unknown */
     struct dw_activity_files activity;
-    uint64_t ran_ns; /* when the kernel said that it runs, */
-    bool has_cpu;    /* or may have one, then */
+    uint64_t ran_ns; /* when the kernel said that it runs */
+    bool has_cpu;    /* or just had one, when it was looked at last */
     uint32_t log_thread;
     struct dw_known_frame *known; /* owned; outermost first */
     uint32_t known_count, known_capacity;
     uint64_t looked_up_ns;
     bool has_stack, is_listed;
-    bool is_missed;      /* it could not be read: its next sample stands for this one's time too */
     uint32_t call_stops; /* how many of its stops were at the end of a system call, of 65536 */
+    bool is_missed;      /* it could not be read: its next sample stands for this one's time too */
     bool is_met, is_named; /* whether it has a name at all, and one that `threading` gave it */
     dw_path_id path, last_path;
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */

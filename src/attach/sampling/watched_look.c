@@ -15,9 +15,9 @@
 #define SURE_TRIES 3          /* the first may find code that is new */
 #define LIKELY_TRIES 5
 #define TRIES 30
-#define AMONG_STOPS 256       /* the last so many stops of a thread, */
-#define MANY_CALL_STOPS 13107 /* where so many of 65536 are at the end of a system call */
-#define STOPPED_SHARE 50      /* a thread runs this much longer than it is stopped for looks */
+#define AMONG_STOPS 256      /* the last so many stops of a thread, */
+#define MANY_CALL_STOPS 2048 /* where so many of 65536 are at the end of a system call */
+#define STOPPED_SHARE 50     /* a thread runs this much longer than it is stopped for looks */
 
 /* A thread that waits is not stopped: its stack can be read without that, and its system call would
  * end. */
@@ -153,8 +153,6 @@ static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *l
     if (activity == DW_ACTIVITY_UNKNOWN)
         activity = holds_gil ? DW_ACTIVITY_RUNS : DW_ACTIVITY_WAITS;
     thread->ran_ns = activity == DW_ACTIVITY_RUNS ? now_ns : 0;
-    thread->has_cpu =
-        activity == DW_ACTIVITY_RUNS && dw_switches_had_cpu(thread->cpu->switches, now_ns);
     return activity == DW_ACTIVITY_RUNS            ? DW_SAMPLE_RUNNING | flag
            : activity == DW_ACTIVITY_WAITS_FOR_GIL ? DW_SAMPLE_GIL
                                                    : DW_SAMPLE_WAITING | flag;
@@ -279,6 +277,8 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
     if (error || !thread->is_listed)
         return error;
     bool is_read = thread->has_stack && !thread->is_missed;
+    if (is_read && dw_watched_runs(thread) && !thread->has_cpu)
+        return 0; /* it would stop when it has one, and be elsewhere */
     uint32_t depth = sampler->stack.count;
     uint64_t code = depth ? sampler->stack.frames[0].code : 0;
     struct dw_native_look look = {.code = &sampler->native,
@@ -291,8 +291,8 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
     bool good = dw_native_look(&look);
     thread->stopped_ns += look.stopped_ns;
     sampler->stops += look.stopped_ns != 0;
-    if (good && is_read && look.stopped_ns && makes_many_calls(thread, &look) &&
-        has_moved(&look, code, depth))
+    if (good && look.stopped_ns && makes_many_calls(thread, &look) && thread->has_stack &&
+        (thread->is_missed || has_moved(&look, code, depth)))
         return 0;
     if (good)
         error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);
@@ -315,6 +315,7 @@ int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint6
     thread->is_missed = false;
     if (waited && !dw_activity_has_run(&thread->activity))
         return 0;
+    thread->has_cpu = dw_switches_had_cpu(thread->cpu->switches); /* however long reading takes */
     return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)
                                          : look_plainly(sampler, thread, now_ns);
 }

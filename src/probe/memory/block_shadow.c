@@ -3,10 +3,8 @@
 #define _GNU_SOURCE
 #include "probe/memory/block_shadow.h"
 
-#include "probe/memory/mappings.h"
-#include "probe/memory/resident_bytes.h"
-
 #include <errno.h>
+#include <sys/mman.h>
 
 #define LEAF_BYTES (sizeof(dw_shadow_word) * ((1u << DW_SHADOW_LEAF) + 2))
 #define INNER_BYTES (sizeof(void *) << DW_SHADOW_INNER)
@@ -94,45 +92,24 @@ struct dw_shadowed dw_shadow_take_stale(uintptr_t block, word *at, uint32_t word
     return (struct dw_shadowed){0};
 }
 
-/* What `visit` says of all leaves, together. */
-static uint64_t sum_leaves(uint64_t (*visit)(void *words))
+uint64_t dw_shadow_sum(uint64_t (*visit)(void *memory, size_t size))
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < 1u << DW_SHADOW_OUTER; i++) {
         leaf *inner = atomic_load(&dw_shadow_roots[i]);
         for (size_t j = 0; inner && j < 1u << DW_SHADOW_INNER; j++)
             if (inner[j])
-                sum += visit((void *)inner[j]);
+                sum += visit((void *)inner[j], LEAF_BYTES);
     }
     return sum;
 }
 
-static uint64_t clear(void *words)
+static uint64_t clear(void *memory, size_t size)
 {
-    return (uint64_t)madvise(words, LEAF_BYTES, MADV_DONTNEED);
-}
-
-static uint64_t leave_out(void *words)
-{
-    return dw_mapping_remove((uintptr_t)words, LEAF_BYTES);
-}
-
-static uint64_t resident(void *words)
-{
-    return dw_resident_bytes(words, LEAF_BYTES);
+    return madvise(memory, size, MADV_DONTNEED) != 0;
 }
 
 void dw_shadow_clear(void)
 {
-    sum_leaves(clear);
-}
-
-void dw_shadow_leave_out(void)
-{
-    sum_leaves(leave_out);
-}
-
-uint64_t dw_shadow_resident(void)
-{
-    return sum_leaves(resident);
+    dw_shadow_sum(clear);
 }

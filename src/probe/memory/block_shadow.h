@@ -42,10 +42,8 @@ struct dw_shadowed {
 dw_shadow_word *dw_shadow_make(uintptr_t block);
 /* Forgets all blocks. The memory stays, since a thread may be about to use it. */
 void dw_shadow_clear(void);
-/* Its memory is not one of the mappings that were there before. With the lock of dw_allocs. */
-void dw_shadow_leave_out(void);
-/* Bytes of memory that it has in use. */
-uint64_t dw_shadow_resident(void);
+/* What `visit` says of each piece of its memory, together. */
+uint64_t dw_shadow_sum(uint64_t (*visit)(void *memory, size_t size));
 
 /* NULL: nothing is known of any block near it. */
 static inline dw_shadow_word *dw_shadow_find(uintptr_t block)

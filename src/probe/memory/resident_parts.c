@@ -94,6 +94,11 @@ static bool read_area(const char *text, struct area_line *line)
                   line->rights, line->path) >= 3;
 }
 
+static uint64_t leave_out(void *memory, size_t size)
+{
+    return dw_mapping_remove((uintptr_t)memory, size);
+}
+
 static bool is_earlier_new; /* and has blocks of malloc in it */
 
 void dw_resident_begin(void)
@@ -110,7 +115,7 @@ void dw_resident_begin(void)
     }
     if (file)
         fclose(file);
-    dw_shadow_leave_out();
+    dw_shadow_sum(leave_out);
     is_earlier_new = true;
 }
 
@@ -299,7 +304,7 @@ bool dw_resident_find(struct dw_sample_natives *natives, struct dw_resident_part
     free(mappings);
     parts->bytes[DW_RESIDENT_FILES] = mapped.files;
     parts->bytes[DW_RESIDENT_STACKS] = mapped.stacks;
-    parts->bytes[DW_RESIDENT_DWELL] = dw_shadow_resident() + own.bytes - own.unused;
+    parts->bytes[DW_RESIDENT_DWELL] = dw_shadow_sum(dw_resident_bytes) + own.bytes - own.unused;
     put_malloc(parts, live, &own, &mapped);
     uint64_t explained = explained_by(parts);
     parts->bytes[DW_RESIDENT_OTHER] = less(mapped.all, explained);
