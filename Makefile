@@ -3,8 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHONS := $(shell tools/pythons)
 PYTHON := $(firstword $(PYTHONS))
-# What one build compiled serves the others, in whatever directory they are. The compiler tells what it
-# included: nothing is preprocessed before to find that out.
+# What one build compiled serves the others, in whatever directory they are. The compiler tells what
+# it included: nothing is preprocessed before to find that out.
 export CCACHE_DIR := $(CURDIR)/build/ccache
 export CCACHE_NOHASHDIR := 1
 export CCACHE_DEPEND := 1
