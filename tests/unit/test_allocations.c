@@ -24,8 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HEAP_NODES 1500
-#define HEAP_TYPES 150
+#define HEAP_NODES 700
+#define HEAP_TYPES 60
 
 /* Something that allocates. Returns 0 and appends what came of it, or returns an error. */
 struct deed {
