@@ -3,9 +3,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHONS := $(shell tools/pythons)
 PYTHON := $(firstword $(PYTHONS))
-# What one build compiled serves the others, in whatever directory they are.
+# What one build compiled serves the others, in whatever directory they are. The compiler tells what
+# it included: nothing is preprocessed before to find that out.
 export CCACHE_DIR := $(CURDIR)/build/ccache
 export CCACHE_NOHASHDIR := 1
+export CCACHE_DEPEND := 1
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20

@@ -39,6 +39,7 @@ while True:
 """
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize("announcer", ANNOUNCED)
 def test_all_samples_of_announced_code_have_its_name(
     start: Start, attach: Attach, tmp_path, announcer
@@ -80,6 +81,7 @@ while True:
 """
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize("announcer", ANNOUNCED)
 def test_memory_that_is_used_again_has_the_name_of_its_time(
     start: Start, attach: Attach, tmp_path, announcer

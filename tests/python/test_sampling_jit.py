@@ -28,6 +28,7 @@ with dwell.sampling("x.dwell", rate=2000):
     assert found["made_function"] > 10
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize("announcer", ANNOUNCED)
 def test_code_that_is_announced_while_it_is_sampled_has_its_name(
     tmp_path, python_program, announcer
@@ -48,6 +49,7 @@ with dwell.sampling("x.dwell", rate=2000):
     assert found.get("made_first", 0) > 10 and found.get("made_second", 0) > 10
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize("announcer", ANNOUNCED)
 def test_memory_that_is_used_again_has_the_name_of_its_time(tmp_path, python_program, announcer):
     prepare(tmp_path)
@@ -84,6 +86,7 @@ with dwell.sampling("x.dwell", rate=2000):
     assert found["[jit of made]"] > 10
 
 
+@pytest.mark.any_python
 def test_lists_that_make_no_sense_do_no_harm(tmp_path, python_program):
     prepare(tmp_path)
     done = python_program("""
@@ -122,6 +125,7 @@ with dwell.sampling("x.dwell", rate=2000):
     assert made_names(tmp_path / "x.dwell").keys() == {"[jit of made]"}
 
 
+@pytest.mark.any_python
 def test_a_map_that_is_no_plain_file_of_ours_is_left_alone(tmp_path, python_program):
     prepare(tmp_path)
     done = python_program("""

@@ -169,6 +169,7 @@ HASWELL = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Hasw
 KERNEL = "dgemm_kernel_HASWELL"
 
 
+@pytest.mark.any_python
 @pytest.mark.skipif(not HAS_AVX2, reason="the kernels need AVX2")
 def test_callers_of_code_without_unwind_information(tmp_path, python_program):
     """Rules are made when the first samples come along, so that all but those are whole."""
@@ -292,6 +293,7 @@ PyMODINIT_FUNC PyInit_blender(void) { return PyModule_Create(&definition); }
 """
 
 
+@pytest.mark.any_python
 @pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
 @repeated
 def test_templates_and_inlined_functions(tmp_path, python_program, run_dwell):

@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include "failing.h"
+#include "fixture_heap.h"
 #include "views.h"
 
 #include "base/crc32c.h"
@@ -22,6 +23,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define HEAP_NODES 700
+#define HEAP_TYPES 60
 
 /* Something that allocates. Returns 0 and appends what came of it, or returns an error. */
 struct deed {
@@ -135,6 +139,30 @@ static struct dw_profile *load(const char *file)
     return profile;
 }
 
+static int probe_saving(const char *file, const struct dw_profile *profile)
+{
+    return probe(&(struct deed){.run = save, .name = "saving", .file = file, .profile = profile});
+}
+
+static int probe_file(const char *file)
+{
+    struct dw_profile *profile = load(file);
+    int wrong = probe(&(struct deed){.run = read_file, .name = "reading", .file = file});
+    wrong += probe_saving(file, profile) + probe_views(file, profile);
+    dw_profile_free(profile);
+    return wrong;
+}
+
+/* Reading one with every object of an interpreter asks for the same again and again: a_heap below
+ * is read and shown in its place. */
+static int probe_large(const char *file)
+{
+    struct dw_profile *profile = load(file);
+    int wrong = probe_saving(file, profile);
+    dw_profile_free(profile);
+    return wrong;
+}
+
 static void recordings(void **state)
 {
     glob_t files;
@@ -142,15 +170,31 @@ static void recordings(void **state)
     int wrong = 0;
     assert_int_equal(glob(KEPT "*.dwell", 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++) {
-        const char *file = files.gl_pathv[i];
-        struct dw_profile *profile = load(file);
-        wrong += probe(&(struct deed){.run = read_file, .name = "reading", .file = file});
-        wrong +=
-            probe(&(struct deed){.run = save, .name = "saving", .file = file, .profile = profile});
-        wrong += probe_views(file, profile);
-        dw_profile_free(profile);
+        bool is_large = !strcmp(files.gl_pathv[i], KEPT "heap.dwell");
+        wrong += (is_large ? probe_large : probe_file)(files.gl_pathv[i]);
     }
     globfree(&files);
+    assert_int_equal(wrong, 0);
+}
+
+/* With all that a picture can have, and with more objects than are shown one by one. */
+static void a_heap(void **state)
+{
+    char file[64];
+    struct dw_heap heap;
+    struct dw_log_writer writer;
+    (void)state;
+    snprintf(file, sizeof file, "test_allocations.%d.heap.dwell", (int)getpid());
+    fixture_heap(&heap, HEAP_NODES, HEAP_TYPES, true);
+    fixture_heap_log(&writer, &heap, 1);
+    FILE *stream = fopen(file, "wb");
+    assert_non_null(stream);
+    assert_int_equal(fwrite(writer.memory.data, writer.memory.size, 1, stream), 1);
+    assert_int_equal(fclose(stream), 0);
+    dw_log_writer_release(&writer);
+    dw_heap_release(&heap);
+    int wrong = probe_file(file);
+    unlink(file);
     assert_int_equal(wrong, 0);
 }
 
@@ -295,6 +339,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_recorder), /* forks, which is faster in a process that is small yet */
-        cmocka_unit_test(recordings)};
+        cmocka_unit_test(recordings), cmocka_unit_test(a_heap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

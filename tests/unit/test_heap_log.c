@@ -3,6 +3,7 @@
  * is left but the loss. */
 #include "check.h"
 #include "fixture.h"
+#include "fixture_heap.h"
 
 #include "base/error.h"
 #include "log/chunk.h"
@@ -18,7 +19,6 @@
 #include <string.h>
 #include <zstd.h>
 
-#define FRAMES 2
 #define TYPES 5
 
 static uint32_t chance(uint32_t below)
@@ -26,105 +26,6 @@ static uint32_t chance(uint32_t below)
     static uint64_t state = 88172645463325252u;
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
     return (uint32_t)(state >> 32) % below;
-}
-
-static dw_string_id name_of(struct dw_heap *heap, const char *text, uint32_t number)
-{
-    char name[32];
-    dw_string_id id;
-    int size = snprintf(name, sizeof name, "%s%u", text, number);
-    assert_int_equal(dw_string_intern(&heap->names, name, (size_t)size, &id), 0);
-    return id;
-}
-
-static void make_graph(struct dw_heap_graph *graph, uint32_t count)
-{
-    *graph = (struct dw_heap_graph){.count = count, .type_count = TYPES};
-    graph->first = calloc(count + 1u, sizeof *graph->first);
-    graph->targets = calloc(4u * count, sizeof *graph->targets);
-    graph->roots = calloc(count, sizeof *graph->roots);
-    graph->types = calloc(count, sizeof *graph->types);
-    graph->sizes = calloc(count, sizeof *graph->sizes);
-    for (uint32_t i = 1; i < count; i++) {
-        graph->types[i] = i > FRAMES ? 1 + chance(TYPES - 1) : 0;
-        graph->sizes[i] = chance(4) ? 16u * chance(9) : (uint64_t)chance(1u << 30) << 8;
-        if (i <= FRAMES)
-            graph->sizes[i] = 0;
-        graph->first[i] = graph->edge_count;
-        for (uint32_t e = chance(4); e-- > 0;)
-            graph->targets[graph->edge_count++] = 1 + chance(count - 1);
-    }
-    graph->first[count] = graph->edge_count;
-    for (uint32_t i = 1; i < count; i += 1 + chance(5))
-        graph->roots[graph->root_count++] = i;
-}
-
-static void make_names(struct dw_heap *heap)
-{
-    heap->types = calloc(TYPES, sizeof *heap->types);
-    for (uint32_t i = 1; i < TYPES; i++)
-        heap->types[i] =
-            (struct dw_heap_type){0, name_of(heap, "module", i % 2), name_of(heap, "Type", i)};
-    heap->frames = calloc(FRAMES, sizeof *heap->frames);
-    heap->frame_count = FRAMES;
-    for (uint32_t i = 0; i < FRAMES; i++)
-        heap->frames[i] = (struct dw_heap_frame){name_of(heap, "function", i),
-                                                 name_of(heap, "file", 0), 7 + (int)i, 1234, i};
-    heap->variable_count = heap->graph.first[FRAMES + 1];
-    heap->variables = calloc(heap->variable_count + 1u, sizeof *heap->variables);
-    for (uint32_t i = 0; i < heap->variable_count; i++)
-        heap->variables[i] = chance(2) ? name_of(heap, "variable", i) : 0;
-    heap->modules = calloc(1, sizeof *heap->modules);
-    heap->modules[heap->module_count++] = (struct dw_heap_module){FRAMES + 1, FRAMES + 2};
-}
-
-static void make_steps(struct dw_heap *heap, uint32_t count)
-{
-    heap->step_kinds = calloc(count, sizeof *heap->step_kinds);
-    heap->step_values = calloc(count, sizeof *heap->step_values);
-    for (uint32_t i = 1; i < count; i++) {
-        uint8_t kind = heap->step_kinds[i] = (uint8_t)chance(DW_HEAP_STEPS);
-        heap->step_values[i] = dw_heap_step_has_name(kind)  ? name_of(heap, "step", chance(50))
-                               : kind == DW_HEAP_STEP_INDEX ? i * 3
-                                                            : 0;
-    }
-    heap->notes = calloc(1, sizeof *heap->notes);
-    heap->notes[heap->note_count++] = (struct dw_heap_note){count - 1, name_of(heap, "note", 0)};
-    heap->sites = calloc(3, sizeof *heap->sites);
-    for (heap->site_count = 1; heap->site_count < 3; heap->site_count++)
-        heap->sites[heap->site_count] =
-            (struct dw_heap_site){name_of(heap, "maker", heap->site_count), 0, heap->site_count};
-    heap->node_sites = calloc(count, sizeof *heap->node_sites);
-    for (uint32_t i = FRAMES + 1; i < count; i++)
-        heap->node_sites[i] = chance(3);
-}
-
-static void make_heap(struct dw_heap *heap, uint32_t count, bool has_steps)
-{
-    *heap = (struct dw_heap){0};
-    assert_int_equal(dw_string_table_init(&heap->names), 0);
-    make_graph(&heap->graph, count);
-    make_names(heap);
-    if (has_steps)
-        make_steps(heap, count);
-    heap->outside = calloc(count, sizeof *heap->outside);
-    for (uint32_t i = 0; i < heap->graph.root_count; i++)
-        heap->outside[heap->graph.roots[i]] = chance(3) ? 1 + chance(3) : DW_HEAP_IMMORTAL;
-}
-
-static void write_log(struct dw_log_writer *writer, const struct dw_heap *heap, uint32_t pictures)
-{
-    struct dw_process process = {
-        .pid = 7, .uuid = {1}, .first_clock = {.monotonic_ns = 100, .wall_ns = 1000}};
-    struct dw_string_table strings;
-    assert_int_equal(dw_string_table_init(&strings), 0);
-    assert_int_equal(dw_log_writer_init(writer, -1), 0);
-    dw_log_write_process(writer, 0, &process, &strings);
-    for (uint32_t i = 0; i < pictures; i++)
-        dw_log_write_heap(writer, 0, 150 + i, (struct dw_string){"exit", 4}, heap);
-    dw_log_write_end(writer, 0, 0, false);
-    assert_int_equal(writer->error, 0);
-    dw_string_table_release(&strings);
 }
 
 #define CHECK_SAME(a, b, count)                                                                    \
@@ -173,8 +74,8 @@ static void test_pictures_come_back_as_they_were(void **state)
     for (uint32_t round = 0; round < 20; round++) {
         struct dw_heap heap;
         struct dw_log_writer writer;
-        make_heap(&heap, round % 10 ? 5 + chance(200) : 150000, round % 2);
-        write_log(&writer, &heap, 2);
+        fixture_heap(&heap, round % 10 ? 5 + chance(200) : 150000, TYPES, round % 2);
+        fixture_heap_log(&writer, &heap, 2);
         struct dw_profile *profile = fixture_load(writer.memory.data, writer.memory.size);
         assert_int_equal(profile->heap_count, 2);
         assert_int_equal(profile->losses.damaged_chunks, 0);
@@ -193,8 +94,8 @@ static void test_a_merge_keeps_them(void **state)
     (void)state;
     struct dw_heap heap;
     struct dw_log_writer writer, saved;
-    make_heap(&heap, 100, true);
-    write_log(&writer, &heap, 1);
+    fixture_heap(&heap, 100, TYPES, true);
+    fixture_heap_log(&writer, &heap, 1);
     struct dw_profile *profile = fixture_load(writer.memory.data, writer.memory.size);
     fixture_save(profile, &saved);
     struct dw_profile *again = fixture_load(saved.memory.data, saved.memory.size);
@@ -266,8 +167,8 @@ static void test_spoilt_pictures_harm_nobody(void **state)
     struct dw_heap heap;
     struct dw_log_writer writer;
     uint32_t kept = 0, lost = 0;
-    make_heap(&heap, 40, true);
-    write_log(&writer, &heap, 1);
+    fixture_heap(&heap, 40, TYPES, true);
+    fixture_heap_log(&writer, &heap, 1);
     for (uint32_t round = 0; round < 1500; round++) {
         struct dw_buffer log = {0};
         spoil(&writer, &log);
@@ -305,8 +206,8 @@ static void test_bytes_under_a_type_on_paths_are_what_it_retains(void **state)
         struct dw_heap heap;
         struct dw_log_writer writer;
         struct dw_heap_type_sums sums[TYPES];
-        make_heap(&heap, 5 + chance(300), round % 2);
-        write_log(&writer, &heap, 1);
+        fixture_heap(&heap, 5 + chance(300), TYPES, round % 2);
+        fixture_heap_log(&writer, &heap, 1);
         struct dw_profile *profile = fixture_load(writer.memory.data, writer.memory.size);
         assert_int_equal(dw_profile_show_heaps(profile, DW_HEAP_LAST), 0);
         assert_int_equal(dw_heap_graph_sum_types(&profile->heaps[0].heap.graph, sums), 0);
@@ -331,8 +232,8 @@ static void test_a_log_that_was_cut_has_whole_pictures_or_none(void **state)
     (void)state;
     struct dw_heap heap;
     struct dw_log_writer writer;
-    make_heap(&heap, 60, true);
-    write_log(&writer, &heap, 2);
+    fixture_heap(&heap, 60, TYPES, true);
+    fixture_heap_log(&writer, &heap, 2);
     for (size_t size = writer.memory.size; size > 600; size -= 1 + chance(60)) {
         struct dw_profile *profile;
         assert_int_equal(dw_profile_new(&profile), 0);
