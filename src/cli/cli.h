@@ -66,6 +66,13 @@ bool dw_cli_help(int argc, char **argv, const char *text);
 
 /* A number that is not negative, and what stands behind it. */
 bool dw_cli_parse_number(const char *text, double *number, const char **rest);
+/* The same with a unit behind it, of a list that ends with NULL; compared by strcmp or the like. */
+struct dw_unit_word {
+    const char *word;
+    double size;
+};
+bool dw_cli_parse_amount(const char *text, const struct dw_unit_word *units,
+                         int (*compare)(const char *, const char *), double *amount);
 /* "24 MB", "100M", "1.5 GiB": as GNU tools have it, M and MiB are 1024 * 1024, MB is a million. */
 bool dw_cli_parse_bytes(const char *text, double *bytes);
 /* A time since the start, "2.5", "90s" or "1:30", which is the value of that option; NULL leaves it
@@ -126,6 +133,8 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
 int dw_cli_go_to(struct dw_profile *profile, const char *at, const char *file);
 /* Lets the program take as much memory as reading the file may need. */
 void dw_cli_allow_memory(const struct dw_file *file);
+/* Whether an output would overwrite one of the files; says so. */
+bool dw_cli_would_overwrite(char **files, int count, const char *path);
 /* Adds one file to the profile: a log, or what another tool wrote. 0 or an error, and whether that
  * leaves the profile as it was; after any other error the sum would be wrong. */
 int dw_cli_read_one(const char *path, unsigned flags, struct dw_profile *profile);
@@ -184,7 +193,6 @@ int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
 
-bool dw_cli_is_same_file(const char *a, const char *b);
 /* What --redact says is left out of what is recorded from now on; NULL: nothing. 0, or the status
  * after saying what is wrong. */
 int dw_cli_redact(const char *words);

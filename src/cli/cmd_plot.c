@@ -5,14 +5,13 @@
 
 #include "base/error.h"
 #include "cli/memory_limit.h"
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 #include "log/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,10 +164,8 @@ static int plot(char **files, int count, const struct request *request)
 {
     int status = 0;
     struct dw_chart chart;
-    for (int i = 0; request->path && i < count; i++)
-        if (dw_cli_is_same_file(files[i], request->path))
-            return dw_cli_usage("%s: would overwrite the recording; choose another name",
-                                request->path);
+    if (dw_cli_would_overwrite(files, count, request->path))
+        return DW_EXIT_USAGE;
     struct dw_native_words native = {0};
     struct dw_profile *profile =
         dw_cli_load(files, count, DW_READ_EVENTS | DW_READ_NO_SOURCES, &native, &status);

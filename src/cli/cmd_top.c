@@ -10,7 +10,6 @@
 #include "cli/run/child.h"
 #include "cli/run/python.h"
 #include "cli/sampling_options.h"
-#include "cli/stop_signal.h"
 #include "cli/top/terminal.h"
 #include "cli/top/top_screen.h"
 

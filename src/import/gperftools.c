@@ -7,7 +7,6 @@
 #include "base/grow.h"
 #include "import/object.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define HEAD_WORDS 5

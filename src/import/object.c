@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "native/elf/elf_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

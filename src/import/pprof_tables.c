@@ -6,8 +6,6 @@
 #include "base/grow.h"
 #include "base/protobuf.h"
 
-#include <string.h>
-
 #define ENTRIES_MAX (1u << 24) /* of each table, as in a log of ours */
 #define THE_ID 1               /* the field of the id, in all messages that have one */
 

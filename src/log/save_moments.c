@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The changes of a process are written as a recorder would have: rows with what is new, then the
  * clock. A long recording has fewer moments than it had, so that a file does not grow with time. */
-#include "log/save_moments.h"
+#include "log/writing.h"
 
 #include "base/error.h"
 

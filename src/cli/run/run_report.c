@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/run/run_lines.h"
 #include "cli/run/run_text.h"
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 #include "lens/table/view_report.h"
 #include "log/reader.h"
 
@@ -35,76 +35,46 @@ static size_t rows_that_fit(void)
     return height > OTHER_LINES + ROWS_MIN ? height - OTHER_LINES : ROWS_MIN;
 }
 
-static void put_samples(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
-    struct dw_view_options view =
-        dw_view_of_samples("function", (struct dw_restrictions){&first, 1});
-    struct dw_lens_options options = {.view = &view, .width = dw_cli_width(STDERR_FILENO)};
-    dw_view_table.write(profile, &options, out);
-}
-
-static void put_calls(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
-    struct dw_function_options functions = {.restrictions = {&first, 1}};
-    struct dw_lens_options options = {.family = DW_FAMILY_CALLS, .functions = &functions};
-    dw_function_table.write(profile, &options, out);
-}
-
-static void put_memory(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_lens_options options = {.limit = rows / 2, .width = dw_cli_width(STDERR_FILENO)};
-    dw_memory_table.write(profile, &options, out);
-}
-
-static void put_regions(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_lens_options options = {
-        .family = DW_FAMILY_REGIONS, .limit = rows, .width = dw_cli_width(STDERR_FILENO)};
-    dw_lens_find("table")->write(profile, &options, out);
-}
+/* What a kind is of, and the lens that shows it. Lines are of no family. */
+static const struct {
+    enum dw_family family;
+    const struct dw_lens *lens; /* NULL: the usual table */
+} kinds[DW_RUN_KINDS] = {
+    [DW_RUN_SAMPLES] = {DW_FAMILY_SAMPLES, &dw_view_table},
+    [DW_RUN_CALLS] = {DW_FAMILY_CALLS, &dw_function_table},
+    [DW_RUN_MEMORY] = {DW_FAMILY_MEMORY, &dw_memory_table},
+    [DW_RUN_REGIONS] = {DW_FAMILY_REGIONS, NULL},
+};
 
 /* Whether a probe has something to show. Samples show too little when there are few of them. */
 static bool has(const struct reporting *reporting, const struct dw_profile *profile,
                 enum dw_run_kind kind)
 {
     const struct dw_run_end *end = reporting->end;
-    switch (kind) {
-    case DW_RUN_SAMPLES: return end->samples && !dw_run_is_short(end, &reporting->samples);
-    case DW_RUN_CALLS: return dw_family_is_in(profile, DW_FAMILY_CALLS);
-    case DW_RUN_MEMORY: return dw_family_is_in(profile, DW_FAMILY_MEMORY);
-    case DW_RUN_REGIONS: return dw_family_is_in(profile, DW_FAMILY_REGIONS);
-    case DW_RUN_LINES: return end->lines && dw_lines_are_watched(profile);
-    case DW_RUN_KINDS: break;
-    }
-    return false;
+    if (kind == DW_RUN_SAMPLES)
+        return end->samples && !dw_run_is_short(end, &reporting->samples);
+    if (kind == DW_RUN_LINES)
+        return end->lines && dw_lines_are_watched(profile);
+    return dw_family_is_in(profile, kinds[kind].family);
 }
 
 static void put_section(const struct reporting *reporting, const struct dw_profile *profile,
                         enum dw_run_kind kind, size_t rows, struct dw_out *out)
 {
-    switch (kind) {
-    case DW_RUN_SAMPLES: put_samples(out, profile, rows); break;
-    case DW_RUN_CALLS: put_calls(out, profile, rows); break;
-    case DW_RUN_MEMORY: put_memory(out, profile, rows); break;
-    case DW_RUN_REGIONS: put_regions(out, profile, rows); break;
-    case DW_RUN_LINES: dw_run_put_lines(out, profile, reporting->end->callees, rows); break;
-    case DW_RUN_KINDS: break;
-    }
-}
-
-static const char *heading(enum dw_run_kind kind)
-{
-    switch (kind) {
-    case DW_RUN_SAMPLES: return dw_cli_heading(DW_FAMILY_SAMPLES);
-    case DW_RUN_CALLS: return dw_cli_heading(DW_FAMILY_CALLS);
-    case DW_RUN_MEMORY: return dw_cli_heading(DW_FAMILY_MEMORY);
-    case DW_RUN_REGIONS: return dw_cli_heading(DW_FAMILY_REGIONS);
-    case DW_RUN_LINES:
-    case DW_RUN_KINDS: break;
-    }
-    return DW_LINES_HEADING;
+    const struct dw_lens *lens = kinds[kind].lens ? kinds[kind].lens : dw_lens_find("table");
+    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
+    struct dw_restrictions restrictions = {&first, 1};
+    struct dw_view_options view = dw_view_of_samples("function", restrictions);
+    struct dw_function_options functions = {.restrictions = restrictions};
+    struct dw_lens_options options = {.family = kinds[kind].family,
+                                      .limit = kind == DW_RUN_MEMORY ? rows / 2 : rows,
+                                      .width = dw_cli_width(STDERR_FILENO),
+                                      .functions = &functions,
+                                      .view = &view};
+    if (kind == DW_RUN_LINES)
+        dw_run_put_lines(out, profile, reporting->end->callees, rows);
+    else
+        lens->write(profile, &options, out);
 }
 
 /* What was recorded, in the order of the report. */
@@ -150,7 +120,8 @@ static void put_sections(const struct reporting *reporting, const struct dw_prof
         if (i && sections->kinds[i - 1] != DW_RUN_CALLS) /* which end with empty lines */
             dw_out_char(out, '\n');
         if (others || (reporting->end->samples && kind != DW_RUN_SAMPLES))
-            dw_out_text(out, heading(kind));
+            dw_out_text(out, kind == DW_RUN_LINES ? DW_LINES_HEADING
+                                                  : dw_cli_heading(kinds[kind].family));
         put_section(reporting, profile, kind, !others ? rows : i ? of_others : of_first, out);
     }
 }

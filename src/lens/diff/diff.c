@@ -4,6 +4,8 @@
 #include "lens/diff/diff.h"
 
 #include "base/grow.h"
+#include "base/order.h"
+#include "base/room.h"
 #include "lens/view/functions.h"
 #include "lens/view/line_list.h"
 #include "lens/view/stack_tree.h"
@@ -99,7 +101,6 @@ static void add_node(const struct dw_diff *diff, struct dw_diff_row *row,
 
 static int add_places(struct dw_diff *diff, const bool *outermost, uint32_t *row_of)
 {
-    memset(row_of, 0xff, diff->places.count * sizeof *row_of);
     for (uint32_t i = 0; i < diff->tree.count; i++) {
         const struct dw_diff_node *node = &diff->tree.nodes[i];
         if (row_of[node->place] == DW_DIFF_NONE) {
@@ -115,10 +116,11 @@ static int add_places(struct dw_diff *diff, const bool *outermost, uint32_t *row
 static int add_functions(struct dw_diff *diff)
 {
     const struct dw_diff_tree *tree = &diff->tree;
-    uint32_t *places = malloc(tree->count * sizeof *places);
-    bool *outermost = malloc(tree->count * sizeof *outermost);
-    uint32_t *row_of = malloc(diff->places.count * sizeof *row_of);
-    int error = places && outermost && row_of ? 0 : DW_ERR_MEMORY;
+    struct dw_room room = {0};
+    uint32_t *places = dw_room_get(&room, tree->count, sizeof *places);
+    bool *outermost = dw_room_get(&room, tree->count, sizeof *outermost);
+    uint32_t *row_of = dw_room_get_ids(&room, diff->places.count);
+    int error = dw_room_error(&room);
     for (uint32_t i = 0; i < tree->count && !error; i++)
         places[i] = tree->nodes[i].place;
     if (!error)
@@ -128,9 +130,7 @@ static int add_functions(struct dw_diff *diff)
         error = add_places(diff, outermost, row_of);
     if (!error)
         find_paths(diff, row_of);
-    free(places);
-    free(outermost);
-    free(row_of);
+    dw_room_release(&room);
     return error;
 }
 
@@ -203,11 +203,10 @@ static int compare_rows(const struct sorting *sorting, const struct dw_diff_row 
     if (!order)
         order = descending(fabs(a->change_total), fabs(b->change_total));
     if (!order)
-        order = (a->place > b->place) - (a->place < b->place);
+        order = dw_ascending(a->place, b->place);
     if (!order)
-        order = (a->node > b->node) - (a->node < b->node);
-    return order ? order
-                 : (a->lines[DW_NEW] > b->lines[DW_NEW]) - (a->lines[DW_NEW] < b->lines[DW_NEW]);
+        order = dw_ascending(a->node, b->node);
+    return order ? order : dw_ascending(a->lines[DW_NEW], b->lines[DW_NEW]);
 }
 
 static int compare_whole_rows(const void *left, const void *right, void *sorting)

@@ -2,7 +2,7 @@
  * The differential flame graph: as wide as the time of one side, coloured by how much
  * of the change is in a path with what is inside. Paths that only the other side has
  * have no width there; they are a second tree below. */
-#include "base/error.h"
+#include "base/room.h"
 #include "lens/diff/diff.h"
 #include "lens/flame/flame_svg.h"
 #include "lens/view/column.h"
@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define LEVELS 6
 
@@ -23,6 +22,7 @@ struct drawing {
     uint32_t *box_of;           /* of each node */
     uint32_t count;
     double largest; /* change of a node */
+    struct dw_room room;
 };
 
 static enum dw_side other(enum dw_side side)
@@ -204,13 +204,11 @@ static int prepare(struct drawing *drawing)
 {
     size_t count = drawing->diff->tree.count;
     for (enum dw_side side = 0; side < DW_SIDES; side++)
-        drawing->weights[side] = calloc(count, sizeof(double));
-    drawing->boxes = calloc(count + 1, sizeof *drawing->boxes);
-    drawing->node_of = calloc(count + 1, sizeof *drawing->node_of);
-    drawing->box_of = calloc(count, sizeof *drawing->box_of);
-    bool whole = drawing->weights[DW_OLD] && drawing->weights[DW_NEW] && drawing->boxes &&
-                 drawing->node_of && drawing->box_of;
-    if (!whole)
+        DW_ROOM_GET(&drawing->room, drawing->weights[side], count);
+    DW_ROOM_GET(&drawing->room, drawing->boxes, count + 1);
+    DW_ROOM_GET(&drawing->room, drawing->node_of, count + 1);
+    DW_ROOM_GET(&drawing->room, drawing->box_of, count);
+    if (drawing->room.failed)
         return DW_ERR_MEMORY;
     weigh(drawing);
     for (uint32_t i = 0; i < count; i++)
@@ -228,10 +226,6 @@ int dw_diff_write_flame(const struct dw_diff *diff, struct dw_out *out)
     int error = prepare(&drawing);
     if (!error)
         error = draw(&drawing, out);
-    for (enum dw_side side = 0; side < DW_SIDES; side++)
-        free(drawing.weights[side]);
-    free(drawing.boxes);
-    free(drawing.node_of);
-    free(drawing.box_of);
+    dw_room_release(&drawing.room);
     return error;
 }

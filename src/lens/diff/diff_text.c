@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What the forms of a diff have in common: names, words, signed numbers, losses. */
 #define _GNU_SOURCE
-#include "base/error.h"
 #include "lens/diff/diff.h"
 #include "lens/view/column.h"
 #include "lens/view/functions.h"

@@ -6,8 +6,6 @@
 #include "base/grow.h"
 #include "lens/view/roster.h"
 
-#include <string.h>
-
 #define REOPEN_MAX 1024 /* innermost entries opened anew after a gap */
 #define NO_SEQUENCE UINT64_MAX
 

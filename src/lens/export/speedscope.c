@@ -2,7 +2,6 @@
  * For speedscope.app: the timeline of regions of each thread as an evented profile. Else each path
  * of a thread is one sample that weighs what was spent on it itself, and samples that have their
  * times come in order. The format has no place for labels. */
-#include "base/error.h"
 #include "lens/export/event_walk.h"
 #include "lens/view/notes.h"
 #include "lens/view/own_times.h"

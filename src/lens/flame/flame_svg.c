@@ -3,7 +3,7 @@
  * <svg>, which cuts off what sticks out of it. */
 #include "lens/flame/flame_svg.h"
 
-#include "base/error.h"
+#include "base/room.h"
 #include "flame_page.h"
 
 #include <math.h>
@@ -38,6 +38,7 @@ struct layout {
     uint32_t left_out;
     struct dw_out *out;
     struct dw_out text;
+    struct dw_room room;
 };
 
 static int compare_places(const void *left, const void *right)
@@ -101,9 +102,12 @@ static int compare_ranks(const void *left, const void *right)
 
 /* Marks the widest as drawn. A parent ranks before its children, so these are never alone, and
  * those left out are the last of their parent. */
-static void choose_boxes(struct layout *layout, struct rank *ranks)
+static int choose_boxes(struct layout *layout)
 {
+    struct rank *ranks = malloc((layout->flame->count + 1u) * sizeof *ranks);
     uint32_t count = 0;
+    if (!ranks)
+        return DW_ERR_MEMORY;
     layout->smallest = SMALLEST;
     for (uint32_t i = 0; i < layout->flame->count; i++) {
         double width = width_of(layout, i);
@@ -119,6 +123,8 @@ static void choose_boxes(struct layout *layout, struct rank *ranks)
     }
     for (uint32_t i = 0; i < count; i++)
         layout->drawn[ranks[i].box] = ranks[i].box;
+    free(ranks);
+    return 0;
 }
 
 static void sum_rests(struct layout *layout)
@@ -355,63 +361,39 @@ static void put_picture(struct layout *layout, uint32_t *root, uint32_t *rows)
     dw_out_write(out, flame_page_tail, sizeof flame_page_tail);
 }
 
-static int layout_init(struct layout *layout)
+static void layout_init(struct layout *layout)
 {
-    size_t count = layout->flame->count + 1u;
-    layout->order = malloc(count * sizeof *layout->order);
-    layout->left = calloc(count, sizeof *layout->left);
-    layout->used = calloc(count, sizeof *layout->used);
-    layout->rest = calloc(count, sizeof *layout->rest);
-    layout->hidden = calloc(count, sizeof *layout->hidden);
-    layout->depth = calloc(count, sizeof *layout->depth);
-    layout->drawn = malloc(count * sizeof *layout->drawn);
+    size_t count = layout->flame->count;
+    DW_ROOM_GET(&layout->room, layout->order, count);
+    DW_ROOM_GET(&layout->room, layout->left, count);
+    DW_ROOM_GET(&layout->room, layout->used, count);
+    DW_ROOM_GET(&layout->room, layout->rest, count);
+    DW_ROOM_GET(&layout->room, layout->hidden, count);
+    DW_ROOM_GET(&layout->room, layout->depth, count);
+    layout->drawn = dw_room_get_ids(&layout->room, count);
     dw_out_init_memory(&layout->text);
-    bool whole = layout->order && layout->left && layout->used && layout->rest && layout->hidden &&
-                 layout->depth && layout->drawn;
-    if (layout->drawn)
-        memset(layout->drawn, 0xff, count * sizeof *layout->drawn);
-    return whole ? 0 : DW_ERR_MEMORY;
-}
-
-static int layout_release(struct layout *layout)
-{
-    free(layout->order);
-    free(layout->left);
-    free(layout->used);
-    free(layout->rest);
-    free(layout->hidden);
-    free(layout->depth);
-    free(layout->drawn);
-    return dw_out_close(&layout->text);
 }
 
 static int lay_out(struct layout *layout)
 {
-    struct rank *ranks = malloc((layout->flame->count + 1u) * sizeof *ranks);
-    if (!ranks)
-        return DW_ERR_MEMORY;
     sort_boxes(layout);
     place_boxes(layout);
-    choose_boxes(layout, ranks);
-    sum_rests(layout);
-    free(ranks);
-    return 0;
+    int error = choose_boxes(layout);
+    if (!error)
+        sum_rests(layout);
+    return error;
 }
 
 int dw_flame_write(const struct dw_flame *flame, struct dw_out *out)
 {
     struct layout layout = {.flame = flame, .out = out};
-    uint32_t *root = calloc(flame->count + 1u, sizeof *root);
-    uint32_t *rows = calloc(flame->count + 1u, sizeof *rows);
-    int error = layout_init(&layout);
-    if (!root || !rows)
-        error = DW_ERR_MEMORY;
-    if (!error)
-        error = lay_out(&layout);
+    uint32_t *root = dw_room_get(&layout.room, flame->count, sizeof *root);
+    uint32_t *rows = dw_room_get(&layout.room, flame->count, sizeof *rows);
+    layout_init(&layout);
+    int error = layout.room.failed ? DW_ERR_MEMORY : lay_out(&layout);
     if (!error)
         put_picture(&layout, root, rows);
-    int text_error = layout_release(&layout);
-    free(root);
-    free(rows);
+    int text_error = dw_out_close(&layout.text);
+    dw_room_release(&layout.room);
     return error ? error : text_error;
 }

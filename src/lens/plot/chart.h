@@ -71,4 +71,11 @@ double dw_curve_cpu(const struct dw_chart *chart, const struct dw_curve *curve, 
 /* chart_spans.c: finds the spans of the timeline. 0 or DW_ERR_MEMORY. */
 int dw_chart_find_spans(struct dw_chart *chart);
 
+/* Drawings of it: an SVG that also fits dark pages. */
+void dw_plot_put_svg(struct dw_out *out, const struct dw_chart *chart, const char *title);
+/* A chart of characters, `width` columns wide. */
+void dw_plot_put_text(struct dw_out *out, const struct dw_chart *chart, size_t width);
+/* "peak 1.5 GiB at 3.2 s of 10.4 s", and that of the sum when there are several processes. */
+void dw_plot_put_peak(struct dw_out *out, const struct dw_chart *chart);
+
 #endif

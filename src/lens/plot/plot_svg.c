@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Panels below each other on one axis of time: the gauge, the spans of regions, the CPU. Of many
  * readings in one column of pixels the extremes are drawn. */
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 
 #include "lens/plot/scale.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Characters of braille have two by four dots, so a terminal has room for a small picture. */
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 
 #include "base/error.h"
 #include "lens/plot/scale.h"
@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ROWS 10
 #define DOTS (4 * ROWS)

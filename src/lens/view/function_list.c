@@ -7,7 +7,6 @@
 #include "base/order.h"
 #include "lens/view/stack_tree.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

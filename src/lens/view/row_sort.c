@@ -4,8 +4,8 @@
 #define _GNU_SOURCE
 #include "lens/view/row.h"
 
-#include "base/error.h"
 #include "base/order.h"
+#include "base/room.h"
 #include "lens/view/column.h"
 
 #include <stdlib.h>
@@ -52,21 +52,15 @@ struct walk {
     struct place *places;
     uint32_t *start;
     uint32_t *stack; /* rows to visit, the next one last */
+    struct dw_room room;
 };
 
 static int walk_init(struct walk *walk, uint32_t count)
 {
-    walk->places = malloc((count + 1u) * sizeof *walk->places);
-    walk->start = calloc(count + 2u, sizeof *walk->start);
-    walk->stack = malloc((count + 1u) * sizeof *walk->stack);
-    return walk->places && walk->start && walk->stack ? 0 : DW_ERR_MEMORY;
-}
-
-static void walk_release(struct walk *walk)
-{
-    free(walk->places);
-    free(walk->start);
-    free(walk->stack);
+    DW_ROOM_GET(&walk->room, walk->places, count);
+    DW_ROOM_GET(&walk->room, walk->start, count + 2u);
+    DW_ROOM_GET(&walk->room, walk->stack, count);
+    return dw_room_error(&walk->room);
 }
 
 /* Counts the children of each row, so that it is known where they end; each that is put there, the
@@ -138,6 +132,6 @@ int dw_rows_sort(struct dw_rows *rows, const struct dw_column *column)
         }
         permute(rows);
     }
-    walk_release(&walk);
+    dw_room_release(&walk.room);
     return error;
 }
