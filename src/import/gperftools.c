@@ -5,6 +5,7 @@
 #include "import/foreign.h"
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "import/object.h"
 
 #include <string.h>
@@ -95,7 +96,7 @@ static bool parse_mapping(struct dw_string line, struct mapping *mapping, struct
 static int compare_mappings(const void *left, const void *right)
 {
     const struct mapping *a = left, *b = right;
-    return (a->start > b->start) - (a->start < b->start);
+    return dw_ascending(a->start, b->start);
 }
 
 static void read_maps(struct reading *reading, struct dw_string text)

@@ -5,6 +5,7 @@
 #include "import/foreign.h"
 
 #include "base/grow.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -208,9 +209,7 @@ static void find_times(const struct reading *reading, uint64_t *first_ns, uint64
 static int compare_calls(const void *left, const void *right)
 {
     const struct call *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+    return dw_ascending(a->start_ns, b->start_ns) ?: dw_ascending(b->end_ns, a->end_ns);
 }
 
 /* Calls as events that nest: of threads that overlap, the later one is cut. */

@@ -186,27 +186,15 @@ static bool is_above(const struct dw_diff *diff, const struct dw_diff_row *row)
            (row->change != 0 || diff->options.threshold == 0);
 }
 
-static int descending(double a, double b)
-{
-    return (a < b) - (a > b);
-}
-
 static int compare_rows(const struct sorting *sorting, const struct dw_diff_row *a,
                         const struct dw_diff_row *b)
 {
     const struct dw_diff *diff = sorting->diff;
-    int order = 0;
-    if (sorting->above_first)
-        order = is_above(diff, b) - is_above(diff, a);
-    if (!order)
-        order = descending(key_of(diff, a, sorting->sort), key_of(diff, b, sorting->sort));
-    if (!order)
-        order = descending(fabs(a->change_total), fabs(b->change_total));
-    if (!order)
-        order = dw_ascending(a->place, b->place);
-    if (!order)
-        order = dw_ascending(a->node, b->node);
-    return order ? order : dw_ascending(a->lines[DW_NEW], b->lines[DW_NEW]);
+    int order = sorting->above_first ? is_above(diff, b) - is_above(diff, a) : 0;
+    return order ?: dw_descending(key_of(diff, a, sorting->sort), key_of(diff, b, sorting->sort))
+           ?: dw_descending(fabs(a->change_total), fabs(b->change_total))
+           ?: dw_ascending(a->place, b->place) ?: dw_ascending(a->node, b->node)
+           ?: dw_ascending(a->lines[DW_NEW], b->lines[DW_NEW]);
 }
 
 static int compare_whole_rows(const void *left, const void *right, void *sorting)

@@ -5,6 +5,7 @@
 #include "lens/diff/diff_files.h"
 
 #include "base/error.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -63,10 +64,8 @@ static void add_paths(struct paths *paths, const struct dw_profile *profile, enu
 static int compare_paths(const void *left, const void *right)
 {
     const struct path *a = left, *b = right;
-    int order = dw_string_compare(a->end, b->end);
-    if (!order)
-        order = (a->side > b->side) - (a->side < b->side);
-    return order ? order : dw_string_compare(a->text, b->text);
+    return dw_string_compare(a->end, b->end) ?: dw_ascending(a->side, b->side)
+           ?: dw_string_compare(a->text, b->text);
 }
 
 static void take(struct dw_diff_files *files, struct path *path, uint32_t file)

@@ -61,26 +61,23 @@ static void add_entries(struct matching *matching, enum dw_side side)
     }
 }
 
+static int compare_names(const struct entry *a, const struct entry *b)
+{
+    return dw_ascending(a->kind, b->kind) ?: dw_string_compare(a->name, b->name);
+}
+
 static int compare_keys(const struct entry *a, const struct entry *b)
 {
-    int order = dw_ascending(a->kind, b->kind);
-    if (!order)
-        order = dw_string_compare(a->name, b->name);
-    return order ? order : dw_ascending(a->file, b->file);
+    return compare_names(a, b) ?: dw_ascending(a->file, b->file);
 }
 
 /* Those that are in a place already come last. */
 static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-    int order = dw_ascending(a->place != DW_DIFF_NONE, b->place != DW_DIFF_NONE);
-    if (!order)
-        order = compare_keys(a, b);
-    if (!order)
-        order = dw_ascending(a->side, b->side);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    return order ? order : dw_ascending(a->frame, b->frame);
+    return dw_ascending(a->place != DW_DIFF_NONE, b->place != DW_DIFF_NONE) ?: compare_keys(a, b)
+           ?: dw_ascending(a->side, b->side) ?: dw_ascending(a->line, b->line)
+           ?: dw_ascending(a->frame, b->frame);
 }
 
 static uint32_t new_place(struct matching *matching, uint32_t kind)
@@ -198,17 +195,10 @@ static int pair_keys(struct matching *matching)
     return error;
 }
 
-static int compare_names(const struct entry *a, const struct entry *b)
-{
-    int order = dw_ascending(a->kind, b->kind);
-    return order ? order : dw_string_compare(a->name, b->name);
-}
-
 static int compare_movers(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-    int order = compare_names(a, b);
-    return order ? order : dw_ascending(a->side, b->side);
+    return compare_names(a, b) ?: dw_ascending(a->side, b->side);
 }
 
 /* Every file has a <module>, every class an __init__: such names say nothing. */

@@ -40,8 +40,7 @@ struct callgrind {
 static int compare_edges(const void *left, const void *right)
 {
     const struct edge *a = left, *b = right;
-    int order = dw_ascending(a->caller, b->caller);
-    return order ? order : dw_ascending(a->callee, b->callee);
+    return dw_ascending(a->caller, b->caller) ?: dw_ascending(a->callee, b->callee);
 }
 
 static dw_frame_id frame_of(const struct callgrind *callgrind, uint32_t spot)

@@ -20,10 +20,8 @@ struct claim {
 static int compare_claims(const void *left, const void *right)
 {
     const struct claim *a = left, *b = right;
-    int order = dw_ascending(a->group, b->group);
-    if (!order)
-        order = dw_ascending(a->number, b->number);
-    return order ? order : dw_ascending(a->rank, b->rank);
+    return dw_ascending(a->group, b->group) ?: dw_ascending(a->number, b->number)
+           ?: dw_ascending(a->rank, b->rank);
 }
 
 /* A number above those of Linux, and above any in use. */

@@ -3,6 +3,7 @@
  * <svg>, which cuts off what sticks out of it. */
 #include "lens/flame/flame_svg.h"
 
+#include "base/order.h"
 #include "base/room.h"
 #include "flame_page.h"
 
@@ -44,11 +45,8 @@ struct layout {
 static int compare_places(const void *left, const void *right)
 {
     const struct place *a = left, *b = right;
-    if (a->parent != b->parent)
-        return a->parent < b->parent ? -1 : 1;
-    if (a->weight != b->weight)
-        return a->weight > b->weight ? -1 : 1;
-    return (a->box > b->box) - (a->box < b->box);
+    return dw_ascending(a->parent, b->parent) ?: dw_descending(a->weight, b->weight)
+           ?: dw_ascending(a->box, b->box);
 }
 
 static bool is_root(const struct dw_flame *flame, uint32_t box)
@@ -93,11 +91,8 @@ struct rank {
 static int compare_ranks(const void *left, const void *right)
 {
     const struct rank *a = left, *b = right;
-    if (a->width != b->width)
-        return a->width > b->width ? -1 : 1;
-    if (a->depth != b->depth)
-        return a->depth < b->depth ? -1 : 1;
-    return (a->box > b->box) - (a->box < b->box);
+    return dw_descending(a->width, b->width) ?: dw_ascending(a->depth, b->depth)
+           ?: dw_ascending(a->box, b->box);
 }
 
 /* Marks the widest as drawn. A parent ranks before its children, so these are never alone, and

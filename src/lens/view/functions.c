@@ -135,10 +135,8 @@ struct place {
 static int compare_places(const void *left, const void *right)
 {
     const struct dw_function *a = left, *b = right;
-    int order = dw_string_compare(a->file, b->file);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    return order ? order : dw_string_compare(a->name, b->name);
+    return dw_string_compare(a->file, b->file) ?: dw_ascending(a->line, b->line)
+           ?: dw_string_compare(a->name, b->name);
 }
 
 /* Puts the places into order, and those of one name together. */
@@ -186,15 +184,13 @@ static void take_sums(struct dw_functions *functions, const struct dw_call_graph
 static int compare_by_caller(const void *left, const void *right)
 {
     const struct dw_call_edge *a = left, *b = right;
-    int order = dw_ascending(a->caller, b->caller);
-    return order ? order : dw_ascending(a->callee, b->callee);
+    return dw_ascending(a->caller, b->caller) ?: dw_ascending(a->callee, b->callee);
 }
 
 static int compare_by_callee(const void *left, const void *right)
 {
     const struct dw_call_edge *a = left, *b = right;
-    int order = dw_ascending(a->callee, b->callee);
-    return order ? order : dw_ascending(a->caller, b->caller);
+    return dw_ascending(a->callee, b->callee) ?: dw_ascending(a->caller, b->caller);
 }
 
 /* Counts the edges of each function one place up, then adds the counts up. */

@@ -55,19 +55,14 @@ const char *dw_line_source_note(enum dw_line_source source)
 static int compare_places(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
-    int order = dw_string_compare(a->file, b->file);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    if (!order)
-        order = dw_string_compare(a->name, b->name);
-    return order ? order : dw_ascending(a->frame, b->frame);
+    return dw_string_compare(a->file, b->file) ?: dw_ascending(a->line, b->line)
+           ?: dw_string_compare(a->name, b->name) ?: dw_ascending(a->frame, b->frame);
 }
 
 static int compare_totals(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
-    int order = dw_ascending(dw_line_listing_time(a), dw_line_listing_time(b));
-    return order ? order : compare_places(a, b);
+    return dw_ascending(dw_line_listing_time(a), dw_line_listing_time(b)) ?: compare_places(a, b);
 }
 
 static int compare_longest(const void *left, const void *right)
@@ -81,14 +76,10 @@ static int compare_rows(const void *left, const void *right, void *context)
     const uint32_t *place = context;
     const struct dw_line *a = *(const struct dw_line *const *)left,
                          *b = *(const struct dw_line *const *)right;
-    int order = dw_ascending(place[a->function], place[b->function]);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    if (!order)
-        order = dw_ascending(a->callee != 0, b->callee != 0);
-    if (!order)
-        order = dw_ascending(b->values[DW_LINE_TIME], a->values[DW_LINE_TIME]);
-    return order ? order : dw_ascending(a->callee, b->callee);
+    return dw_ascending(place[a->function], place[b->function]) ?: dw_ascending(a->line, b->line)
+           ?: dw_ascending(a->callee != 0, b->callee != 0)
+           ?: dw_ascending(b->values[DW_LINE_TIME], a->values[DW_LINE_TIME])
+           ?: dw_ascending(a->callee, b->callee);
 }
 
 static struct dw_line_listing function_of(const struct dw_profile *profile, dw_frame_id id)

@@ -15,8 +15,7 @@ struct keyed {
 static int compare_keyed(const void *left, const void *right)
 {
     const struct keyed *a = left, *b = right;
-    int order = dw_ascending(a->key, b->key);
-    return order ? order : dw_ascending(a->place, b->place);
+    return dw_ascending(a->key, b->key) ?: dw_ascending(a->place, b->place);
 }
 
 dw_string_id dw_place_module_name(const struct dw_profile *profile, const struct dw_place *place)

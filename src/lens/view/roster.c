@@ -17,12 +17,9 @@ static int compare_processes(const void *left, const void *right, void *context)
     const struct dw_profile *profile = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct dw_process *p = &profile->processes[a], *q = &profile->processes[b];
-    int order = dw_ascending(p->first_clock.wall_ns, q->first_clock.wall_ns);
-    if (!order)
-        order = dw_ascending(p->pid, q->pid);
-    if (!order)
-        order = memcmp(p->uuid, q->uuid, sizeof p->uuid);
-    return order ? order : dw_ascending(a, b);
+    return dw_ascending(p->first_clock.wall_ns, q->first_clock.wall_ns)
+           ?: dw_ascending(p->pid, q->pid) ?: memcmp(p->uuid, q->uuid, sizeof p->uuid)
+           ?: dw_ascending(a, b);
 }
 
 /* Ids are given out upwards from that of the process, and begin anew at the top. */
@@ -36,10 +33,8 @@ static int compare_threads(const void *left, const void *right, void *context)
     const struct dw_profile *profile = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct dw_thread *s = &profile->threads[a], *t = &profile->threads[b];
-    int order = compare_processes(&s->process, &t->process, context);
-    if (!order)
-        order = dw_ascending(thread_age(profile, s), thread_age(profile, t));
-    return order ? order : dw_ascending(a, b);
+    return compare_processes(&s->process, &t->process, context)
+           ?: dw_ascending(thread_age(profile, s), thread_age(profile, t)) ?: dw_ascending(a, b);
 }
 
 static int sorted_indices(const struct dw_profile *profile, uint32_t count,

@@ -21,11 +21,10 @@ static int compare_frames(const struct dw_rows *rows, const struct dw_row *a,
     const struct dw_profile *profile = rows->profile;
     const struct dw_frame *f = dw_profile_frame(profile, a->path);
     const struct dw_frame *g = dw_profile_frame(profile, b->path);
-    int order = dw_string_compare(dw_row_name(rows, a), dw_row_name(rows, b));
-    if (!order)
-        order = dw_string_compare(dw_profile_string(profile, f->file),
-                                  dw_profile_string(profile, g->file));
-    return order ? order : dw_ascending(f->line, g->line);
+    return dw_string_compare(dw_row_name(rows, a), dw_row_name(rows, b))
+           ?: dw_string_compare(dw_profile_string(profile, f->file),
+                                dw_profile_string(profile, g->file))
+           ?: dw_ascending(f->line, g->line);
 }
 
 /* A list by path comes in order of its names. */

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "lens/view/notes.h"
 
+#include "base/order.h"
 #include "lens/view/column.h"
 #include "lens/view/roster.h"
 
@@ -305,8 +306,7 @@ static struct workers find_workers(const struct dw_profile *profile)
 
 static int compare_times(const void *left, const void *right)
 {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
+    return dw_ascending(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 /* Keeps those of workers, in order. How many they are. */
