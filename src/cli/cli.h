@@ -120,8 +120,6 @@ const char *dw_report_words_of_lines(const struct dw_report_words *words);
 const char *dw_report_words_of_functions(const struct dw_report_words *words, bool or_lines);
 /* Whether `--by` is of places in code; NULL counts. */
 bool dw_cli_is_of_places(const char *by);
-/* The value of --match. */
-int dw_cli_compile(const char *text, regex_t *pattern);
 
 #define DW_CLI_EACH_HEAP (1u << 31) /* a flag beside those of the reader: DW_HEAP_EACH */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * `dwell attach`: records a running process from outside. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "attach/sampling/describe.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * `dwell diff`: two recordings compared. As with diff(1), status 1 is a verdict (here
  * only when --fail-if asks for one) and 2 is trouble of any kind. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "lens/diff/diff.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * `dwell export`: a recording through any lens, to a file or a pipe. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "lens/view/measured.h"

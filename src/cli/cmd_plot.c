@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * `dwell plot`: memory and CPU over time, as a picture or in the terminal. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"

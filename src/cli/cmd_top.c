@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * `dwell top`: a process or a program that it starts, live in the terminal. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "attach/sampling/describe.h"

@@ -2,7 +2,6 @@
  * A picture of the call graph: the dot lens writes into Graphviz's `dot`, which writes into
  * memory; there is no shell between them. `dot` gives pictures a size in points; ours has the width
  * of the window, and that size where it is clicked on. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A result takes its name only when it is whole: until then it is a temporary
  * file beside it, which goes away on trouble. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"

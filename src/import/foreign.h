@@ -11,7 +11,13 @@ struct dw_foreign {
     uint64_t written_ns;
     uint64_t identity; /* a hash of the bytes: the same file is not added twice */
     uint32_t first_process;
+    struct dw_foreign_key {
+        uint64_t number; /* of the process, or of the thread */
+        uint32_t process, name;
+    } * processes, *threads; /* of this file, in the order of the profile's */
+    uint32_t process_count, process_capacity, thread_count, thread_capacity;
     struct dw_map process_index, thread_index;
+    uint32_t first_thread;
     struct dw_sampling sampling; /* of all processes, without `taken` */
     int error;
 };

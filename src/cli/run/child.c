@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The child has its signals as we were given them, and we pass on what we get. If `dwell` is killed
  * outright the kernel kills the program too. */
-#define _GNU_SOURCE
 #include "cli/run/child.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  * Children's files are found by their names beside the parent's. Those older than the run are
  * somebody else's: they are counted, and left alone. A file that somebody still writes to stays
  * where it is, too. */
-#define _GNU_SOURCE
 #include "cli/run/recordings.h"
 
 #include "base/error.h"

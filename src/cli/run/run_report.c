@@ -52,9 +52,9 @@ static bool has(const struct reporting *reporting, const struct dw_profile *prof
 {
     const struct dw_run_end *end = reporting->end;
     if (kind == DW_RUN_SAMPLES)
-        return end->samples && !dw_run_is_short(end, &reporting->samples);
+        return end->asked->sample && !dw_run_is_short(end, &reporting->samples);
     if (kind == DW_RUN_LINES)
-        return end->lines && dw_lines_are_watched(profile);
+        return end->asked->lines && dw_lines_are_watched(profile);
     return dw_family_is_in(profile, kinds[kind].family);
 }
 
@@ -72,7 +72,7 @@ static void put_section(const struct reporting *reporting, const struct dw_profi
                                       .functions = &functions,
                                       .view = &view};
     if (kind == DW_RUN_LINES)
-        dw_run_put_lines(out, profile, reporting->end->callees, rows);
+        dw_run_put_lines(out, profile, reporting->end->asked->callees, rows);
     else
         lens->write(profile, &options, out);
 }
@@ -100,8 +100,8 @@ static enum dw_run_kind first_kind(const struct reporting *reporting,
                                    const struct sections *sections)
 {
     const struct dw_run_end *end = reporting->end;
-    bool is_exact = sections->count && (end->calls || end->lines);
-    if (end->samples && !(dw_run_is_short(end, &reporting->samples) && is_exact))
+    bool is_exact = sections->count && (end->asked->calls || end->asked->lines);
+    if (end->asked->sample && !(dw_run_is_short(end, &reporting->samples) && is_exact))
         return DW_RUN_SAMPLES;
     return sections->count ? sections->kinds[0] : DW_RUN_REGIONS;
 }
@@ -119,7 +119,7 @@ static void put_sections(const struct reporting *reporting, const struct dw_prof
         enum dw_run_kind kind = sections->kinds[i];
         if (i && sections->kinds[i - 1] != DW_RUN_CALLS) /* which end with empty lines */
             dw_out_char(out, '\n');
-        if (others || (reporting->end->samples && kind != DW_RUN_SAMPLES))
+        if (others || (reporting->end->asked->sample && kind != DW_RUN_SAMPLES))
             dw_out_text(out, kind == DW_RUN_LINES ? DW_LINES_HEADING
                                                   : dw_cli_heading(kinds[kind].family));
         put_section(reporting, profile, kind, !others ? rows : i ? of_others : of_first, out);
@@ -131,14 +131,14 @@ static bool put_missing(const struct reporting *reporting, const struct dw_profi
                         struct dw_out *out)
 {
     const struct dw_run_end *end = reporting->end;
-    bool no_lines = end->lines && !has(reporting, profile, DW_RUN_LINES);
-    bool no_regions = end->regions && !has(reporting, profile, DW_RUN_REGIONS);
+    bool no_lines = end->asked->lines && !has(reporting, profile, DW_RUN_LINES);
+    bool no_regions = end->asked->names_regions && !has(reporting, profile, DW_RUN_REGIONS);
     if (no_regions)
         dw_run_put_no_regions(out);
     if (no_lines)
         dw_run_put_no_lines(out, end);
-    return no_lines + no_regions ==
-           end->lines + end->regions + end->calls + end->samples + end->memory;
+    return no_lines + no_regions == end->asked->lines + end->asked->names_regions +
+                                        end->asked->calls + end->asked->sample + end->asked->memory;
 }
 
 /* A line about memory over time, where that was recorded. */
@@ -165,7 +165,7 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     if (!put_missing(reporting, profile, &out))
         dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections),
                         &reporting->samples);
-    else if (reporting->end->is_name_ours && !reporting->end->recordings->children)
+    else if (!reporting->end->asked->out && !reporting->end->recordings->children)
         unlink(reporting->end->out_file);
     dw_run_put_left_out(&out, reporting->end->recordings);
     dw_out_close(&out);
@@ -199,7 +199,7 @@ static void load_and_report(struct reporting *reporting, struct dw_profile **pro
 void dw_run_report(const struct dw_run_end *end)
 {
     struct reporting reporting = {
-        .end = end, .flags = end->lines ? 0 : DW_READ_NO_SOURCES, .rows = rows_that_fit()};
+        .end = end, .flags = end->asked->lines ? 0 : DW_READ_NO_SOURCES, .rows = rows_that_fit()};
     struct dw_profile *profile;
     load_and_report(&reporting, &profile);
     dw_profile_free(profile);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Times are kept for each thread, stack and state, and rows are summed from them at each update, so
  * that another view needs no new samples. Recent time is a sum that fades. */
-#define _GNU_SOURCE
 #include "cli/top/top_table.h"
 
 #include "base/intern.h"

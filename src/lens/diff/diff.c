@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * Rows are paths, functions or lines; their order is that of their share of the change. */
-#define _GNU_SOURCE
 #include "lens/diff/diff.h"
 
 #include "base/grow.h"

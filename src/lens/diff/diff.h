@@ -124,7 +124,6 @@ void dw_diff_put_short(struct dw_out *out, struct dw_string text);
 /* "x.py:12(f)", "x.py:14 total += x", "a > b": what the row is. */
 void dw_diff_put_row_name(struct dw_out *out, const struct dw_diff *diff,
                           const struct dw_diff_row *row);
-void dw_diff_put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t place);
 /* The innermost nodes of a path, at most `max`, outermost first; returns how many. */
 uint32_t dw_diff_spell(const struct dw_diff *diff, uint32_t node, uint32_t max, uint32_t *nodes);
 /* "old: 2 events were dropped", a line each. */

@@ -156,6 +156,24 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
                       node->at[DW_OLD].count, node->at[DW_NEW].count);
 }
 
+static void put_heading(struct dw_out *out, const void *context)
+{
+    const struct dw_diff *diff = ((const struct drawing *)context)->diff;
+    dw_out_text(out, diff->options.files[DW_OLD]);
+    dw_out_text(out, " → ");
+    dw_out_text(out, diff->options.files[DW_NEW]);
+}
+
+static void put_lines(struct dw_out *out, const void *context)
+{
+    const struct drawing *drawing = context;
+    dw_diff_put_sentence(out, drawing->diff);
+    dw_out_printf(out, "\nwidths are the %s of the %s recording\n",
+                  drawing->diff->are_bytes ? "bytes" : "times",
+                  drawing->width == DW_NEW ? "new" : "old");
+    dw_diff_put_losses(out, drawing->diff, "");
+}
+
 static int draw(struct drawing *drawing, struct dw_out *out)
 {
     static const struct dw_flame_key times[] = {{"slow6", "slower"},
@@ -168,36 +186,17 @@ static int draw(struct drawing *drawing, struct dw_out *out)
                                                 {"same", "as before"},
                                                 {"fast2", "a little smaller"},
                                                 {"fast6", "smaller"}};
-    struct dw_out lines;
-    dw_out_init_memory(&lines);
-    dw_diff_put_sentence(&lines, drawing->diff);
-    dw_out_printf(&lines, "\nwidths are the %s of the %s recording",
-                  drawing->diff->are_bytes ? "bytes" : "times",
-                  drawing->width == DW_NEW ? "new" : "old");
-    dw_out_char(&lines, '\n');
-    dw_diff_put_losses(&lines, drawing->diff, "");
-    dw_out_char(&lines, '\0');
-    struct dw_out heading;
-    dw_out_init_memory(&heading);
-    dw_out_text(&heading, drawing->diff->options.files[DW_OLD]);
-    dw_out_text(&heading, " → ");
-    dw_out_text(&heading, drawing->diff->options.files[DW_NEW]);
-    dw_out_char(&heading, '\0');
     const struct dw_flame flame = {.boxes = drawing->boxes,
                                    .count = drawing->count,
                                    .context = drawing,
                                    .put_name = put_name,
                                    .put_details = put_details,
                                    .put_weight = put_time,
-                                   .heading = (const char *)heading.buffer.data,
-                                   .lines = (const char *)lines.buffer.data,
+                                   .put_heading = put_heading,
+                                   .put_lines = put_lines,
                                    .keys = drawing->diff->are_bytes ? sizes : times,
                                    .key_count = sizeof times / sizeof *times};
-    int error =
-        lines.buffer.failed || heading.buffer.failed ? DW_ERR_MEMORY : dw_flame_write(&flame, out);
-    dw_out_close(&heading);
-    dw_out_close(&lines);
-    return error;
+    return dw_flame_write(&flame, out);
 }
 
 static int prepare(struct drawing *drawing)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Lines of functions that both profiles know are paired by their text when both logs
  * have the source, else by how far they are from the function's first line. */
-#define _GNU_SOURCE
 #include "lens/diff/diff_lines.h"
 
 #include "base/error.h"

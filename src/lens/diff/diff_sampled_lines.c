@@ -21,7 +21,7 @@ struct sampled {
 
 static int sampled_init(struct sampled *sampled, const struct dw_profile *profile)
 {
-    int error = dw_stack_tree_make(profile, &sampled->tree);
+    int error = dw_stack_tree_make(profile, DW_FAMILY_SAMPLES, &sampled->tree);
     if (!error)
         error = dw_place_spots_make(&sampled->tree, DW_KEY_LINE, &sampled->spots);
     if (error)
@@ -33,8 +33,8 @@ static int sampled_init(struct sampled *sampled, const struct dw_profile *profil
     if (sampled->room.failed)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 1; path < count; path++) {
-        bool has_line = dw_stack_tree_place(&sampled->tree, path)->line;
         const struct dw_path *at = &sampled->tree.paths[path];
+        bool has_line = profile->places.places[at->step].line;
         sampled->spot_of[path] = sampled->spots.of[at->step];
         sampled->line_of[path] = has_line ? path : sampled->line_of[at->parent];
     }

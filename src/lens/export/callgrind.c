@@ -232,7 +232,7 @@ static int write_callgrind(const struct dw_profile *profile, const struct dw_len
     dw_out_init_memory(&callgrind.scratch);
     int error = dw_room_error(&callgrind.room);
     if (!error)
-        error = dw_stack_tree_make_of(profile, callgrind.family, &callgrind.tree);
+        error = dw_stack_tree_make(profile, callgrind.family, &callgrind.tree);
     if (!error)
         error = dw_place_spots_make(&callgrind.tree, DW_KEY_LINE, &callgrind.spots);
     if (!error)

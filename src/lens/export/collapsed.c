@@ -233,7 +233,7 @@ static int fold(struct folding *folding)
     struct dw_stack_tree tree;
     int error = dw_string_table_init(&folding->fronts);
     if (!error)
-        error = dw_stack_tree_make_of(folding->profile, folding->family, &tree);
+        error = dw_stack_tree_make(folding->profile, folding->family, &tree);
     if (error)
         return error;
     error = map_paths(folding, &tree);

@@ -210,7 +210,7 @@ static int put_timelines(struct speedscope *scope)
 static int number_lines(struct speedscope *scope)
 {
     struct dw_stack_tree tree;
-    int error = dw_stack_tree_make_of(scope->profile, scope->family, &tree);
+    int error = dw_stack_tree_make(scope->profile, scope->family, &tree);
     if (error)
         return error;
     error = dw_place_spots_make(&tree, DW_KEY_LINE, &scope->spots);

@@ -39,6 +39,7 @@ struct layout {
     uint32_t left_out;
     struct dw_out *out;
     struct dw_out text;
+    struct dw_out heading, lines; /* strings */
     struct dw_room room;
 };
 
@@ -289,9 +290,10 @@ static size_t line_size(const char *text)
 }
 
 /* Returns where the next thing goes. With no output it only measures. */
-static double put_text(struct dw_out *out, const struct dw_flame *flame, double top)
+static double put_text(struct dw_out *out, const struct layout *layout, double top)
 {
-    for (const char *at = flame->lines; *at; at += *at == '\n' || *at == ' ') {
+    for (const char *at = (const char *)layout->lines.buffer.data; *at;
+         at += *at == '\n' || *at == ' ') {
         size_t size = line_size(at);
         top += TEXT_LINE;
         if (out) {
@@ -334,7 +336,8 @@ static void put_picture(struct layout *layout, uint32_t *root, uint32_t *rows)
 {
     const struct dw_flame *flame = layout->flame;
     struct dw_out *out = layout->out;
-    double keys = put_text(NULL, flame, 30), top = keys + TEXT_LINE, height = top;
+    const char *heading = (const char *)layout->heading.buffer.data;
+    double keys = put_text(NULL, layout, 30), top = keys + TEXT_LINE, height = top;
     count_rows(layout, root, rows);
     for (uint32_t i = 0; i < flame->count; i++)
         if (is_root(flame, i))
@@ -345,9 +348,9 @@ static void put_picture(struct layout *layout, uint32_t *root, uint32_t *rows)
                   WIDTH, height + TEXT_LINE);
     dw_out_write(out, flame_page_head, sizeof flame_page_head);
     dw_out_printf(out, "<text class=\"heading\" x=\"%d\" y=\"26\">", MARGIN);
-    dw_out_xml(out, flame->heading, strlen(flame->heading));
+    dw_out_xml(out, heading, strlen(heading));
     dw_out_text(out, "</text>\n");
-    put_text(out, flame, 30);
+    put_text(out, layout, 30);
     put_keys(out, flame, keys);
     for (uint32_t i = 0; i < flame->count; i++)
         if (is_root(flame, i))
@@ -367,6 +370,12 @@ static void layout_init(struct layout *layout)
     DW_ROOM_GET(&layout->room, layout->depth, count);
     layout->drawn = dw_room_get_ids(&layout->room, count);
     dw_out_init_memory(&layout->text);
+    dw_out_init_memory(&layout->heading);
+    dw_out_init_memory(&layout->lines);
+    layout->flame->put_heading(&layout->heading, layout->flame->context);
+    layout->flame->put_lines(&layout->lines, layout->flame->context);
+    dw_out_char(&layout->heading, '\0');
+    dw_out_char(&layout->lines, '\0');
 }
 
 static int lay_out(struct layout *layout)
@@ -385,9 +394,14 @@ int dw_flame_write(const struct dw_flame *flame, struct dw_out *out)
     uint32_t *root = dw_room_get(&layout.room, flame->count, sizeof *root);
     uint32_t *rows = dw_room_get(&layout.room, flame->count, sizeof *rows);
     layout_init(&layout);
-    int error = layout.room.failed ? DW_ERR_MEMORY : lay_out(&layout);
+    bool has_texts = !layout.heading.buffer.failed && !layout.lines.buffer.failed;
+    int error = has_texts ? dw_room_error(&layout.room) : DW_ERR_MEMORY;
+    if (!error)
+        error = lay_out(&layout);
     if (!error)
         put_picture(&layout, root, rows);
+    dw_out_close_into(&layout.heading, &layout.text);
+    dw_out_close_into(&layout.lines, &layout.text);
     int text_error = dw_out_close(&layout.text);
     dw_room_release(&layout.room);
     return error ? error : text_error;

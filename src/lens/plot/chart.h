@@ -55,8 +55,6 @@ struct dw_chart {
     uint32_t span_count, span_capacity, lanes;
 };
 
-/* The gauge that is drawn when none is asked for. */
-const char *dw_chart_default_gauge(const struct dw_profile *profile);
 /* 0, DW_ERR_MEMORY, or DW_ERR_NO_SAMPLES when no process has the gauge, or none in the window. */
 int dw_chart_init(struct dw_chart *chart, const struct dw_profile *profile,
                   const struct dw_plot_options *options);

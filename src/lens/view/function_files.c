@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * Sorted by their files read from the end, those that have most in common are neighbours. */
-#define _GNU_SOURCE
 #include "lens/view/functions.h"
 
 #include "base/error.h"

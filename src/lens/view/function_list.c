@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * The functions come in order of file, line and name, which decides ties. */
-#define _GNU_SOURCE
 #include "lens/view/function_list.h"
 
 #include "base/error.h"

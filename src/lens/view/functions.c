@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The numbers of a path depend on the frames above it and not on the thread, so
  * threads are added up by path first and the call graph is built once. */
-#define _GNU_SOURCE
 #include "lens/view/functions.h"
 
 #include "base/order.h"

@@ -82,7 +82,7 @@ bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw
            (column->metric < DW_LINE_MEMORY ? list->is_sampled : list->has_memory);
 }
 
-bool dw_line_has_run(const struct dw_line *line)
+static bool has_run(const struct dw_line *line)
 {
     for (size_t i = 0; i < DW_LINE_METRICS; i++)
         if (line->values[i])
@@ -126,7 +126,7 @@ void dw_line_column_show(const struct dw_line_column *column,
         snprintf(cell, DW_LINE_CELL_MAX, "%" PRIu64, line->values[column->metric]);
         return;
     }
-    bool is_shown = dw_line_has_run(line) && (!column->sparse || line->values[column->metric]);
+    bool is_shown = has_run(line) && (!column->sparse || line->values[column->metric]);
     if (!is_shown || !dw_line_column_number(column, function, line, &number))
         return;
     if (column->form == DW_LINE_FORM_BYTES || column->form == DW_LINE_FORM_INCREMENT)

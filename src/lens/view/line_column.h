@@ -47,7 +47,4 @@ bool dw_line_column_number(const struct dw_line_column *column,
                            const struct dw_line_listing *function, const struct dw_line *line,
                            double *number);
 
-/* Whether anything was measured on it. */
-bool dw_line_has_run(const struct dw_line *line);
-
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The rows of the table are sorted once, by function, line and callee, so that those of a
  * function are neighbours. Sources are scanned one file at a time. */
-#define _GNU_SOURCE
 #include "lens/view/line_list.h"
 
 #include "base/grow.h"

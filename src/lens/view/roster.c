@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The order comes from clocks and ids of the system, which do not change with the order of the
  * logs. Names come from properties that probes and engines recorded. */
-#define _GNU_SOURCE
 #include "lens/view/roster.h"
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The order of the rows never depends on ids, which change with the order of the
  * logs: what ties by the column is decided by total, name, file and line. */
-#define _GNU_SOURCE
 #include "lens/view/row.h"
 
 #include "base/order.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The rate obtained is that of the time that was recorded: samples divided by what they
  * stand for. It is the asked one unless samples were late or were missed. */
-#define _GNU_SOURCE
 #include "lens/view/notes.h"
 
 #include "base/order.h"

@@ -68,8 +68,8 @@ static int add_up(struct dw_stack_tree *tree, enum dw_family family)
     return error;
 }
 
-int dw_stack_tree_make_of(const struct dw_profile *profile, enum dw_family family,
-                          struct dw_stack_tree *tree)
+int dw_stack_tree_make(const struct dw_profile *profile, enum dw_family family,
+                       struct dw_stack_tree *tree)
 {
     struct dw_stack_tree made = {
         .profile = profile, .paths = profile->paths.paths, .count = profile->paths.count};

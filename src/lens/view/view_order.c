@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * The order of the rows of a view, and which of them are shown. */
-#define _GNU_SOURCE
 #include "lens/view/view.h"
 
 #include "base/order.h"
