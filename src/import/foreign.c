@@ -212,3 +212,23 @@ bool dw_text_skip(struct dw_string *text, const char *prefix)
     *text = (struct dw_string){text->bytes + size, text->size - size};
     return true;
 }
+
+struct dw_string dw_text_trimmed(struct dw_string text)
+{
+    while (text.size && (*text.bytes == ' ' || *text.bytes == '\t'))
+        text = (struct dw_string){text.bytes + 1, text.size - 1};
+    while (text.size && (text.bytes[text.size - 1] == ' ' || text.bytes[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
+struct dw_string dw_text_word(struct dw_string *text)
+{
+    *text = dw_text_trimmed(*text);
+    size_t size = 0;
+    while (size < text->size && text->bytes[size] != ' ' && text->bytes[size] != '\t')
+        size++;
+    struct dw_string found = {text->bytes, size};
+    *text = (struct dw_string){text->bytes + size, text->size - size};
+    return found;
+}

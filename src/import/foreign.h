@@ -63,6 +63,10 @@ bool dw_text_number(struct dw_string *text, unsigned base, uint64_t *number);
 /* Where the character is last; NULL: nowhere. */
 const char *dw_text_last(struct dw_string text, char c);
 bool dw_text_is(struct dw_string text, const char *other);
+/* Without the spaces and tabs around it. */
+struct dw_string dw_text_trimmed(struct dw_string text);
+/* The next word, which *text moves behind; empty at the end. */
+struct dw_string dw_text_word(struct dw_string *text);
 /* Whether the text begins so; moves behind it then. */
 bool dw_text_skip(struct dw_string *text, const char *prefix);
 

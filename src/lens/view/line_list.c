@@ -5,6 +5,7 @@
 
 #include "base/grow.h"
 #include "base/order.h"
+#include "base/room.h"
 #include "lens/view/functions.h"
 #include "lens/view/measured.h"
 #include "lens/view/source_lines.h"
@@ -278,13 +279,14 @@ static int add_entries(struct dw_line_list *list, struct dw_line_listing *functi
 struct sources {
     const struct dw_source **first;
     bool *are_ambiguous;
+    struct dw_room room;
 };
 
 static int find_sources(const struct dw_profile *profile, struct sources *sources)
 {
-    sources->first = calloc(profile->strings.count, sizeof *sources->first);
-    sources->are_ambiguous = calloc(profile->strings.count, sizeof *sources->are_ambiguous);
-    if (!sources->first || !sources->are_ambiguous)
+    DW_ROOM_GET(&sources->room, sources->first, profile->strings.count);
+    DW_ROOM_GET(&sources->room, sources->are_ambiguous, profile->strings.count);
+    if (sources->room.failed)
         return DW_ERR_MEMORY;
     for (uint32_t i = 0; i < profile->source_count; i++) {
         const struct dw_source *source = &profile->sources[i],
@@ -345,8 +347,7 @@ static int fill(struct dw_line_list *list, const struct dw_line_options *options
         error = find_sources(list->profile, &sources);
     for (uint32_t i = 0; !error && i < list->count;)
         error = add_file(list, &sources, i, &i);
-    free(sources.first);
-    free(sources.are_ambiguous);
+    dw_room_release(&sources.room);
     if (!error && options->sort && list->count)
         qsort(list->functions, list->count, sizeof *list->functions, compare_totals);
     return error;

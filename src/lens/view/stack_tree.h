@@ -18,6 +18,7 @@ struct dw_stack_tree {
     uint32_t count;
     /* Of each path, of all threads together: */
     struct dw_stack_sums *self, *total;
+    struct dw_room room;
 };
 
 /* Of a family. What a thread spent in no call or region at all is left out. */
