@@ -59,6 +59,8 @@ struct dw_option {
 /* Moves the operands to argv[1] and on, in order, and stores the values of the options.
  * Returns how many operands there are, or -1 after saying what is wrong. */
 int dw_cli_parse(const struct dw_option *options, int argc, char **argv);
+/* The same of a command that wants at least one file: -1 when there is none. */
+int dw_cli_parse_files(const struct dw_option *options, int argc, char **argv);
 /* The index of the word in a list that ends with NULL, or -1 after saying what there is. */
 int dw_cli_find_word(const char *what, const char *word, const char *const *words);
 /* True, and the text is on stdout, when --help or -h is among the options. */

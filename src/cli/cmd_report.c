@@ -470,11 +470,9 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "summarize", .flag = &words->summarize},
         {.name = NULL},
     };
-    int files = dw_cli_parse(known, argc, argv);
+    int files = dw_cli_parse_files(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;
-    if (!files)
-        return dw_cli_usage("report needs a file; see 'dwell report --help'");
     int status = check(request);
     return status ? status : report(argv + 1, files, request);
 }

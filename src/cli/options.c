@@ -142,6 +142,14 @@ int dw_cli_parse(const struct dw_option *options, int argc, char **argv)
     return operands;
 }
 
+int dw_cli_parse_files(const struct dw_option *options, int argc, char **argv)
+{
+    int files = dw_cli_parse(options, argc, argv);
+    if (!files)
+        dw_cli_usage("%s needs a file; see 'dwell %s --help'", argv[0], argv[0]);
+    return files ? files : -1;
+}
+
 bool dw_cli_parse_number(const char *text, double *number, const char **rest)
 {
     char *end;

@@ -72,6 +72,13 @@ static void identify(struct dw_piece *piece)
     dw_profile_free(profile);
 }
 
+struct dw_piece dw_piece_of(char *file)
+{
+    struct dw_piece piece = {.file = file};
+    identify(&piece);
+    return piece;
+}
+
 void dw_pieces_sort(struct dw_pieces *pieces)
 {
     for (uint32_t i = 0; i < pieces->count; i++)
