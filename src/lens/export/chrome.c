@@ -4,7 +4,7 @@
  * processes or threads with the same number get different ones here. speedscope finds
  * the B of an E by its name and arguments, so both have the same of each. */
 #include "base/error.h"
-#include "lens/export/tracks.h"
+#include "lens/export/timeline_tracks.h"
 #include "lens/view/measured.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"

@@ -4,7 +4,7 @@
  * before what happens on them. */
 #include "base/error.h"
 #include "base/protobuf.h"
-#include "lens/export/tracks.h"
+#include "lens/export/timeline_tracks.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
 

@@ -246,7 +246,7 @@ static void put_frames(struct page *page)
 static bool any_value(const struct dw_column *column, const struct dw_row *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (dw_column_number(column, &rows[i]))
+        if (column->get(&rows[i]))
             return true;
     return false;
 }
@@ -279,7 +279,7 @@ static int put_values(struct page *page, const struct dw_row *rows, uint32_t cou
         first = false;
         for (uint32_t i = 0; i < count && !page->out->error; i++) {
             dw_out_char(page->out, i ? ',' : '[');
-            dw_out_u64(page->out, dw_column_number(column, &rows[i]));
+            dw_out_u64(page->out, column->get(&rows[i]));
         }
         dw_out_text(page->out, "]\n");
     }

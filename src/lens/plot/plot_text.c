@@ -15,11 +15,6 @@
 #define WIDTH_MIN 30
 #define WIDTH_MAX 160
 
-static void fail(struct dw_out *out)
-{
-    out->error = out->error ? out->error : DW_ERR_MEMORY;
-}
-
 /* The most in each column of dots; NAN where there is no reading. */
 static void sample(const struct dw_chart *chart, const struct dw_series *gauge, double *columns,
                    size_t count)
@@ -164,7 +159,7 @@ void dw_plot_put_text(struct dw_out *out, const struct dw_chart *chart, size_t w
     double *columns = calloc(2 * plot, sizeof *columns);
     double most = shown->peak.value > 0 ? (double)shown->peak.value : 1;
     if (!columns) {
-        fail(out);
+        out->error = out->error ? out->error : DW_ERR_MEMORY;
         return;
     }
     dw_chart_put_name(out, chart, shown);

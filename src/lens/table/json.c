@@ -32,15 +32,8 @@ static void put_process(struct dw_data *data, const struct dw_profile *profile, 
     dw_data_number(data, "duration_ns", dw_process_duration_ns(process));
     dw_out_text(dw_data_cell(data, "ended"), process->ended ? "true" : "false");
     dw_data_number(data, "dropped", process->dropped);
-    struct dw_out *out = dw_data_cell(data, "properties");
-    dw_out_char(out, '{');
-    for (uint32_t i = 0; i < process->property_count; i++) {
-        dw_out_text(out, i ? ", " : "");
-        put_string(out, dw_profile_string(profile, process->properties[i].key));
-        dw_out_text(out, ": ");
-        put_string(out, dw_profile_string(profile, process->properties[i].value));
-    }
-    dw_out_char(out, '}');
+    dw_roster_put_properties(dw_data_cell(data, "properties"), profile, process->properties,
+                             process->property_count);
 }
 
 /* Processes and threads are numbered in the order of the roster, as rows refer to them. */
@@ -179,7 +172,7 @@ static void put_values(struct dw_data *data, const struct dw_rows *rows, const s
     unsigned of = rows->are_counts ? OF_COUNTS : rows->are_samples ? OF_SAMPLES : OF_ENTRIES;
     for (size_t i = 0; i < MEMBERS; i++)
         if (members[i].of & of)
-            dw_data_number(data, members[i].name, dw_column_number(columns[i], row));
+            dw_data_number(data, members[i].name, columns[i]->get(row));
     if (of == OF_ENTRIES)
         dw_data_number(data, "open_ns", row->metric.open_total);
 }

@@ -121,6 +121,21 @@ void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile,
     dw_out_write(out, rank.bytes, rank.size);
 }
 
+void dw_roster_put_properties(struct dw_out *out, const struct dw_profile *profile,
+                              const struct dw_property *properties, uint32_t count)
+{
+    dw_out_char(out, '{');
+    for (uint32_t i = 0; i < count; i++) {
+        struct dw_string key = dw_profile_string(profile, properties[i].key);
+        struct dw_string value = dw_profile_string(profile, properties[i].value);
+        dw_out_text(out, i ? ", " : "");
+        dw_out_json_string(out, key.bytes, key.size);
+        dw_out_text(out, ": ");
+        dw_out_json_string(out, value.bytes, value.size);
+    }
+    dw_out_char(out, '}');
+}
+
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread)
 {
     struct dw_string name = dw_profile_string(profile, profile->threads[thread].name);

@@ -42,7 +42,7 @@ static uint64_t key_of(const struct dw_row *row, const struct dw_column *column)
 {
     if (!column)
         return row->total;
-    return column->kind == DW_COLUMN_TEXT ? 0 : dw_column_number(column, row);
+    return column->kind == DW_COLUMN_TEXT ? 0 : column->get(row);
 }
 
 /* The children of row r are places[start[r + 1]] up to places[start[r + 2]]; roots come first. */

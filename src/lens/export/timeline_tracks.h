@@ -2,8 +2,8 @@
  * What viewers of timelines show: threads in order, each with a track of its events and one of its
  * samples. Two processes or threads of the same number, from two hosts or one after the other, get
  * different ones. */
-#ifndef DW_LENS_EXPORT_TRACKS_H
-#define DW_LENS_EXPORT_TRACKS_H
+#ifndef DW_LENS_EXPORT_TIMELINE_TRACKS_H
+#define DW_LENS_EXPORT_TIMELINE_TRACKS_H
 
 #include "base/room.h"
 #include "lens/export/event_walk.h"

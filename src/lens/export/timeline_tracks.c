@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Whoever comes first keeps its number; those that claim the same one later get numbers that nobody
  * has. */
-#include "lens/export/tracks.h"
+#include "lens/export/timeline_tracks.h"
 
 #include "base/order.h"
 #include "lens/view/roster.h"
