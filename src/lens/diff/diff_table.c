@@ -40,18 +40,18 @@ static void put_calls(struct dw_out *out, const struct dw_diff_row *row)
 enum form { CHANGE, OLD, NEW, RATIO, CALLS };
 static const struct column {
     const char *header;
+    size_t change; /* of a change: where the row has it */
     enum form form;
-    size_t change;    /* of a change: where the row has it */
     bool is_of_calls; /* means nothing where calls are not known */
 } columns[] = {
-    {"change", CHANGE, offsetof(struct dw_diff_row, change), false},
-    {"old", OLD, 0, false},
-    {"new", NEW, 0, false},
-    {"ratio", RATIO, 0, false},
-    {"calls", CALLS, 0, false},
-    {"from calls", CHANGE, offsetof(struct dw_diff_row, from_calls), true},
-    {"from speed", CHANGE, offsetof(struct dw_diff_row, from_speed), true},
-    {"with callees", CHANGE, offsetof(struct dw_diff_row, change_total), false},
+    {"change", offsetof(struct dw_diff_row, change), CHANGE, false},
+    {"old", 0, OLD, false},
+    {"new", 0, NEW, false},
+    {"ratio", 0, RATIO, false},
+    {"calls", 0, CALLS, false},
+    {"from calls", offsetof(struct dw_diff_row, from_calls), CHANGE, true},
+    {"from speed", offsetof(struct dw_diff_row, from_speed), CHANGE, true},
+    {"with callees", offsetof(struct dw_diff_row, change_total), CHANGE, false},
 };
 #define COLUMNS (sizeof columns / sizeof *columns)
 
