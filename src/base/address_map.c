@@ -2,7 +2,6 @@
  * A block has the numbers of a megabyte of addresses, one for each 16 bytes. Objects that are no
  * multiple of 16 away from the start have blocks of their own. The system gives pages of a block
  * when they are first written to. */
-#define _GNU_SOURCE
 #include "base/address_map.h"
 
 #include "base/map.h"

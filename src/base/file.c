@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The file is read into private memory rather than mapped: a mapped file that
  * somebody truncates while we read it would kill us with SIGBUS. */
-#define _GNU_SOURCE
 #include "base/file.h"
 
 #include "base/buffer.h"

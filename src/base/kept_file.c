@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * What is not ours any more is left alone. */
-#define _GNU_SOURCE
 #include "base/kept_file.h"
 
 #include "base/file.h"

@@ -9,5 +9,10 @@ static inline int dw_ascending(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
+/* Of numbers that are measured. */
+static inline int dw_descending(double a, double b)
+{
+    return (a < b) - (a > b);
+}
 
 #endif

@@ -2,7 +2,6 @@
  * One buffer in front of a descriptor, or of nothing; the first error sticks and silences all that
  * follows. Names are bytes from users, so each format has its own way to escape what could steer a
  * terminal, break the syntax or be run. */
-#define _GNU_SOURCE
 #include "base/out.h"
 
 #include "base/error.h"

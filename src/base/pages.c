@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * The kernel rounds sizes up to whole pages, alike each time. */
-#define _GNU_SOURCE
 #include "base/pages.h"
 
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * The process is stopped while it is read, and goes on before anything is worked out. */
-#define _GNU_SOURCE
 #include "cli/attach_heap.h"
 
 #include "attach/heap/outside_walk.h"

@@ -59,6 +59,8 @@ struct dw_option {
 /* Moves the operands to argv[1] and on, in order, and stores the values of the options.
  * Returns how many operands there are, or -1 after saying what is wrong. */
 int dw_cli_parse(const struct dw_option *options, int argc, char **argv);
+/* The same of a command that wants at least one file: -1 when there is none. */
+int dw_cli_parse_files(const struct dw_option *options, int argc, char **argv);
 /* The index of the word in a list that ends with NULL, or -1 after saying what there is. */
 int dw_cli_find_word(const char *what, const char *word, const char *const *words);
 /* True, and the text is on stdout, when --help or -h is among the options. */
@@ -66,6 +68,13 @@ bool dw_cli_help(int argc, char **argv, const char *text);
 
 /* A number that is not negative, and what stands behind it. */
 bool dw_cli_parse_number(const char *text, double *number, const char **rest);
+/* The same with a unit behind it, of a list that ends with NULL; compared by strcmp or the like. */
+struct dw_unit_word {
+    const char *word;
+    double size;
+};
+bool dw_cli_parse_amount(const char *text, const struct dw_unit_word *units,
+                         int (*compare)(const char *, const char *), double *amount);
 /* "24 MB", "100M", "1.5 GiB": as GNU tools have it, M and MiB are 1024 * 1024, MB is a million. */
 bool dw_cli_parse_bytes(const char *text, double *bytes);
 /* A time since the start, "2.5", "90s" or "1:30", which is the value of that option; NULL leaves it
@@ -113,8 +122,6 @@ const char *dw_report_words_of_lines(const struct dw_report_words *words);
 const char *dw_report_words_of_functions(const struct dw_report_words *words, bool or_lines);
 /* Whether `--by` is of places in code; NULL counts. */
 bool dw_cli_is_of_places(const char *by);
-/* The value of --match. */
-int dw_cli_compile(const char *text, regex_t *pattern);
 
 #define DW_CLI_EACH_HEAP (1u << 31) /* a flag beside those of the reader: DW_HEAP_EACH */
 
@@ -126,6 +133,8 @@ struct dw_profile *dw_cli_read(char **files, int count, unsigned flags, int *sta
 int dw_cli_go_to(struct dw_profile *profile, const char *at, const char *file);
 /* Lets the program take as much memory as reading the file may need. */
 void dw_cli_allow_memory(const struct dw_file *file);
+/* Whether an output would overwrite one of the files; says so. */
+bool dw_cli_would_overwrite(char **files, int count, const char *path);
 /* Adds one file to the profile: a log, or what another tool wrote. 0 or an error, and whether that
  * leaves the profile as it was; after any other error the sum would be wrong. */
 int dw_cli_read_one(const char *path, unsigned flags, struct dw_profile *profile);
@@ -184,7 +193,6 @@ int dw_output_open(struct dw_output *output, const char *path);
 /* Gives the file its name, or removes it when there was an error, which it returns. */
 int dw_output_close(struct dw_output *output, int error);
 
-bool dw_cli_is_same_file(const char *a, const char *b);
 /* What --redact says is left out of what is recorded from now on; NULL: nothing. 0, or the status
  * after saying what is wrong. */
 int dw_cli_redact(const char *words);

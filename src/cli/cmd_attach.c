@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * `dwell attach`: records a running process from outside. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "attach/sampling/describe.h"
@@ -8,10 +7,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/attach_heap.h"
-#include "cli/attach_memory.h"
 #include "cli/process_text.h"
+#include "cli/run/child.h"
+#include "cli/run/python.h"
 #include "cli/sampling_options.h"
-#include "cli/stop_signal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +21,7 @@
 
 #define PROGRESS_EVERY_NS 500000000
 #define PATIENCE_NS 500000000 /* with a process that is only starting */
+#define ENTERED_MINOR 14      /* of the first Python 3 that lets others in */
 
 static const char help[] =
     "usage: dwell attach PID [options]\n"
@@ -176,14 +176,51 @@ static int run(struct attach *attach)
     return status;
 }
 
+/* 0, or the exit status after saying why not. */
+static int check_version(pid_t pid)
+{
+    struct dw_target target = {0};
+    struct dw_python python = {0};
+    int error = dw_target_open(pid, &target);
+    if (!error)
+        error = dw_python_locate(&target, &python);
+    unsigned minor = dw_python_minor(&python);
+    int status = error ? dw_cli_process_trouble(pid, &python, error) : 0;
+    dw_target_release(&target);
+    if (error || minor >= ENTERED_MINOR)
+        return status;
+    dw_cli_usage(
+        "process %d runs Python 3.%u, which lets nobody in: from 3.%d on it does. Start it "
+        "with 'dwell run --memory', or call dwell.memory.track() in it",
+        (int)pid, minor, ENTERED_MINOR);
+    return DW_EXIT_TROUBLE;
+}
+
+/* What allocates is seen in the process only. From 3.14 on Python lets others run code in a
+ * process; what does so is Python too. */
+static int record_memory(pid_t pid, const char *path, const char *mode, double seconds)
+{
+    char found[PATH_MAX], process[16], time[32];
+    int status = check_version(pid);
+    if (status)
+        return status;
+    snprintf(process, sizeof process, "%d", (int)pid);
+    snprintf(time, sizeof time, "%.9g", seconds);
+    char *const arguments[] = {
+        "-P", "-m", "dwell.memory._attach", process, (char *)path, (char *)mode, time, NULL};
+    struct dw_child_times times;
+    const char *python = dw_python_find(found, sizeof found);
+    status = dw_child_run(python, arguments, 0, &times);
+    return status < 0 ? dw_cli_error(python, DW_ERR_IO) : dw_child_exit(status);
+}
+
 static int run_memory(const struct attach *attach, const char *mode)
 {
     double seconds = attach->duration_ns == UINT64_MAX ? 1e9 : (double)attach->duration_ns / 1e9;
     bool is_known = !mode || !strcmp(mode, "sampled") || !strcmp(mode, "exact");
     if (!is_known)
         return dw_cli_usage("--memory is 'sampled' or 'exact', not '%s'", mode);
-    int status =
-        dw_attach_memory(attach->options.pid, attach->path, mode ? mode : "sampled", seconds);
+    int status = record_memory(attach->options.pid, attach->path, mode ? mode : "sampled", seconds);
     if (status || attach->quiet)
         return status;
     fprintf(stderr, "dwell: recorded in %s; see 'dwell report', 'dwell plot' and 'dwell export'\n",

@@ -242,11 +242,9 @@ int dw_cmd_check(int argc, char **argv)
     if (dw_cli_help(argc, argv, help))
         return 0;
     const struct dw_option known[] = {{.name = NULL}};
-    int files = dw_cli_parse(known, argc, argv);
+    int files = dw_cli_parse_files(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;
-    if (!files)
-        return dw_cli_usage("check needs a file; see 'dwell check --help'");
     int status = 0;
     for (int i = 1; i <= files; i++)
         check(argv[i], &status);

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * `dwell diff`: two recordings compared. As with diff(1), status 1 is a verdict (here
  * only when --fail-if asks for one) and 2 is trouble of any kind. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
-#include "base/error.h"
 #include "lens/diff/diff.h"
 #include "lens/timing/timings.h"
 #include "lens/view/functions.h"
 #include "lens/view/stack_tree.h"
 #include "model/prepare/shown_measure.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -75,43 +71,20 @@ static int parse_limit(const char *text, uint32_t *limit)
     return 0;
 }
 
-static bool parse_duration(const char *text, double *ns)
-{
-    static const struct {
-        const char *unit;
-        double ns;
-    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-    const char *rest;
-    bool is_number = dw_cli_parse_number(text, ns, &rest);
-    rest += strspn(rest, " ");
-    for (size_t i = 0; is_number && i < sizeof units / sizeof *units; i++) {
-        if (!strcmp(rest, units[i].unit)) {
-            *ns *= units[i].ns;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool parse_share(const char *text, double *share)
-{
-    const char *rest;
-    bool is_number = dw_cli_parse_number(text, share, &rest);
-    *share /= 100;
-    return is_number && !strcmp(rest + strspn(rest, " "), "%");
-}
-
 /* "slower 5%", "slower 20 ms", "larger 10 MB". */
 static int parse_allowance(const char *text, struct allowance *allowance)
 {
+    static const struct dw_unit_word percent[] = {{"%", 0.01}, {NULL, 0}};
+    static const struct dw_unit_word times[] = {
+        {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {NULL, 0}};
     *allowance = (struct allowance){.text = text, .is_of_bytes = !strncmp(text, "larger ", 7)};
     if (allowance->is_of_bytes || !strncmp(text, "slower ", 7)) {
         const char *by = text + 7;
-        if (parse_share(by, &allowance->share))
+        if (dw_cli_parse_amount(by, percent, strcmp, &allowance->share))
             return 0;
         allowance->share = 0;
         if (allowance->is_of_bytes ? dw_cli_parse_bytes(by, &allowance->more)
-                                   : parse_duration(by, &allowance->more))
+                                   : dw_cli_parse_amount(by, times, strcmp, &allowance->more))
             return 0;
     }
     return dw_cli_usage("--fail-if needs something like 'slower 5%%', 'slower 20ms', 'larger 5%%' "
@@ -449,10 +422,8 @@ int dw_cmd_diff(int argc, char **argv)
         return dw_cli_usage("diff needs two files, OLD and NEW; see 'dwell diff --help'");
     if (request.output && !strcmp(request.output, "-"))
         request.output = NULL;
-    for (int i = 1; i <= 2; i++)
-        if (request.output && dw_cli_is_same_file(argv[i], request.output))
-            return dw_cli_usage("%s: would overwrite the recording; choose another name",
-                                request.output);
+    if (dw_cli_would_overwrite(argv + 1, 2, request.output))
+        return DW_EXIT_USAGE;
     int status = parse_format(&request);
     if (!status)
         status = parse_words(&request);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * `dwell export`: a recording through any lens, to a file or a pipe. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "lens/view/measured.h"
@@ -165,9 +164,8 @@ static int export_to(char **files, int count, const struct request *request, con
 {
     const struct dw_lens *lens = request->lens;
     struct dw_lens_options options = request->options.lens;
-    for (int i = 0; path && i < count; i++)
-        if (dw_cli_is_same_file(files[i], path))
-            return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
+    if (dw_cli_would_overwrite(files, count, path))
+        return DW_EXIT_USAGE;
     int status = 0;
     unsigned flags = (lens->needs_events ? DW_READ_EVENTS : 0) |
                      (request->at ? DW_READ_MOMENTS : 0) |

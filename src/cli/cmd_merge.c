@@ -38,26 +38,15 @@ static int merge(char **files, int count, const char *path)
     return is_whole ? 0 : DW_EXIT_TROUBLE;
 }
 
-/* When the process of the recording began, in seconds; 0: not known. */
-static time_t start_of(char *path)
-{
-    struct dw_pieces pieces = {0};
-    time_t start = 0;
-    if (!dw_pieces_add(&pieces, path)) {
-        dw_pieces_sort(&pieces);
-        start = (time_t)(pieces.pieces[0].start_ns / 1000000000u);
-    }
-    dw_pieces_release(&pieces);
-    return start;
-}
-
 static int merge_children(const char *file, bool keeps)
 {
     char *path = realpath(file, NULL);
     if (!path)
         return dw_cli_error(file, DW_ERR_IO);
-    struct dw_recordings recordings = {
-        .out_file = path, .since = start_of(path), .keeps = keeps, .says = true};
+    struct dw_recordings recordings = {.out_file = path,
+                                       .since = (time_t)(dw_piece_of(path).start_ns / 1000000000u),
+                                       .keeps = keeps,
+                                       .says = true};
     dw_recordings_gather(&recordings);
     free(path);
     if (recordings.living)

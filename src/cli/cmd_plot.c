@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * `dwell plot`: memory and CPU over time, as a picture or in the terminal. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "cli/memory_limit.h"
-#include "lens/plot/plot.h"
+#include "cli/run/child.h"
+#include "lens/plot/chart.h"
 #include "log/reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define USUAL_WIDTH 80
@@ -74,30 +70,20 @@ static const struct converter {
     {{"convert", "-density", "192", "IN", "OUT"}},
 };
 
-static void run_converter(const struct converter *converter, const char *in, const char *out)
-{
-    const char *words[7] = {0};
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (size_t i = 0; i < 6 && converter->words[i]; i++)
-        words[i] = !strcmp(converter->words[i], "IN")    ? in
-                   : !strcmp(converter->words[i], "OUT") ? out
-                                                         : converter->words[i];
-    dw_memory_unlimit();
-    if (words[0] && nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
-        dup2(nothing, STDERR_FILENO) >= 0)
-        execvp(words[0], (char *const *)(uintptr_t)words);
-    _exit(127);
-}
-
 static bool convert(const struct converter *converter, const char *in, const char *out)
 {
-    int status = -1;
-    pid_t child = fork();
-    if (!child)
-        run_converter(converter, in, out);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return child > 0 && WIFEXITED(status) && !WEXITSTATUS(status) && !access(out, R_OK);
+    char *words[7] = {0};
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (size_t i = 0; i < 6 && converter->words[i]; i++)
+        words[i] = (char *)(uintptr_t)(!strcmp(converter->words[i], "IN")    ? in
+                                       : !strcmp(converter->words[i], "OUT") ? out
+                                                                             : converter->words[i]);
+    pid_t child =
+        nothing < 0 ? -1 : dw_child_start(words[0], words + 1, (const int[]){-1, nothing, nothing});
+    int status = child > 0 ? dw_child_wait(child) : -1;
+    if (nothing >= 0)
+        close(nothing);
+    return !status && !access(out, R_OK);
 }
 
 /* The picture goes to a temporary file beside the one asked for, and is converted from there. */
@@ -165,10 +151,8 @@ static int plot(char **files, int count, const struct request *request)
 {
     int status = 0;
     struct dw_chart chart;
-    for (int i = 0; request->path && i < count; i++)
-        if (dw_cli_is_same_file(files[i], request->path))
-            return dw_cli_usage("%s: would overwrite the recording; choose another name",
-                                request->path);
+    if (dw_cli_would_overwrite(files, count, request->path))
+        return DW_EXIT_USAGE;
     struct dw_native_words native = {0};
     struct dw_profile *profile =
         dw_cli_load(files, count, DW_READ_EVENTS | DW_READ_NO_SOURCES, &native, &status);
@@ -220,11 +204,9 @@ int dw_cmd_plot(int argc, char **argv)
         {.name = "sum", .flag = &request.options.sum},
         {.name = NULL},
     };
-    int files = dw_cli_parse(known, argc, argv);
+    int files = dw_cli_parse_files(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;
-    if (!files)
-        return dw_cli_usage("plot needs a file; see 'dwell plot --help'");
     int status = dw_cli_parse_moment("from", request.from, &request.options.from_ns);
     if (!status)
         status = dw_cli_parse_moment("to", request.to, &request.options.to_ns);

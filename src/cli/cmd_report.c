@@ -2,14 +2,12 @@
  * `dwell report`: tables on stdout. */
 #include "cli/cli.h"
 
-#include "cli/time_report.h"
 #include "lens/plot/series_report.h"
 #include "lens/timing/timings.h"
 #include "log/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TREE_THRESHOLD 0.01
@@ -321,6 +319,54 @@ static int show(const struct dw_profile *profile, struct request *request, const
     return report_as_asked(profile, request, file);
 }
 
+static const struct dw_lens *find_time_format(const char *name)
+{
+    static const struct dw_lens *const lenses[] = {&dw_series_table, &dw_series_csv,
+                                                   &dw_series_json};
+    for (size_t i = 0; i < sizeof lenses / sizeof *lenses; i++)
+        if (!strcmp(lenses[i]->name, name))
+            return lenses[i];
+    return NULL;
+}
+
+/* What there is over time. */
+static int show_times(const struct dw_profile *profile, const char *format, const char *limit,
+                      const char *file)
+{
+    const struct dw_lens *lens = find_time_format(format);
+    const char *rest = "";
+    double rows = 0;
+    if (!lens)
+        return dw_cli_usage("--by time has the formats table, csv and json, not '%s'", format);
+    if (limit && (!dw_cli_parse_number(limit, &rows, &rest) || *rest || rows > UINT32_MAX))
+        return dw_cli_usage("--limit needs a number of rows, not '%s'", limit);
+    if (!profile->series_count) {
+        fprintf(stderr,
+                "dwell: %s: holds nothing over time; record it with 'dwell run --memory', or "
+                "counters with --timeline\n",
+                file);
+        return DW_EXIT_TROUBLE;
+    }
+    struct dw_lens_options options = {.limit = (size_t)rows};
+    return dw_cli_write(profile, lens, &options, file, NULL);
+}
+
+/* `--by time`: counters of the timeline are among it. */
+static int report_times(char **files, int count, const char *format, const char *limit)
+{
+    int status = 0;
+    struct dw_native_words native = {0};
+    struct dw_profile *profile =
+        dw_cli_load(files, count, DW_READ_EVENTS | DW_READ_NO_SOURCES, &native, &status);
+    if (!profile)
+        return status;
+    int error = dw_series_add_counters(profile);
+    int shown =
+        error ? dw_cli_error(files[0], error) : show_times(profile, format, limit, files[0]);
+    dw_profile_free(profile);
+    return shown ? shown : status;
+}
+
 static const char *limit_of(const struct dw_report_words *words)
 {
     for (uint32_t i = words->restrictions.count; i-- > 0;)
@@ -350,12 +396,12 @@ static int report(char **files, int count, struct request *request)
     int status = 0;
     const struct dw_report_words *words = &request->words;
     if (words->by && !strcmp(words->by, "time"))
-        return dw_time_report(files, count, request->format, limit_of(words));
+        return report_times(files, count, request->format, limit_of(words));
     struct dw_profile *profile = load(files, count, request, &status);
     if (!profile)
         return status;
     int shown = !words->by && !request->at && dw_series_are_all(profile)
-                    ? dw_time_report_show(profile, request->format, limit_of(words), files[0])
+                    ? show_times(profile, request->format, limit_of(words), files[0])
                     : show(profile, request, files[0]);
     dw_profile_free(profile);
     return shown ? shown : status;
@@ -424,11 +470,9 @@ static int parse_and_report(struct request *request, int argc, char **argv)
         {.name = "summarize", .flag = &words->summarize},
         {.name = NULL},
     };
-    int files = dw_cli_parse(known, argc, argv);
+    int files = dw_cli_parse_files(known, argc, argv);
     if (files < 0)
         return DW_EXIT_USAGE;
-    if (!files)
-        return dw_cli_usage("report needs a file; see 'dwell report --help'");
     int status = check(request);
     return status ? status : report(argv + 1, files, request);
 }

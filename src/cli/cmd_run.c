@@ -2,7 +2,6 @@
  * dwell run: starts the program as Python itself would, waits, and reports. The
  * interpreter is told by its environment what to record, so the program finds
  * the same argv, path, frames and exit that it has without us. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"
@@ -301,20 +300,7 @@ static int start(const struct dw_run_options *run)
     int status = set_request(run, place.path);
     if (status)
         return status;
-    struct dw_run_end end = {.out_file = place.path,
-                             .name = place.name,
-                             .is_name_ours = !run->out,
-                             .words = run->given,
-                             .samples = run->sample,
-                             .calls = run->calls,
-                             .regions = run->names_regions,
-                             .lines = run->lines,
-                             .memory = run->memory,
-                             .wall = run->wall,
-                             .callees = run->callees,
-                             .named = run->functions.buffer.size > 0,
-                             .may_be_calls = !run->calls && !run->timeline && !run->cpu,
-                             .follows = !run->no_follow};
+    struct dw_run_end end = {.out_file = place.path, .name = place.name, .asked = run};
     end.status = dw_child_run(python, run->words, (uint64_t)run->stop_above, &end.times);
     if (end.status < 0) {
         dw_cli_error(python, DW_ERR_IO);

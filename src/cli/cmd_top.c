@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * `dwell top`: a process or a program that it starts, live in the terminal. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "attach/sampling/describe.h"
@@ -10,7 +9,6 @@
 #include "cli/run/child.h"
 #include "cli/run/python.h"
 #include "cli/sampling_options.h"
-#include "cli/stop_signal.h"
 #include "cli/top/terminal.h"
 #include "cli/top/top_screen.h"
 
@@ -20,7 +18,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,17 +215,16 @@ static int run_program(struct top *top)
 {
     char found[PATH_MAX];
     const char *python = dw_python_find(found, sizeof found);
-    int child_status = 0;
     if (top->has_terminal)
         top->output = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    top->options.pid = dw_child_start(python, top->arguments, top->output);
+    top->options.pid =
+        dw_child_start(python, top->arguments, (const int[]){-1, top->output, top->output});
     if (top->options.pid < 0)
         return dw_cli_error(python, DW_ERR_IO), 127;
     int status = run(top);
     if (dw_cli_stopped)
         kill(top->options.pid, SIGTERM);
-    while (waitpid(top->options.pid, &child_status, 0) < 0 && errno == EINTR)
-        ;
+    int child_status = dw_child_wait(top->options.pid);
     show_output(top->output);
     return status || dw_cli_stopped ? status : dw_child_exit(child_status);
 }

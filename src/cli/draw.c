@@ -2,84 +2,17 @@
  * A picture of the call graph: the dot lens writes into Graphviz's `dot`, which writes into
  * memory; there is no shell between them. `dot` gives pictures a size in points; ours has the width
  * of the window, and that size where it is clicked on. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"
-#include "cli/memory_limit.h"
+#include "cli/run/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-struct painter {
-    pid_t child;
-    int input; /* what we write goes there */
-};
-
-/* Only when `dot` cannot be started is anything written to the pipe. */
-static void run_dot(int input, int output, int report)
-{
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_DFL);
-    dw_memory_unlimit();
-    if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0)
-        execlp("dot", "dot", "-Tsvg", (char *)NULL);
-    int error = errno;
-    (void)!write(report, &error, sizeof error);
-    _exit(127);
-}
-
-static int wait_for(pid_t child)
-{
-    int status;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return status;
-}
-
-/* 0, or -1 with errno after the child is gone. */
-static int await_start(struct painter *painter, int report)
-{
-    int error = 0;
-    bool failed = read(report, &error, sizeof error) == sizeof error;
-    close(report);
-    if (!failed)
-        return 0;
-    close(painter->input);
-    wait_for(painter->child);
-    errno = error;
-    return -1;
-}
-
-/* 0, or -1 with errno. */
-static int start_dot(struct painter *painter, int output)
-{
-    int input[2], report[2];
-    if (pipe2(input, O_CLOEXEC))
-        return -1;
-    if (pipe2(report, O_CLOEXEC)) {
-        close(input[0]);
-        close(input[1]);
-        return -1;
-    }
-    painter->child = fork();
-    if (painter->child == 0)
-        run_dot(input[0], output, report[1]);
-    close(input[0]);
-    close(report[1]);
-    painter->input = input[1];
-    if (painter->child > 0)
-        return await_start(painter, report[0]);
-    close(report[0]);
-    close(input[1]);
-    return -1;
-}
 
 static int trouble(const char *sentence)
 {
@@ -91,18 +24,27 @@ static int trouble(const char *sentence)
 static int paint(const struct dw_profile *profile, const struct dw_lens_options *options,
                  const char *input, int fd)
 {
-    struct painter painter;
+    static char *const arguments[] = {"-Tsvg", NULL};
+    int pipe_ends[2];
     struct dw_out out;
-    if (start_dot(&painter, fd))
+    if (pipe2(pipe_ends, O_CLOEXEC))
+        return dw_cli_error("dot", DW_ERR_IO);
+    pid_t dot = dw_child_start("dot", arguments, (const int[]){pipe_ends[0], fd, -1});
+    int reason = errno;
+    close(pipe_ends[0]);
+    if (dot < 0) {
+        close(pipe_ends[1]);
+        errno = reason;
         return errno == ENOENT ? trouble("drawing the graph needs Graphviz's 'dot'; install the "
                                          "package graphviz, or use --to dot")
                                : dw_cli_error("dot", DW_ERR_IO);
+    }
     signal(SIGPIPE, SIG_IGN);
-    dw_out_init_fd(&out, painter.input);
+    dw_out_init_fd(&out, pipe_ends[1]);
     int error = dw_lens_find("dot")->write(profile, options, &out);
     (void)dw_out_close(&out); /* a `dot` that stopped reading says so by its status */
-    close(painter.input);
-    int status = wait_for(painter.child);
+    close(pipe_ends[1]);
+    int status = dw_child_wait(dot);
     if (error)
         return dw_cli_error(input, error);
     return status ? trouble("Graphviz's 'dot' could not draw the graph") : 0;

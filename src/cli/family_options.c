@@ -118,21 +118,22 @@ void dw_cli_say_left_out(const struct dw_profile *profile, bool shows_lines)
 {
     static const char *const names[DW_FAMILIES] = {"",        "samples", "calls", "allocations",
                                                    "regions", "objects"};
+    static const struct {
+        enum dw_family family;
+        const char *words;
+    } others[] = {{DW_FAMILY_CALLS, "; '--measure calls' has the calls"},
+                  {DW_FAMILY_MEMORY, "; '--measure peak_bytes' has the memory"},
+                  {DW_FAMILY_REGIONS, "; '--by region' has the regions"}};
     enum dw_family first = dw_family_choose(profile, DW_FAMILY_ANY);
-    bool has_calls = first != DW_FAMILY_CALLS && dw_family_is_in(profile, DW_FAMILY_CALLS);
-    bool has_regions = first != DW_FAMILY_REGIONS && dw_family_is_in(profile, DW_FAMILY_REGIONS);
-    bool has_lines = !shows_lines && dw_cli_families(profile) && dw_lines_are_watched(profile);
-    bool has_memory = first != DW_FAMILY_MEMORY && dw_family_is_in(profile, DW_FAMILY_MEMORY);
-    if (!has_calls && !has_memory && !has_regions && !has_lines)
-        return;
-    fprintf(stderr, "dwell: these are the %s", names[first]);
-    if (has_calls)
-        fputs("; '--measure calls' has the calls", stderr);
-    if (has_memory)
-        fputs("; '--measure peak_bytes' has the memory", stderr);
-    if (has_regions)
-        fputs("; '--by region' has the regions", stderr);
-    if (has_lines)
-        fputs("; 'dwell report --by line' has the lines", stderr);
-    fputc('\n', stderr);
+    struct dw_out words;
+    dw_out_init_memory(&words);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (first != others[i].family && dw_family_is_in(profile, others[i].family))
+            dw_out_text(&words, others[i].words);
+    if (!shows_lines && dw_cli_families(profile) && dw_lines_are_watched(profile))
+        dw_out_text(&words, "; 'dwell report --by line' has the lines");
+    if (words.buffer.size)
+        fprintf(stderr, "dwell: these are the %s%.*s\n", names[first], (int)words.buffer.size,
+                (const char *)words.buffer.data);
+    dw_out_close(&words);
 }

@@ -3,7 +3,6 @@
  * can read. */
 #include "cli/cli.h"
 
-#include "base/error.h"
 #include "cli/memory_limit.h"
 
 #include <stdio.h>

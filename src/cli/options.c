@@ -142,6 +142,14 @@ int dw_cli_parse(const struct dw_option *options, int argc, char **argv)
     return operands;
 }
 
+int dw_cli_parse_files(const struct dw_option *options, int argc, char **argv)
+{
+    int files = dw_cli_parse(options, argc, argv);
+    if (!files)
+        dw_cli_usage("%s needs a file; see 'dwell %s --help'", argv[0], argv[0]);
+    return files ? files : -1;
+}
+
 bool dw_cli_parse_number(const char *text, double *number, const char **rest)
 {
     char *end;
@@ -150,26 +158,27 @@ bool dw_cli_parse_number(const char *text, double *number, const char **rest)
     return end != text && *text != '-' && *text != '+' && isfinite(*number);
 }
 
-bool dw_cli_parse_bytes(const char *text, double *bytes)
+bool dw_cli_parse_amount(const char *text, const struct dw_unit_word *units,
+                         int (*compare)(const char *, const char *), double *amount)
 {
-    static const struct {
-        const char *unit;
-        double bytes;
-    } units[] = {
-        {"", 1},        {"B", 1},         {"K", 1 << 10},   {"M", 1 << 20},
-        {"G", 1 << 30}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
-        {"KB", 1e3},    {"MB", 1e6},      {"GB", 1e9},
-    };
     const char *rest;
-    bool is_number = dw_cli_parse_number(text, bytes, &rest);
+    bool is_number = dw_cli_parse_number(text, amount, &rest);
     rest += strspn(rest, " ");
-    for (size_t i = 0; is_number && i < sizeof units / sizeof *units; i++) {
-        if (!strcasecmp(rest, units[i].unit)) {
-            *bytes *= units[i].bytes;
+    for (; is_number && units->word; units++)
+        if (!compare(rest, units->word)) {
+            *amount *= units->size;
             return true;
         }
-    }
     return false;
+}
+
+bool dw_cli_parse_bytes(const char *text, double *bytes)
+{
+    static const struct dw_unit_word units[] = {
+        {"", 1},        {"B", 1},         {"K", 1 << 10},   {"M", 1 << 20},
+        {"G", 1 << 30}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+        {"KB", 1e3},    {"MB", 1e6},      {"GB", 1e9},      {NULL, 0}};
+    return dw_cli_parse_amount(text, units, strcasecmp, bytes);
 }
 
 int dw_cli_parse_threshold(const char *text, double *share)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A result takes its name only when it is whole: until then it is a temporary
  * file beside it, which goes away on trouble. */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"
@@ -113,10 +112,18 @@ size_t dw_cli_height(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_row;
 }
 
-bool dw_cli_is_same_file(const char *a, const char *b)
+static bool is_same_file(const char *a, const char *b)
 {
     struct stat s, t;
     return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+bool dw_cli_would_overwrite(char **files, int count, const char *path)
+{
+    for (int i = 0; path && i < count; i++)
+        if (is_same_file(files[i], path))
+            return dw_cli_usage("%s: would overwrite the recording; choose another name", path);
+    return false;
 }
 
 int dw_cli_write_with(dw_cli_writer *write, const void *context, const char *input,

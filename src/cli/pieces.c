@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "cli/cli.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
@@ -40,10 +41,8 @@ void dw_pieces_release(struct dw_pieces *pieces)
 static int compare_pieces(const void *left, const void *right)
 {
     const struct dw_piece *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    int order = memcmp(a->uuid, b->uuid, sizeof a->uuid);
-    return order ? order : strcmp(a->file, b->file);
+    return dw_ascending(a->start_ns, b->start_ns) ?: memcmp(a->uuid, b->uuid, sizeof a->uuid)
+           ?: strcmp(a->file, b->file);
 }
 
 static void copy_name(const struct dw_profile *profile, uint32_t process, const char *key,
@@ -71,6 +70,13 @@ static void identify(struct dw_piece *piece)
     }
     free(order);
     dw_profile_free(profile);
+}
+
+struct dw_piece dw_piece_of(char *file)
+{
+    struct dw_piece piece = {.file = file};
+    identify(&piece);
+    return piece;
 }
 
 void dw_pieces_sort(struct dw_pieces *pieces)

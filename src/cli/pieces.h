@@ -28,6 +28,8 @@ int dw_pieces_add(struct dw_pieces *pieces, char *file);
 void dw_pieces_release(struct dw_pieces *pieces);
 /* Finds out whose recordings they are, and sorts them. */
 void dw_pieces_sort(struct dw_pieces *pieces);
+/* One by itself, with what it is found out to be. */
+struct dw_piece dw_piece_of(char *file);
 /* Leaves out those of processes that are called otherwise; the pattern is one of shells. When that
  * would be all of them it leaves out none, and returns false. After dw_pieces_sort. */
 bool dw_pieces_keep_only(struct dw_pieces *pieces, const char *pattern);

@@ -36,7 +36,7 @@ static int parse_limit(const char *text, struct dw_restriction *restriction)
     return 0;
 }
 
-int dw_cli_compile(const char *text, regex_t *pattern)
+static int compile(const char *text, regex_t *pattern)
 {
     char reason[256];
     int error = regcomp(pattern, text, REG_EXTENDED | REG_NOSUB);
@@ -57,7 +57,7 @@ static int parse_restrictions(struct dw_report_request *request, const struct dw
         const char *value = uses->uses[i].value;
         bool is_match = !strcmp(uses->uses[i].name, "match");
         list[i] = (struct dw_restriction){.kind = DW_RESTRICT_COUNT, .text = value};
-        status = is_match ? dw_cli_compile(value, &list[i].pattern) : parse_limit(value, &list[i]);
+        status = is_match ? compile(value, &list[i].pattern) : parse_limit(value, &list[i]);
         if (is_match && !status)
             list[i].kind = DW_RESTRICT_PATTERN;
         request->restrictions.count = i + 1;
@@ -342,21 +342,11 @@ static int parse_by(const char *word, enum dw_by *by)
 
 static int check_column(const char *id)
 {
-    if (dw_column_find(id))
-        return 0;
-    struct dw_out list;
-    struct dw_guess guess = {.typed = id};
+    const char *ids[64] = {NULL};
     const struct dw_column *column;
-    dw_out_init_memory(&list);
-    for (size_t i = 0; (column = dw_column_at(i)); i++) {
-        dw_guess_try(&guess, column->id);
-        dw_out_text(&list, i ? ", " : "");
-        dw_out_text(&list, column->id);
-    }
-    int status = dw_cli_unknown("no column", "", &guess, "there are: %.*s", (int)list.buffer.size,
-                                (char *)list.buffer.data);
-    dw_out_close(&list);
-    return status;
+    for (size_t i = 0; (column = dw_column_at(i)) && i + 1 < sizeof ids / sizeof *ids; i++)
+        ids[i] = column->id;
+    return dw_column_find(id) || dw_cli_find_word("no column", id, ids) >= 0 ? 0 : DW_EXIT_USAGE;
 }
 
 static int parse_columns(struct dw_report_request *request, const char *text)

@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT
- * The rate is `attach`'s and `top`'s; the mode, and the short table at the end, are `attach`'s
- * alone. */
+ * The mode, and the short table at the end, are `attach`'s alone. Signals only set a flag, which
+ * loops look at; one that arrives during a sleep ends it. */
 #include "cli/sampling_options.h"
 
 #include "cli/cli.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define MAX_RATE_HZ 1e6
 #define REPORT_ROWS 25
+
+volatile int dw_cli_stopped;
+
+static void on_signal(int number)
+{
+    (void)number;
+    dw_cli_stopped = 1;
+}
+
+/* No SA_RESTART: sleeping ends at once. */
+void dw_cli_catch_stop(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
 
 int dw_cli_parse_rate(const char *word, uint64_t *period_ns)
 {

@@ -96,7 +96,7 @@ static void add_stack(struct dw_foreign *foreign, uint32_t thread, struct dw_str
         next = memchr(at, ';', (size_t)(end - at));
         next = next ? next : end;
         struct dw_string name = {at, (size_t)(next - at)};
-        bool is_our_root = at == stack.bytes && name.size == 6 && !memcmp(at, "<main>", 6);
+        bool is_our_root = at == stack.bytes && dw_text_is(name, "<main>");
         if (name.size && !is_our_root)
             path = add_frame(foreign, path, name, &state);
     }

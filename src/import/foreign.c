@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Threads, processes, places and stacks are looked up before they are made, so that a format's
  * reader may name them as often as its file does. After the first error nothing is added. */
-#define _GNU_SOURCE
 #include "import/foreign.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
 
 #include <string.h>
 
@@ -45,27 +44,16 @@ static struct dw_process process_of(const struct dw_foreign *foreign, uint64_t p
     return process;
 }
 
-static bool is_process(const void *entries, uint32_t id, const void *key)
-{
-    return ((const struct dw_process *)entries)[id].pid == *(const uint64_t *)key;
-}
-
-static uint64_t hash_process(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_process *)entries)[id].pid);
-}
-
 uint32_t dw_foreign_process(struct dw_foreign *foreign, uint64_t pid, struct dw_string program)
 {
     struct dw_profile *profile = foreign->profile;
-    uint32_t known = dw_map_find(&foreign->process_index, dw_hash_mix(pid), is_process,
-                                 profile->processes, &pid);
-    if (known != DW_MAP_NONE)
-        return known;
+    uint32_t id = 0;
+    note(foreign, DW_INTERN(foreign->processes, foreign->process_count, foreign->process_capacity,
+                            foreign->process_index, sizeof *foreign->processes,
+                            (&(struct dw_foreign_key){.number = pid}), &id));
+    if (!foreign->error && foreign->first_process + id < profile->process_count)
+        return foreign->first_process + id;
     note(foreign, DW_GROW(profile->processes, profile->process_count, profile->process_capacity));
-    if (!foreign->error)
-        note(foreign, dw_map_add(&foreign->process_index, dw_hash_mix(pid), profile->process_count,
-                                 hash_process, profile->processes));
     if (foreign->error)
         return DW_MAP_NONE;
     struct dw_process *process = &profile->processes[profile->process_count];
@@ -75,34 +63,19 @@ uint32_t dw_foreign_process(struct dw_foreign *foreign, uint64_t pid, struct dw_
     return profile->process_count++;
 }
 
-static bool is_thread(const void *entries, uint32_t id, const void *key)
-{
-    const struct dw_thread *a = (const struct dw_thread *)entries + id, *b = key;
-    return a->process == b->process && a->tid == b->tid && (a->tid || a->name == b->name);
-}
-
-static uint64_t hash_thread(const void *entries, uint32_t id)
-{
-    const struct dw_thread *thread = (const struct dw_thread *)entries + id;
-    uint64_t number = thread->tid ? thread->tid << 1 : (uint64_t)thread->name << 1 | 1;
-    return dw_hash_mix(dw_hash_mix(number) + thread->process);
-}
-
 uint32_t dw_foreign_thread(struct dw_foreign *foreign, uint32_t process, uint64_t tid,
                            struct dw_string name)
 {
     struct dw_profile *profile = foreign->profile;
     struct dw_thread thread = {
         .process = process, .tid = tid, .name = dw_foreign_string(foreign, name)};
-    uint64_t hash = hash_thread(&thread, 0);
-    uint32_t known =
-        dw_map_find(&foreign->thread_index, hash, is_thread, profile->threads, &thread);
-    if (known != DW_MAP_NONE)
-        return known;
+    struct dw_foreign_key key = {tid, process, tid ? 0 : thread.name};
+    uint32_t id = 0;
+    note(foreign, DW_INTERN(foreign->threads, foreign->thread_count, foreign->thread_capacity,
+                            foreign->thread_index, sizeof key, &key, &id));
+    if (!foreign->error && foreign->first_thread + id < profile->thread_count)
+        return foreign->first_thread + id;
     note(foreign, DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity));
-    if (!foreign->error)
-        note(foreign, dw_map_add(&foreign->thread_index, hash, profile->thread_count, hash_thread,
-                                 profile->threads));
     if (foreign->error)
         return DW_MAP_NONE;
     profile->threads[profile->thread_count] = thread;
@@ -238,4 +211,24 @@ bool dw_text_skip(struct dw_string *text, const char *prefix)
         return false;
     *text = (struct dw_string){text->bytes + size, text->size - size};
     return true;
+}
+
+struct dw_string dw_text_trimmed(struct dw_string text)
+{
+    while (text.size && (*text.bytes == ' ' || *text.bytes == '\t'))
+        text = (struct dw_string){text.bytes + 1, text.size - 1};
+    while (text.size && (text.bytes[text.size - 1] == ' ' || text.bytes[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
+struct dw_string dw_text_word(struct dw_string *text)
+{
+    *text = dw_text_trimmed(*text);
+    size_t size = 0;
+    while (size < text->size && text->bytes[size] != ' ' && text->bytes[size] != '\t')
+        size++;
+    struct dw_string found = {text->bytes, size};
+    *text = (struct dw_string){text->bytes + size, text->size - size};
+    return found;
 }

@@ -11,7 +11,13 @@ struct dw_foreign {
     uint64_t written_ns;
     uint64_t identity; /* a hash of the bytes: the same file is not added twice */
     uint32_t first_process;
+    struct dw_foreign_key {
+        uint64_t number; /* of the process, or of the thread */
+        uint32_t process, name;
+    } * processes, *threads; /* of this file, in the order of the profile's */
+    uint32_t process_count, process_capacity, thread_count, thread_capacity;
     struct dw_map process_index, thread_index;
+    uint32_t first_thread;
     struct dw_sampling sampling; /* of all processes, without `taken` */
     int error;
 };
@@ -57,6 +63,10 @@ bool dw_text_number(struct dw_string *text, unsigned base, uint64_t *number);
 /* Where the character is last; NULL: nowhere. */
 const char *dw_text_last(struct dw_string text, char c);
 bool dw_text_is(struct dw_string text, const char *other);
+/* Without the spaces and tabs around it. */
+struct dw_string dw_text_trimmed(struct dw_string text);
+/* The next word, which *text moves behind; empty at the end. */
+struct dw_string dw_text_word(struct dw_string *text);
 /* Whether the text begins so; moves behind it then. */
 bool dw_text_skip(struct dw_string *text, const char *prefix);
 

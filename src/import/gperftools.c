@@ -5,9 +5,9 @@
 #include "import/foreign.h"
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "import/object.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define HEAD_WORDS 5
@@ -96,7 +96,7 @@ static bool parse_mapping(struct dw_string line, struct mapping *mapping, struct
 static int compare_mappings(const void *left, const void *right)
 {
     const struct mapping *a = left, *b = right;
-    return (a->start > b->start) - (a->start < b->start);
+    return dw_ascending(a->start, b->start);
 }
 
 static void read_maps(struct reading *reading, struct dw_string text)
@@ -132,31 +132,15 @@ static struct mapping *find_mapping(const struct reading *reading, uint64_t addr
 
 static void add_module(struct reading *reading, struct mapping *mapping)
 {
-    struct dw_profile *profile = reading->foreign->profile;
-    int error = DW_GROW(profile->modules, profile->module_count, profile->module_capacity);
-    if (error) {
-        reading->foreign->error = error;
-        return;
-    }
+    struct dw_foreign *foreign = reading->foreign;
     struct dw_module module = {.process = reading->process,
                                .path = mapping->path,
                                .start = mapping->start,
                                .end = mapping->end,
                                .file_offset = mapping->offset};
-    dw_object_open(&mapping->object, dw_profile_string(profile, mapping->path).bytes, &module,
-                   reading->foreign->written_ns);
-    module.bias = mapping->object.bias;
-    profile->modules[profile->module_count++] = module;
-    mapping->module = profile->module_count;
-}
-
-static dw_string_id name_of(struct dw_foreign *foreign, const struct mapping *mapping,
-                            uint64_t address)
-{
-    struct dw_symbol symbol;
-    if (mapping->object.symbols && dw_symbols_find(mapping->object.symbols, address, &symbol))
-        return dw_foreign_string(foreign, (struct dw_string){symbol.name, strlen(symbol.name)});
-    return dw_foreign_object_name(foreign, dw_profile_string(foreign->profile, mapping->path));
+    dw_object_open(&mapping->object, dw_profile_string(foreign->profile, mapping->path).bytes,
+                   &module, foreign->written_ns);
+    mapping->module = dw_object_add_module(&mapping->object, module, foreign);
 }
 
 static dw_path_id add_address(struct reading *reading, dw_path_id parent, uint64_t address)
@@ -174,9 +158,10 @@ static dw_path_id add_address(struct reading *reading, dw_path_id parent, uint64
     }
     place.module = mapping->module;
     place.address = address - mapping->object.bias;
-    struct dw_frame frame = {.kind = DW_FRAME_NATIVE,
-                             .name = name_of(foreign, mapping, place.address),
-                             .file = mapping->path};
+    struct dw_frame frame = {
+        .kind = DW_FRAME_NATIVE,
+        .name = dw_object_name_at(&mapping->object, place.address, mapping->path, foreign),
+        .file = mapping->path};
     return dw_foreign_stack(foreign, parent, &frame, place);
 }
 

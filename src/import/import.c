@@ -7,6 +7,7 @@
 #include "base/gzip.h"
 #include "import/foreign.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PLAIN_MAX ((size_t)1 << 30) /* unpacked bytes of a compressed file */
@@ -53,6 +54,7 @@ static int import(struct dw_string bytes, const char *name, uint64_t written_ns,
         .written_ns = written_ns,
         .identity = dw_hash_name(bytes.bytes, bytes.size),
         .first_process = profile->process_count,
+        .first_thread = profile->thread_count,
     };
     const struct format *format = find_format(bytes);
     if (!format)
@@ -62,6 +64,8 @@ static int import(struct dw_string bytes, const char *name, uint64_t written_ns,
     format->read(&foreign, bytes);
     dw_map_release(&foreign.process_index);
     dw_map_release(&foreign.thread_index);
+    free(foreign.processes);
+    free(foreign.threads);
     return foreign.error;
 }
 

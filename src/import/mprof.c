@@ -4,7 +4,8 @@
  * Memory is in MiB, times are seconds since 1970. */
 #include "import/foreign.h"
 
-#include "base/grow.h"
+#include "base/intern.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,26 +22,17 @@ struct call {
 struct reading {
     struct dw_foreign *foreign;
     struct dw_string program;
-    struct dw_map index; /* of the series, by process */
+    uint32_t *processes; /* that have a series, in their order, the first of which is: */
+    uint32_t first_series, count, capacity;
+    struct dw_map index;
     struct call *calls;
     uint32_t call_count, call_capacity;
 };
 
-/* The next word, which *line moves behind. */
-static struct dw_string take_word(struct dw_string *line)
-{
-    while (line->size && line->bytes[0] == ' ')
-        line->bytes++, line->size--;
-    struct dw_string word = {line->bytes, 0};
-    while (line->size && line->bytes[0] != ' ')
-        line->bytes++, line->size--, word.size++;
-    return word;
-}
-
 static bool take_number(struct dw_string *line, double unit, uint64_t *number)
 {
     char text[64], *end;
-    struct dw_string word = take_word(line);
+    struct dw_string word = dw_text_word(line);
     if (!word.size || word.size >= sizeof text)
         return false;
     memcpy(text, word.bytes, word.size);
@@ -55,7 +47,7 @@ static bool take_number(struct dw_string *line, double unit, uint64_t *number)
 /* Seconds in two parts: a double has no room for nanoseconds since 1970. */
 static bool take_time(struct dw_string *line, uint64_t *ns)
 {
-    struct dw_string word = take_word(line), rest;
+    struct dw_string word = dw_text_word(line), rest;
     uint64_t seconds, part = 0, unit = 1000000000u;
     if (!dw_text_number(&word, 10, &seconds) || seconds > (uint64_t)(MOST / 1e9) * 10)
         return false;
@@ -98,36 +90,24 @@ static void note(struct reading *reading, int error)
         reading->foreign->error = error;
 }
 
-static uint64_t hash_of(const void *series, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_series *)series)[id].process);
-}
-
-static bool is_of(const void *series, uint32_t id, const void *process)
-{
-    return ((const struct dw_series *)series)[id].process == *(const uint32_t *)process;
-}
-
 /* The series of a process, made when absent; NULL after an error. */
 static struct dw_series *series_of(struct reading *reading, uint64_t pid)
 {
     struct dw_profile *profile = reading->foreign->profile;
-    uint32_t process = dw_foreign_process(reading->foreign, pid, reading->program);
+    uint32_t process = dw_foreign_process(reading->foreign, pid, reading->program), id;
     if (reading->foreign->error)
         return NULL;
-    uint64_t hash = dw_hash_mix(process);
-    uint32_t known = dw_map_find(&reading->index, hash, is_of, profile->series, &process);
-    if (known != DW_MAP_NONE)
-        return &profile->series[known];
+    note(reading, DW_INTERN(reading->processes, reading->count, reading->capacity, reading->index,
+                            sizeof process, &process, &id));
+    if (reading->foreign->error || reading->first_series + id < profile->series_count)
+        return reading->foreign->error ? NULL : &profile->series[reading->first_series + id];
     struct dw_series like = {
         .process = process,
         .unit = DW_UNIT_BYTES,
         .name = dw_foreign_string(reading->foreign, (struct dw_string){DW_SERIES_RSS, 3})};
     profile->processes[process].is_sampled = false;
     struct dw_series *series = dw_series_append(profile, &like);
-    note(reading, series ? dw_map_add(&reading->index, hash, profile->series_count - 1, hash_of,
-                                      profile->series)
-                         : DW_ERR_MEMORY);
+    note(reading, series ? 0 : DW_ERR_MEMORY);
     return reading->foreign->error ? NULL : series;
 }
 
@@ -149,7 +129,7 @@ static bool read_call(struct reading *reading, struct dw_string line)
 {
     struct call call;
     uint64_t bytes;
-    struct dw_string name = take_word(&line);
+    struct dw_string name = dw_text_word(&line);
     if (!name.size || !take_number(&line, MIB, &bytes) || !take_time(&line, &call.start_ns) ||
         !take_number(&line, MIB, &bytes) || !take_time(&line, &call.end_ns) ||
         call.end_ns < call.start_ns)
@@ -208,9 +188,7 @@ static void find_times(const struct reading *reading, uint64_t *first_ns, uint64
 static int compare_calls(const void *left, const void *right)
 {
     const struct call *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+    return dw_ascending(a->start_ns, b->start_ns) ?: dw_ascending(b->end_ns, a->end_ns);
 }
 
 /* Calls as events that nest: of threads that overlap, the later one is cut. */
@@ -334,7 +312,9 @@ static struct dw_string find_program(struct dw_string text)
 
 void dw_mprof_read(struct dw_foreign *foreign, struct dw_string text)
 {
-    struct reading reading = {.foreign = foreign, .program = find_program(text)};
+    struct reading reading = {.foreign = foreign,
+                              .program = find_program(text),
+                              .first_series = foreign->profile->series_count};
     struct dw_string line;
     uint64_t first_ns, last_ns;
     while (!foreign->error && dw_text_line(&text, &line))
@@ -344,5 +324,6 @@ void dw_mprof_read(struct dw_foreign *foreign, struct dw_string text)
     set_clocks(foreign, first_ns, last_ns);
     add_calls(&reading);
     dw_map_release(&reading.index);
+    free(reading.processes);
     free(reading.calls);
 }

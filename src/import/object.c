@@ -4,9 +4,10 @@
 #include "import/object.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "native/elf/elf_file.h"
 
-#include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,4 +73,27 @@ void dw_object_close(struct dw_object *object)
     if (object->symbols)
         dw_symbols_close(object->symbols);
     object->symbols = NULL;
+}
+
+uint32_t dw_object_add_module(const struct dw_object *object, struct dw_module module,
+                              struct dw_foreign *foreign)
+{
+    struct dw_profile *profile = foreign->profile;
+    int error = DW_GROW(profile->modules, profile->module_count, profile->module_capacity);
+    if (error) {
+        foreign->error = error;
+        return 0;
+    }
+    module.bias = object->bias;
+    profile->modules[profile->module_count++] = module;
+    return profile->module_count;
+}
+
+dw_string_id dw_object_name_at(const struct dw_object *object, uint64_t address, dw_string_id path,
+                               struct dw_foreign *foreign)
+{
+    struct dw_symbol symbol;
+    if (object->symbols && dw_symbols_find(object->symbols, address, &symbol))
+        return dw_foreign_string(foreign, (struct dw_string){symbol.name, strlen(symbol.name)});
+    return dw_foreign_object_name(foreign, dw_profile_string(foreign->profile, path));
 }

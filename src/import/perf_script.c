@@ -13,26 +13,6 @@ struct header {
     uint64_t pid, tid, period;
 };
 
-static struct dw_string trimmed(struct dw_string text)
-{
-    while (text.size && (*text.bytes == ' ' || *text.bytes == '\t'))
-        text = (struct dw_string){text.bytes + 1, text.size - 1};
-    while (text.size && (text.bytes[text.size - 1] == ' ' || text.bytes[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
-
-static struct dw_string next_word(struct dw_string *text)
-{
-    *text = trimmed(*text);
-    size_t size = 0;
-    while (size < text->size && text->bytes[size] != ' ' && text->bytes[size] != '\t')
-        size++;
-    struct dw_string found = {text->bytes, size};
-    *text = (struct dw_string){text->bytes + size, text->size - size};
-    return found;
-}
-
 /* "12", or "12/34": process and thread. */
 static bool parse_ids(struct dw_string word, struct header *header)
 {
@@ -60,13 +40,13 @@ static bool is_number(struct dw_string word, uint64_t *number)
 /* "[003]", a time, "250000", then "cpu-clock:pppH:"; all but the last may be missing. */
 static bool parse_event(struct dw_string rest, struct header *header)
 {
-    struct dw_string word = next_word(&rest);
+    struct dw_string word = dw_text_word(&rest);
     if (word.size && *word.bytes == '[')
-        word = next_word(&rest);
+        word = dw_text_word(&rest);
     if (is_time(word))
-        word = next_word(&rest);
+        word = dw_text_word(&rest);
     if (is_number(word, &header->period))
-        word = next_word(&rest);
+        word = dw_text_word(&rest);
     header->event = (struct dw_string){word.bytes, 0};
     while (header->event.size < word.size && word.bytes[header->event.size] != ':')
         header->event.size++;
@@ -80,10 +60,10 @@ static bool parse_header(struct dw_string line, struct header *header)
     struct dw_string rest = line;
     if (!line.size || *line.bytes == ' ' || *line.bytes == '\t' || *line.bytes == '#')
         return false;
-    next_word(&rest);
+    dw_text_word(&rest);
     for (;;) {
-        struct dw_string before = {line.bytes, line.size - rest.size}, word = next_word(&rest);
-        *header = (struct header){.program = trimmed(before)};
+        struct dw_string before = {line.bytes, line.size - rest.size}, word = dw_text_word(&rest);
+        *header = (struct header){.program = dw_text_trimmed(before)};
         if (!word.size)
             return false;
         if (parse_ids(word, header) && parse_event(rest, header))
@@ -99,7 +79,7 @@ struct frame_line {
 
 static bool parse_frame(struct dw_string line, struct frame_line *frame)
 {
-    struct dw_string text = trimmed(line);
+    struct dw_string text = dw_text_trimmed(line);
     if (text.size == line.size || !dw_text_number(&text, 16, &frame->address) ||
         !dw_text_skip(&text, " ") || !text.size || text.bytes[text.size - 1] != ')')
         return false;
@@ -107,7 +87,7 @@ static bool parse_frame(struct dw_string line, struct frame_line *frame)
     if (!open)
         return false;
     frame->object = (struct dw_string){open + 1, (size_t)(text.bytes + text.size - open - 2)};
-    frame->symbol = trimmed((struct dw_string){text.bytes, (size_t)(open - text.bytes)});
+    frame->symbol = dw_text_trimmed((struct dw_string){text.bytes, (size_t)(open - text.bytes)});
     const char *plus = dw_text_last(frame->symbol, '+');
     struct dw_string offset = {plus ? plus + 1 : "", 0};
     offset.size = plus ? frame->symbol.size - (size_t)(plus + 1 - frame->symbol.bytes) : 0;
@@ -174,15 +154,14 @@ static dw_path_id add_frame(struct dw_foreign *foreign, dw_path_id parent,
                             const struct frame_line *line)
 {
     struct dw_string name, file;
-    bool is_unknown = !line->symbol.size ||
-                      (line->symbol.size == 9 && !memcmp(line->symbol.bytes, "[unknown]", 9));
+    bool is_unknown = !line->symbol.size || dw_text_is(line->symbol, "[unknown]");
     if (find_python(line->symbol, &name, &file)) {
         struct dw_frame frame = {.kind = DW_FRAME_FUNCTION,
                                  .name = dw_foreign_string(foreign, name),
                                  .file = dw_foreign_string(foreign, file)};
         return dw_foreign_stack(foreign, parent, &frame, (struct dw_place){0});
     }
-    bool is_inlined = line->object.size == 7 && !memcmp(line->object.bytes, "inlined", 7);
+    bool is_inlined = dw_text_is(line->object, "inlined");
     struct dw_frame frame = {.kind = DW_FRAME_NATIVE,
                              .name = is_unknown ? dw_foreign_object_name(foreign, line->object)
                                                 : dw_foreign_string(foreign, line->symbol),
@@ -243,7 +222,7 @@ void dw_perf_script_read(struct dw_foreign *foreign, struct dw_string text)
         is_open = parse_header(line, &next);
         if (is_open)
             header = next;
-        else if (trimmed(line).size && *line.bytes != '#')
+        else if (dw_text_trimmed(line).size && *line.bytes != '#')
             dw_foreign_lose(foreign, line.size);
     }
     if (is_open && !foreign->error)

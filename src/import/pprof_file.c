@@ -147,7 +147,7 @@ static uint32_t line_number(uint64_t number)
 }
 
 /* The place of one line of a location. `outer` is the place that it was inlined into. */
-static dw_place_id make_place(struct reading *reading, const struct dw_pprof_location *location,
+static dw_place_id make_place(struct reading *reading, const struct dw_pprof_entry *location,
                               const struct dw_pprof_entry *line, dw_place_id outer)
 {
     static const struct dw_pprof_entry nothing;
@@ -178,10 +178,10 @@ static dw_place_id make_place(struct reading *reading, const struct dw_pprof_loc
 }
 
 /* The outermost line comes last, and is made first. */
-static dw_place_id place_of(struct reading *reading, const struct dw_pprof_location *location)
+static dw_place_id place_of(struct reading *reading, const struct dw_pprof_entry *location)
 {
     const struct dw_pprof_tables *tables = &reading->tables;
-    dw_place_id *place = &reading->places[location - tables->locations];
+    dw_place_id *place = &reading->places[location - tables->locations.entries];
     if (*place)
         return *place;
     dw_place_id outer = 0;
@@ -200,8 +200,8 @@ static bool find_stack(struct reading *reading, const struct dw_pprof_numbers *l
     if (locations->count > DEPTH_MAX)
         return false;
     for (uint32_t i = locations->count; i-- > 0;) {
-        const struct dw_pprof_location *location =
-            dw_pprof_find_location(&reading->tables, locations->numbers[i]);
+        const struct dw_pprof_entry *location =
+            dw_pprof_find(&reading->tables.locations, locations->numbers[i]);
         if (!location)
             return false;
         *stack = dw_foreign_push(reading->foreign, *stack, place_of(reading, location));
@@ -384,7 +384,7 @@ void dw_pprof_read(struct dw_foreign *foreign, struct dw_string bytes)
         error = DW_ERR_NO_SAMPLES;
     if (!error)
         error = dw_pprof_mappings_init(&reading.mappings, foreign, &reading.tables);
-    reading.places = calloc(reading.tables.location_count + 1u, sizeof *reading.places);
+    reading.places = calloc(reading.tables.locations.count + 1u, sizeof *reading.places);
     if (!error && !reading.places)
         error = DW_ERR_MEMORY;
     foreign->error = error;

@@ -2,9 +2,9 @@
  * A file is opened only when its addresses are of use: there are locations in it without lines. */
 #include "import/pprof_mappings.h"
 
-#include "base/grow.h"
 #include "import/object.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct dw_pprof_module {
@@ -14,7 +14,7 @@ struct dw_pprof_module {
 };
 
 static const struct dw_pprof_entry *mapping_at(const struct dw_pprof_mappings *mappings,
-                                               const struct dw_pprof_location *location)
+                                               const struct dw_pprof_entry *location)
 {
     uint64_t id = location->fields[DW_PPROF_LOCATION_MAPPING];
     const struct dw_pprof_entry *mapping =
@@ -30,8 +30,7 @@ static struct dw_pprof_module *module_at(const struct dw_pprof_mappings *mapping
     return &mappings->modules[mapping - mappings->tables->mappings.entries];
 }
 
-static bool lacks_lines(const struct dw_pprof_tables *tables,
-                        const struct dw_pprof_location *location)
+static bool lacks_lines(const struct dw_pprof_tables *tables, const struct dw_pprof_entry *location)
 {
     return !location->line_count ||
            !tables->lines.entries[location->first_line].fields[DW_PPROF_LINE_NUMBER];
@@ -44,8 +43,8 @@ int dw_pprof_mappings_init(struct dw_pprof_mappings *mappings, struct dw_foreign
     mappings->modules = calloc(tables->mappings.count + 1u, sizeof *mappings->modules);
     if (!mappings->modules)
         return DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < tables->location_count; i++) {
-        const struct dw_pprof_location *location = &tables->locations[i];
+    for (uint32_t i = 0; i < tables->locations.count; i++) {
+        const struct dw_pprof_entry *location = &tables->locations.entries[i];
         const struct dw_pprof_entry *mapping = mapping_at(mappings, location);
         if (mapping && lacks_lines(tables, location))
             module_at(mappings, mapping)->lacks_lines = true;
@@ -92,22 +91,15 @@ static void add_module(struct dw_pprof_mappings *mappings, const struct dw_pprof
                                .end = fields[DW_PPROF_MAPPING_LIMIT],
                                .file_offset = fields[DW_PPROF_MAPPING_OFFSET]};
     read_build_id(dw_pprof_string_at(mappings->tables, fields[DW_PPROF_MAPPING_BUILD_ID]), &module);
-    int error = DW_GROW(profile->modules, profile->module_count, profile->module_capacity);
-    if (error) {
-        mappings->foreign->error = error;
-        return;
-    }
     made->object.bias = module.start - module.file_offset;
     if (made->lacks_lines)
         dw_object_open(&made->object, dw_profile_string(profile, module.path).bytes, &module,
                        mappings->foreign->written_ns);
-    module.bias = made->object.bias;
-    profile->modules[profile->module_count++] = module;
-    made->number = profile->module_count;
+    made->number = dw_object_add_module(&made->object, module, mappings->foreign);
 }
 
 struct dw_mapped dw_pprof_mapping_of(struct dw_pprof_mappings *mappings,
-                                     const struct dw_pprof_location *location)
+                                     const struct dw_pprof_entry *location)
 {
     struct dw_mapped mapped = {0};
     const struct dw_pprof_entry *mapping = mapping_at(mappings, location);
@@ -125,16 +117,12 @@ struct dw_mapped dw_pprof_mapping_of(struct dw_pprof_mappings *mappings,
 }
 
 dw_string_id dw_pprof_mapping_name(struct dw_pprof_mappings *mappings,
-                                   const struct dw_pprof_location *location)
+                                   const struct dw_pprof_entry *location)
 {
-    struct dw_symbol symbol;
     struct dw_foreign *foreign = mappings->foreign;
     struct dw_mapped mapped = dw_pprof_mapping_of(mappings, location);
     if (!mapped.module)
         return dw_foreign_string(foreign, (struct dw_string){"[unknown]", 9});
-    struct dw_symbols *symbols =
-        module_at(mappings, mapping_at(mappings, location))->object.symbols;
-    if (symbols && dw_symbols_find(symbols, mapped.address, &symbol))
-        return dw_foreign_string(foreign, (struct dw_string){symbol.name, strlen(symbol.name)});
-    return dw_foreign_object_name(foreign, dw_profile_string(foreign->profile, mapped.path));
+    const struct dw_pprof_module *module = module_at(mappings, mapping_at(mappings, location));
+    return dw_object_name_at(&module->object, mapped.address, mapped.path, foreign);
 }

@@ -26,9 +26,9 @@ int dw_pprof_mappings_init(struct dw_pprof_mappings *mappings, struct dw_foreign
 void dw_pprof_mappings_release(struct dw_pprof_mappings *mappings);
 
 struct dw_mapped dw_pprof_mapping_of(struct dw_pprof_mappings *mappings,
-                                     const struct dw_pprof_location *location);
+                                     const struct dw_pprof_entry *location);
 /* What to call a location that has no name: by its file's symbols, or after the file. */
 dw_string_id dw_pprof_mapping_name(struct dw_pprof_mappings *mappings,
-                                   const struct dw_pprof_location *location);
+                                   const struct dw_pprof_entry *location);
 
 #endif

@@ -4,9 +4,8 @@
 #include "import/pprof_tables.h"
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/protobuf.h"
-
-#include <string.h>
 
 #define ENTRIES_MAX (1u << 24) /* of each table, as in a log of ours */
 #define THE_ID 1               /* the field of the id, in all messages that have one */
@@ -23,7 +22,7 @@ static int add_entry(struct dw_pprof_entries *entries, const struct dw_protobuf_
     if (error)
         return error;
     struct dw_pprof_entry *entry = &entries->entries[entries->count];
-    *entry = (struct dw_pprof_entry){{0}};
+    *entry = (struct dw_pprof_entry){.first_line = 0};
     if (!field->bytes || !dw_protobuf_get_numbers(field->bytes, field->size, entry->fields, count))
         return DW_ERR_DAMAGED;
     entries->count++;
@@ -80,19 +79,14 @@ static int read_lines(struct dw_pprof_tables *tables, const struct dw_protobuf_f
 
 static int add_location(struct dw_pprof_tables *tables, const struct dw_protobuf_field *field)
 {
-    if (tables->location_count >= ENTRIES_MAX)
-        return DW_ERR_TOO_LARGE;
-    int error = DW_GROW(tables->locations, tables->location_count, tables->location_capacity);
+    uint32_t first_line = tables->lines.count;
+    int error = add_entry(&tables->locations, field, DW_PPROF_LOCATION_FIELDS);
     if (error)
         return error;
-    struct dw_pprof_location *location = &tables->locations[tables->location_count];
-    *location = (struct dw_pprof_location){.first_line = tables->lines.count};
-    if (!field->bytes || !dw_protobuf_get_numbers(field->bytes, field->size, location->fields,
-                                                  DW_PPROF_LOCATION_FIELDS))
-        return DW_ERR_DAMAGED;
     error = read_lines(tables, field);
-    location->line_count = tables->lines.count - location->first_line;
-    tables->location_count++;
+    struct dw_pprof_entry *location = &tables->locations.entries[tables->locations.count - 1];
+    location->first_line = first_line;
+    location->line_count = tables->lines.count - first_line;
     return error;
 }
 
@@ -135,20 +129,13 @@ static int read_field(struct dw_pprof_tables *tables, const struct dw_protobuf_f
 static int compare_entries(const void *left, const void *right)
 {
     const struct dw_pprof_entry *a = left, *b = right;
-    return (a->fields[THE_ID] > b->fields[THE_ID]) - (a->fields[THE_ID] < b->fields[THE_ID]);
+    return dw_ascending(a->fields[THE_ID], b->fields[THE_ID]);
 }
 
-static int compare_locations(const void *left, const void *right)
+static void sort(struct dw_pprof_entries *entries)
 {
-    const struct dw_pprof_location *a = left, *b = right;
-    return (a->fields[THE_ID] > b->fields[THE_ID]) - (a->fields[THE_ID] < b->fields[THE_ID]);
-}
-
-static void sort(void *entries, uint32_t count, size_t size,
-                 int (*compare)(const void *, const void *))
-{
-    if (count)
-        qsort(entries, count, size, compare);
+    if (entries->count)
+        qsort(entries->entries, entries->count, sizeof *entries->entries, compare_entries);
 }
 
 int dw_pprof_tables_read(struct dw_string bytes, struct dw_pprof_tables *tables)
@@ -164,11 +151,9 @@ int dw_pprof_tables_read(struct dw_string bytes, struct dw_pprof_tables *tables)
     dw_pprof_sample_release(&sample);
     if (error || cursor.bad)
         return error ? error : DW_ERR_DAMAGED;
-    sort(tables->mappings.entries, tables->mappings.count, sizeof *tables->mappings.entries,
-         compare_entries);
-    sort(tables->functions.entries, tables->functions.count, sizeof *tables->functions.entries,
-         compare_entries);
-    sort(tables->locations, tables->location_count, sizeof *tables->locations, compare_locations);
+    sort(&tables->mappings);
+    sort(&tables->functions);
+    sort(&tables->locations);
     return 0;
 }
 
@@ -178,7 +163,7 @@ void dw_pprof_tables_release(struct dw_pprof_tables *tables)
     free(tables->mappings.entries);
     free(tables->functions.entries);
     free(tables->lines.entries);
-    free(tables->locations);
+    free(tables->locations.entries);
     free(tables->strings);
     free(tables->samples);
     free(tables->comments.numbers);
@@ -213,19 +198,10 @@ void dw_pprof_sample_release(struct dw_pprof_sample *sample)
 
 const struct dw_pprof_entry *dw_pprof_find(const struct dw_pprof_entries *entries, uint64_t id)
 {
-    struct dw_pprof_entry key = {{[THE_ID] = id}};
+    struct dw_pprof_entry key = {.fields = {[THE_ID] = id}};
     return entries->count
                ? bsearch(&key, entries->entries, entries->count, sizeof key, compare_entries)
                : NULL;
-}
-
-const struct dw_pprof_location *dw_pprof_find_location(const struct dw_pprof_tables *tables,
-                                                       uint64_t id)
-{
-    struct dw_pprof_location key = {.fields = {[THE_ID] = id}};
-    return tables->location_count ? bsearch(&key, tables->locations, tables->location_count,
-                                            sizeof key, compare_locations)
-                                  : NULL;
 }
 
 struct dw_string dw_pprof_string_at(const struct dw_pprof_tables *tables, uint64_t number)

@@ -10,11 +10,7 @@
 /* Plain fields of a message, by number. */
 struct dw_pprof_entry {
     uint64_t fields[DW_PPROF_FIELDS];
-};
-
-struct dw_pprof_location {
-    uint64_t fields[DW_PPROF_LOCATION_FIELDS];
-    uint32_t first_line, line_count; /* in `lines`, the innermost of those inlined first */
+    uint32_t first_line, line_count; /* of a location, the innermost of those inlined first */
 };
 
 struct dw_pprof_entries {
@@ -31,9 +27,8 @@ struct dw_pprof_numbers {
 struct dw_pprof_tables {
     uint64_t fields[DW_PPROF_FIELDS]; /* of the profile itself */
     struct dw_pprof_entry period_type;
-    struct dw_pprof_entries types, mappings, functions, lines; /* but for types and lines by id */
-    struct dw_pprof_location *locations;                       /* by id */
-    uint32_t location_count, location_capacity;
+    struct dw_pprof_entries types, lines;
+    struct dw_pprof_entries mappings, functions, locations; /* by id */
     struct dw_string *strings;
     uint32_t string_count, string_capacity;
     struct dw_string *samples; /* the messages */
@@ -57,8 +52,6 @@ void dw_pprof_sample_release(struct dw_pprof_sample *sample);
 
 /* The entry with that id, or NULL. */
 const struct dw_pprof_entry *dw_pprof_find(const struct dw_pprof_entries *entries, uint64_t id);
-const struct dw_pprof_location *dw_pprof_find_location(const struct dw_pprof_tables *tables,
-                                                       uint64_t id);
 /* Empty when there is no string of that number. */
 struct dw_string dw_pprof_string_at(const struct dw_pprof_tables *tables, uint64_t number);
 

@@ -5,7 +5,7 @@
 
 #include "base/grow.h"
 #include "log/copied_rows.h"
-#include "log/save_moments.h"
+#include "log/writing.h"
 #include "model/heap/heap_picture.h"
 
 #include <stdlib.h>

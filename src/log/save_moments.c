@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The changes of a process are written as a recorder would have: rows with what is new, then the
  * clock. A long recording has fewer moments than it had, so that a file does not grow with time. */
-#include "log/save_moments.h"
+#include "log/writing.h"
 
-#include "base/error.h"
+#include "base/order.h"
+#include "base/room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,14 @@ struct moment_threads {
     uint32_t *first;   /* by process: its first one in `threads`; the next one's is its end */
     uint32_t *threads; /* indexes */
     uint32_t *written; /* by thread: so many of its changes */
+    struct dw_room room;
 };
 
 static int compare_changes(const void *left, const void *right)
 {
     const struct dw_change *a = left, *b = right;
-    if (a->row != b->row)
-        return a->row < b->row ? -1 : 1;
-    if (a->measure != b->measure)
-        return a->measure < b->measure ? -1 : 1;
-    return a->moment < b->moment ? -1 : a->moment > b->moment;
+    return dw_ascending(a->row, b->row) ?: dw_ascending(a->measure, b->measure)
+           ?: dw_ascending(a->moment, b->moment);
 }
 
 /* Changes of one row, sorted: of each measure the last counts. Returns how many they are. */
@@ -127,19 +126,16 @@ static void find_threads(const struct dw_profile *profile, uint32_t first_thread
 int dw_log_save_moments(struct dw_log_writer *writer, const struct dw_profile *profile,
                         uint32_t first_process, uint32_t first_thread)
 {
-    struct moment_threads of = {
-        .first = calloc(profile->process_count + 2u, sizeof *of.first),
-        .threads = calloc(profile->thread_count + 1u, sizeof *of.threads),
-        .written = calloc(profile->thread_count + 1u, sizeof *of.written),
-    };
-    int error = of.first && of.threads && of.written ? 0 : DW_ERR_MEMORY;
+    struct moment_threads of = {0};
+    DW_ROOM_GET(&of.room, of.first, profile->process_count + 2u);
+    DW_ROOM_GET(&of.room, of.threads, profile->thread_count);
+    DW_ROOM_GET(&of.room, of.written, profile->thread_count);
+    int error = dw_room_error(&of.room);
     if (!error)
         find_threads(profile, first_thread, &of);
     for (uint32_t i = first_process; i < profile->process_count && !error; i++)
         if (of.first[i] < of.first[i + 1])
             error = save_process(writer, profile, i, &of);
-    free(of.first);
-    free(of.threads);
-    free(of.written);
+    dw_room_release(&of.room);
     return error;
 }

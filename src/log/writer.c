@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * Each chunk is one write. The first error is remembered, and ends the log. */
-#define _GNU_SOURCE
 #include "log/writing.h"
 
 #include "base/error.h"

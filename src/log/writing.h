@@ -54,4 +54,9 @@ void dw_put_properties(struct dw_buffer *payload, const struct dw_property *prop
             return;                                                                                \
     }
 
+/* Those of the processes and threads from these on, which are defined in the log. What they have in
+ * the end is not among it. 0 or DW_ERR_MEMORY. */
+int dw_log_save_moments(struct dw_log_writer *writer, const struct dw_profile *profile,
+                        uint32_t first_process, uint32_t first_thread);
+
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The thread that works beside the program: it brings regions to the log, twice a second so that a
  * kill costs less than one, and reads gauges. It never needs the GIL. */
-#define _GNU_SOURCE
 #include "record/gauges.h"
 #include "record/state.h"
 

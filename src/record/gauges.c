@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A reading is a few system calls on descriptors that stay open. Readings wait in memory for the
  * next flush; those in which memory grows fast do not, since the next thing may be the end. */
-#define _GNU_SOURCE
 #include "record/gauges.h"
 
 #include "base/clock.h"

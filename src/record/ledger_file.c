@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The file of a ledger: who shares it, when it is made, what is written to it, and whose it is
  * after a fork. */
-#define _GNU_SOURCE
 #include "base/error.h"
 #include "base/grow.h"
 #include "log/log_name.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Properties that were described stay for the life of the process; those that may change, such as
  * the directory, are read again for every log. */
-#define _GNU_SOURCE
 #include "record/process.h"
 
 #include "base/grow.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * The recorder as its callers see it: interning, start and stop, counters. */
-#define _GNU_SOURCE
 #include "record/recorder.h"
 
 #include "base/error.h"

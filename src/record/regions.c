@@ -2,7 +2,6 @@
  * From the tracks to a log: what is new since the last time, or everything. Order matters: events
  * are taken before the definitions are written, so every path that an event names is defined by the
  * time the event is in the log. */
-#define _GNU_SOURCE
 #include "base/error.h"
 #include "record/state.h"
 #include "record/timeline.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * A producer that runs ahead of the disk writes for itself rather than drop. */
-#define _GNU_SOURCE
 #include "record/timeline.h"
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The cold parts of the hot path: new nodes and spans, suspension, and entries
  * that end out of order. */
-#define _GNU_SOURCE
 #include "record/track.h"
 
 #include "base/grow.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * The tracks of all threads: made at the first entry, folded together after the end. */
-#define _GNU_SOURCE
 #include "base/grow.h"
 #include "record/state.h"
 #include "record/timeline.h"

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "lens/diff/diff.h"
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 #include "lens/plot/series_report.h"
 #include "lens/table/view_report.h"
 #include "lens/timing/timings.h"

@@ -6,7 +6,6 @@
 
 #include "base/grow.h"
 #include "lens/diff/diff.h"
-#include "lens/diff/diff_cause.h"
 #include "lens/diff/diff_order.h"
 
 #include <stdio.h>

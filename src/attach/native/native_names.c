@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Symbols of a file are opened when its first address is named, and kept when it is unmapped.
  * Samplers inside and outside share this, so both give a function the same name. */
-#define _GNU_SOURCE
 #include "attach/native/native_names.h"
 
 #include "base/grow.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * _PyRuntime is a symbol for dynamic linking, so stripping keeps it; programs that were
  * linked without such symbols still have the section, or the cookie in their data. */
-#define _GNU_SOURCE
 #include "attach/python/python_runtime.h"
 
 #include "base/error.h"

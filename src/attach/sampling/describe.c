@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Most of it comes from /proc, so it is read at the beginning of a recording, while the process
  * lives. */
-#define _GNU_SOURCE
 #include "attach/sampling/describe.h"
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * One process_vm_readv with many parts, put together anew for each look. The kernel copies them in
  * order, so what must be read before or after the frames is asked for before or after them. */
-#define _GNU_SOURCE
 #include "attach/sampling/live_copy.h"
 
 #include <sys/uio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A thread that sleeps asks for short turns, so that it is woken in time; one that is to go fast
  * does not sleep at all. */
-#define _GNU_SOURCE
 #include "attach/sampling/pace.h"
 
 #include "base/clock.h"

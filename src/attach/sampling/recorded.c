@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Opens the file and the sampler of one process. A child is sampled in memory first, so that one
  * which ends at once leaves no file. */
-#define _GNU_SOURCE
 #include "attach/sampling/recorded.h"
 
 #include "attach/sampling/describe.h"

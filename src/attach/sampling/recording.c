@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * One loop does what is due: samples, the search for children, the flush of files. A process that
  * ends, or cannot be read, never ends the recording of the others. */
-#define _GNU_SOURCE
 #include "attach/sampling/recording.h"
 
 #include "attach/sampling/pace.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The C library's functions change all threads of a process; the system calls, which are used here,
  * only the one that makes them. */
-#define _GNU_SOURCE
 #include "attach/target/credentials.h"
 
 #include "base/grow.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * PTRACE_SEIZE sends no signal, so the program notices nothing but the time. */
-#define _GNU_SOURCE
 #include "attach/target/stop.h"
 
 #include "attach/target/task.h"

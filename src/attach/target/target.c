@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A process is named by its id and the time of its start, since ids are used again. A failed read
  * tells whether the process has ended, may not be read, or has no such memory. */
-#define _GNU_SOURCE
 #include "attach/target/target.h"
 
 #include "attach/target/task.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A path is opened from the process's own root, with its rights, and only if it is a regular file.
  * Names of functions must be found at their lines, or it is not the file that runs. */
-#define _GNU_SOURCE
 #include "attach/target/target_source.h"
 
 #include "base/error.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The child has its signals as we were given them, and we pass on what we get. If `dwell` is killed
  * outright the kernel kills the program too. */
-#define _GNU_SOURCE
 #include "cli/run/child.h"
 
 #include "base/clock.h"
+#include "cli/memory_limit.h"
 #include "cli/run/memory_guard.h"
 
 #include <errno.h>
@@ -57,7 +57,8 @@ static void run_child(const char *program, char *const *arguments, pid_t parent,
         argv[0] = (char *)program;
         for (size_t i = 0; i < count; i++)
             argv[i + 1] = arguments[i];
-        signal(SIGXFSZ, SIG_DFL);         /* as we found it, unless it was ignored on purpose */
+        signal(SIGXFSZ, SIG_DFL); /* as we found it, unless it was ignored on purpose */
+        dw_memory_unlimit();
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* killing us outright kills the program, as it should */
         if (getppid() == parent)
             execvp(program, argv);
@@ -67,14 +68,19 @@ static void run_child(const char *program, char *const *arguments, pid_t parent,
     _exit(127);
 }
 
-static int wait_for_child(struct rusage *usage)
+static int wait_for(pid_t process, struct rusage *usage)
 {
     int status;
-    while (wait4(child, &status, 0, usage) < 0)
+    while (wait4(process, &status, 0, usage) < 0)
         if (errno != EINTR)
             return -1;
     child = 0; /* the kernel may give its id to another process */
     return status;
+}
+
+int dw_child_wait(pid_t process)
+{
+    return wait_for(process, NULL);
 }
 
 /* The kernel keeps facts about a child that has ended until somebody waits for it. */
@@ -125,7 +131,7 @@ static int wait_and_measure(uint64_t begin_ns, struct dw_child_times *times)
     uint64_t children_ns = read_children_cpu_ns();
     times->delay_ns = read_delay_ns();
     times->elapsed_ns = dw_clock_ns(CLOCK_MONOTONIC) - begin_ns;
-    int status = wait_for_child(&usage);
+    int status = wait_for(child, &usage);
     if (status < 0)
         return status;
     uint64_t all_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
@@ -141,7 +147,7 @@ static bool has_begun(const int report[2])
     close(report[1]);
     bool begun = child > 0 && read(report[0], &error, sizeof error) != sizeof error;
     if (!begun && child > 0)
-        wait_for_child(NULL);
+        wait_for(child, NULL);
     close(report[0]);
     errno = error ? error : errno;
     return begun;
@@ -169,7 +175,7 @@ int dw_child_run(const char *program, char *const *arguments, uint64_t most_byte
     return wait_and_measure(begin_ns, times);
 }
 
-pid_t dw_child_start(const char *program, char *const *arguments, int output)
+pid_t dw_child_start(const char *program, char *const *arguments, const int files[3])
 {
     int report[2];
     pid_t parent = getpid();
@@ -177,10 +183,9 @@ pid_t dw_child_start(const char *program, char *const *arguments, int output)
         return -1;
     child = fork();
     if (child == 0) {
-        if (output >= 0) {
-            dup2(output, STDOUT_FILENO);
-            dup2(output, STDERR_FILENO);
-        }
+        for (int i = 0; i < 3; i++)
+            if (files[i] >= 0)
+                dup2(files[i], i);
         run_child(program, arguments, parent, report[1]);
     }
     return has_begun(report) ? child : -1;

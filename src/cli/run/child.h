@@ -17,9 +17,11 @@ struct dw_child_times {
  * 0: any. Its wait status, or -1 with errno. */
 int dw_child_run(const char *program, char *const *arguments, uint64_t most_bytes,
                  struct dw_child_times *times);
-/* Starts it and leaves signals alone; what it writes goes to `output` unless that is -1. Its id, or
- * -1 with errno. */
-pid_t dw_child_start(const char *program, char *const *arguments, int output);
+/* Starts it and leaves signals alone; it gets these as its standard input, output and errors, or
+ * those that we have where one is -1. Its id, or -1 with errno. */
+pid_t dw_child_start(const char *program, char *const *arguments, const int files[3]);
+/* Waits for it; its wait status, or -1 with errno. */
+int dw_child_wait(pid_t child);
 /* An exit status for us; a child killed by a signal kills us with the same one. */
 int dw_child_exit(int status);
 

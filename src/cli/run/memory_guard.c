@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The memory of the child is read from outside, fifty times a second, so that a program is stopped
  * wherever it is, also in C code. */
-#define _GNU_SOURCE
 #include "cli/run/memory_guard.h"
 
 #include "base/clock.h"

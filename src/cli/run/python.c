@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Parses Python's options just as far as is needed to find where the program begins; Python itself
  * parses them again and reports mistakes in their values. */
-#define _GNU_SOURCE
 #include "cli/run/python.h"
 
 #include "base/file.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
  * Children's files are found by their names beside the parent's. Those older than the run are
  * somebody else's: they are counted, and left alone. A file that somebody still writes to stays
  * where it is, too. */
-#define _GNU_SOURCE
 #include "cli/run/recordings.h"
 
 #include "base/error.h"
@@ -106,14 +105,7 @@ static void wait_a_little(const struct files *files)
 /* A fork server lives as long as its parent, and does nothing but wait for it. */
 static bool is_fork_server(char *path)
 {
-    struct dw_pieces one = {0};
-    bool is_one = false;
-    if (!dw_pieces_add(&one, path)) {
-        dw_pieces_sort(&one);
-        is_one = !strcmp(one.pieces[0].name, "forkserver");
-    }
-    dw_pieces_release(&one);
-    return is_one;
+    return !strcmp(dw_piece_of(path).name, "forkserver");
 }
 
 /* A child that was killed at once has written no more than the head of its file. */

@@ -3,6 +3,7 @@
  * room. */
 #include "cli/run/run_lines.h"
 
+#include "base/order.h"
 #include "cli/cli.h"
 #include "lens/table/fit.h"
 #include "lens/view/functions.h"
@@ -33,9 +34,8 @@ static size_t count_lines(const struct dw_buffer *text)
 static int by_time(const void *a, const void *b)
 {
     const struct hot_line *left = a, *right = b;
-    if (left->ns != right->ns)
-        return left->ns > right->ns ? -1 : 1;
-    return left->entry < right->entry ? -1 : left->entry > right->entry;
+    return dw_ascending(right->ns, left->ns)
+               ?: dw_ascending((uintptr_t)left->entry, (uintptr_t)right->entry);
 }
 
 static uint64_t time_of(const struct dw_line *line)

@@ -91,10 +91,18 @@ static int take_heap_region(struct dw_run_options *run, const char *name)
     return 0;
 }
 
+static bool is_interval(const char *value, double *ns)
+{
+    char *end;
+    double number = strtod(value, &end);
+    *ns = number * (!strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0);
+    return end != value && *ns >= INTERVAL_MIN_NS && *ns <= INTERVAL_MAX_NS;
+}
+
 /* Also at the end. The value may be missing, and says when else: a time, a signal or a region. */
 static int take_heap(struct dw_run_options *run, const char *value)
 {
-    char *end;
+    double every_ns;
     if (!run->heap)
         add_word(run, "heap,");
     run->heap = true;
@@ -107,9 +115,7 @@ static int take_heap(struct dw_run_options *run, const char *value)
             add_word(run, "heap_signal=%d,", signals[i].number);
             return 0;
         }
-    double number = strtod(value, &end);
-    double every_ns = number * (!strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0);
-    if (end == value || !(every_ns >= INTERVAL_MIN_NS && every_ns <= INTERVAL_MAX_NS))
+    if (!is_interval(value, &every_ns))
         return dw_cli_usage("--heap is a time from 1ms to 3600s, such as 10s, one of the signals "
                             "USR1, USR2 and HUP, or region:NAME, not '%s'",
                             value);
@@ -126,16 +132,11 @@ static int take_leaks(struct dw_run_options *run, const char *value)
 
 static int take_interval(struct dw_run_options *run, const char *value)
 {
-    char *end;
-    double number = strtod(value, &end);
-    double unit_ns = !strcmp(end, "ms") ? 1e6 : !*end || !strcmp(end, "s") ? 1e9 : 0;
-    run->interval_ns = number * unit_ns;
     run->memory = true;
-    if (end == value ||
-        !(run->interval_ns >= INTERVAL_MIN_NS && run->interval_ns <= INTERVAL_MAX_NS))
-        return dw_cli_usage("--interval is a time from 1ms to 3600s, such as 100ms, not '%s'",
-                            value);
-    return 0;
+    return is_interval(value, &run->interval_ns)
+               ? 0
+               : dw_cli_usage("--interval is a time from 1ms to 3600s, such as 100ms, not '%s'",
+                              value);
 }
 
 static int take_bytes(const char *option, const char *value, double *bytes)
@@ -157,24 +158,12 @@ static int take_stop_above(struct dw_run_options *run, const char *value)
     return take_bytes("--stop-above", value, &run->stop_above);
 }
 
-static int take_interpreter(struct dw_run_options *run, const char *value)
-{
-    run->python = value;
-    return 0;
-}
-
 static int take_ranks(struct dw_run_options *run, const char *value)
 {
     bool is_list = *value && !value[strspn(value, "0123456789,")] && !strstr(value, ",,") &&
                    *value != ',' && value[strlen(value) - 1] != ',';
     run->ranks = value;
     return is_list ? 0 : dw_cli_usage("--ranks are numbers as in 0,7, not '%s'", value);
-}
-
-static int take_only(struct dw_run_options *run, const char *value)
-{
-    run->only = value;
-    return 0;
 }
 
 static int take_function(struct dw_run_options *run, const char *value)
@@ -184,25 +173,27 @@ static int take_function(struct dw_run_options *run, const char *value)
     return 0;
 }
 
+#define SETS(member) offsetof(struct dw_run_options, member)
 static const struct valued {
     const char *word;
     const char *needs; /* NULL: it may be left out, and is never the next word */
-    int (*take)(struct dw_run_options *run, const char *value);
+    int (*take)(struct dw_run_options *run, const char *value); /* NULL: it is kept as it is */
+    size_t sets;                                                /* and that is where */
 } valued[] = {
-    {"-f", "a function", take_function},
-    {"-o", "a file", take_out},
-    {"--python", "an interpreter", take_interpreter},
-    {"--only", "the name of a process", take_only},
-    {"--redact", "what to leave out", take_redact},
-    {"--ranks", "numbers as in 0,7", take_ranks},
-    {"--rate", "a number of samples for each second", take_rate},
-    {"--mode", "'cpu' or 'wall'", take_mode},
-    {"--memory", NULL, take_memory},
-    {"--heap", NULL, take_heap},
-    {"--leaks", NULL, take_leaks},
-    {"--interval", "a time, such as 100ms", take_interval},
-    {"--pdb-above", "a size, such as 100M", take_pdb_above},
-    {"--stop-above", "a size, such as 2G", take_stop_above},
+    {"-f", "a function", take_function, 0},
+    {"-o", "a file", take_out, 0},
+    {"--python", "an interpreter", NULL, SETS(python)},
+    {"--only", "the name of a process", NULL, SETS(only)},
+    {"--redact", "what to leave out", take_redact, 0},
+    {"--ranks", "numbers as in 0,7", take_ranks, 0},
+    {"--rate", "a number of samples for each second", take_rate, 0},
+    {"--mode", "'cpu' or 'wall'", take_mode, 0},
+    {"--memory", NULL, take_memory, 0},
+    {"--heap", NULL, take_heap, 0},
+    {"--leaks", NULL, take_leaks, 0},
+    {"--interval", "a time, such as 100ms", take_interval, 0},
+    {"--pdb-above", "a size, such as 100M", take_pdb_above, 0},
+    {"--stop-above", "a size, such as 2G", take_stop_above, 0},
 };
 
 /* Probes that have no options of their own, and that leave the choice of the others as it is. */
@@ -233,7 +224,6 @@ static bool take_more(struct dw_run_options *run, const char *word)
     return false;
 }
 
-#define SETS(member) offsetof(struct dw_run_options, member)
 static const struct {
     const char *word;
     size_t sets, sets_too; /* members; the second may be the same */
@@ -287,6 +277,14 @@ static const struct valued *find_valued(const char *word, const char **value)
     return NULL;
 }
 
+static int take_value(struct dw_run_options *run, const struct valued *option, const char *value)
+{
+    if (option->take)
+        return option->take(run, value);
+    *(const char **)((char *)run + option->sets) = value;
+    return 0;
+}
+
 /* One of our options. Returns how many words it takes, 0 when it is not one, or -1 after saying
  * what is wrong. */
 static int take_own(struct dw_run_options *run, int argc, char **argv, int at)
@@ -296,9 +294,9 @@ static int take_own(struct dw_run_options *run, int argc, char **argv, int at)
     if (!option)
         return take_flag(run, argv[at]);
     if (value || !option->needs)
-        return option->take(run, value) ? -1 : 1;
+        return take_value(run, option, value) ? -1 : 1;
     if (at + 1 < argc)
-        return option->take(run, argv[at + 1]) ? -1 : 2;
+        return take_value(run, option, argv[at + 1]) ? -1 : 2;
     dw_cli_usage("%s needs %s; see 'dwell run --help'", argv[at], option->needs);
     return -1;
 }

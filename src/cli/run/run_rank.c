@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The rank comes from the environment (record/rank.h). Rank 0 reports, and merges where that is
  * asked for; the others write their file and are silent. */
-#define _GNU_SOURCE
 #include "cli/run/run_rank.h"
 
 #include "base/error.h"

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/run/run_lines.h"
 #include "cli/run/run_text.h"
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 #include "lens/table/view_report.h"
 #include "log/reader.h"
 
@@ -35,76 +35,46 @@ static size_t rows_that_fit(void)
     return height > OTHER_LINES + ROWS_MIN ? height - OTHER_LINES : ROWS_MIN;
 }
 
-static void put_samples(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
-    struct dw_view_options view =
-        dw_view_of_samples("function", (struct dw_restrictions){&first, 1});
-    struct dw_lens_options options = {.view = &view, .width = dw_cli_width(STDERR_FILENO)};
-    dw_view_table.write(profile, &options, out);
-}
-
-static void put_calls(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
-    struct dw_function_options functions = {.restrictions = {&first, 1}};
-    struct dw_lens_options options = {.family = DW_FAMILY_CALLS, .functions = &functions};
-    dw_function_table.write(profile, &options, out);
-}
-
-static void put_memory(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_lens_options options = {.limit = rows / 2, .width = dw_cli_width(STDERR_FILENO)};
-    dw_memory_table.write(profile, &options, out);
-}
-
-static void put_regions(struct dw_out *out, const struct dw_profile *profile, size_t rows)
-{
-    struct dw_lens_options options = {
-        .family = DW_FAMILY_REGIONS, .limit = rows, .width = dw_cli_width(STDERR_FILENO)};
-    dw_lens_find("table")->write(profile, &options, out);
-}
+/* What a kind is of, and the lens that shows it. Lines are of no family. */
+static const struct {
+    enum dw_family family;
+    const struct dw_lens *lens; /* NULL: the usual table */
+} kinds[DW_RUN_KINDS] = {
+    [DW_RUN_SAMPLES] = {DW_FAMILY_SAMPLES, &dw_view_table},
+    [DW_RUN_CALLS] = {DW_FAMILY_CALLS, &dw_function_table},
+    [DW_RUN_MEMORY] = {DW_FAMILY_MEMORY, &dw_memory_table},
+    [DW_RUN_REGIONS] = {DW_FAMILY_REGIONS, NULL},
+};
 
 /* Whether a probe has something to show. Samples show too little when there are few of them. */
 static bool has(const struct reporting *reporting, const struct dw_profile *profile,
                 enum dw_run_kind kind)
 {
     const struct dw_run_end *end = reporting->end;
-    switch (kind) {
-    case DW_RUN_SAMPLES: return end->samples && !dw_run_is_short(end, &reporting->samples);
-    case DW_RUN_CALLS: return dw_family_is_in(profile, DW_FAMILY_CALLS);
-    case DW_RUN_MEMORY: return dw_family_is_in(profile, DW_FAMILY_MEMORY);
-    case DW_RUN_REGIONS: return dw_family_is_in(profile, DW_FAMILY_REGIONS);
-    case DW_RUN_LINES: return end->lines && dw_lines_are_watched(profile);
-    case DW_RUN_KINDS: break;
-    }
-    return false;
+    if (kind == DW_RUN_SAMPLES)
+        return end->asked->sample && !dw_run_is_short(end, &reporting->samples);
+    if (kind == DW_RUN_LINES)
+        return end->asked->lines && dw_lines_are_watched(profile);
+    return dw_family_is_in(profile, kinds[kind].family);
 }
 
 static void put_section(const struct reporting *reporting, const struct dw_profile *profile,
                         enum dw_run_kind kind, size_t rows, struct dw_out *out)
 {
-    switch (kind) {
-    case DW_RUN_SAMPLES: put_samples(out, profile, rows); break;
-    case DW_RUN_CALLS: put_calls(out, profile, rows); break;
-    case DW_RUN_MEMORY: put_memory(out, profile, rows); break;
-    case DW_RUN_REGIONS: put_regions(out, profile, rows); break;
-    case DW_RUN_LINES: dw_run_put_lines(out, profile, reporting->end->callees, rows); break;
-    case DW_RUN_KINDS: break;
-    }
-}
-
-static const char *heading(enum dw_run_kind kind)
-{
-    switch (kind) {
-    case DW_RUN_SAMPLES: return dw_cli_heading(DW_FAMILY_SAMPLES);
-    case DW_RUN_CALLS: return dw_cli_heading(DW_FAMILY_CALLS);
-    case DW_RUN_MEMORY: return dw_cli_heading(DW_FAMILY_MEMORY);
-    case DW_RUN_REGIONS: return dw_cli_heading(DW_FAMILY_REGIONS);
-    case DW_RUN_LINES:
-    case DW_RUN_KINDS: break;
-    }
-    return DW_LINES_HEADING;
+    const struct dw_lens *lens = kinds[kind].lens ? kinds[kind].lens : dw_lens_find("table");
+    struct dw_restriction first = {.kind = DW_RESTRICT_COUNT, .count = rows};
+    struct dw_restrictions restrictions = {&first, 1};
+    struct dw_view_options view = dw_view_of_samples("function", restrictions);
+    struct dw_function_options functions = {.restrictions = restrictions};
+    struct dw_lens_options options = {.family = kinds[kind].family,
+                                      .limit = kind == DW_RUN_MEMORY ? rows / 2 : rows,
+                                      .width = dw_cli_width(STDERR_FILENO),
+                                      .functions = &functions,
+                                      .view = &view};
+    if (kind == DW_RUN_LINES)
+        dw_run_put_lines(out, profile, reporting->end->asked->callees, rows);
+    else
+        lens->write(profile, &options, out);
 }
 
 /* What was recorded, in the order of the report. */
@@ -130,8 +100,8 @@ static enum dw_run_kind first_kind(const struct reporting *reporting,
                                    const struct sections *sections)
 {
     const struct dw_run_end *end = reporting->end;
-    bool is_exact = sections->count && (end->calls || end->lines);
-    if (end->samples && !(dw_run_is_short(end, &reporting->samples) && is_exact))
+    bool is_exact = sections->count && (end->asked->calls || end->asked->lines);
+    if (end->asked->sample && !(dw_run_is_short(end, &reporting->samples) && is_exact))
         return DW_RUN_SAMPLES;
     return sections->count ? sections->kinds[0] : DW_RUN_REGIONS;
 }
@@ -149,8 +119,9 @@ static void put_sections(const struct reporting *reporting, const struct dw_prof
         enum dw_run_kind kind = sections->kinds[i];
         if (i && sections->kinds[i - 1] != DW_RUN_CALLS) /* which end with empty lines */
             dw_out_char(out, '\n');
-        if (others || (reporting->end->samples && kind != DW_RUN_SAMPLES))
-            dw_out_text(out, heading(kind));
+        if (others || (reporting->end->asked->sample && kind != DW_RUN_SAMPLES))
+            dw_out_text(out, kind == DW_RUN_LINES ? DW_LINES_HEADING
+                                                  : dw_cli_heading(kinds[kind].family));
         put_section(reporting, profile, kind, !others ? rows : i ? of_others : of_first, out);
     }
 }
@@ -160,14 +131,14 @@ static bool put_missing(const struct reporting *reporting, const struct dw_profi
                         struct dw_out *out)
 {
     const struct dw_run_end *end = reporting->end;
-    bool no_lines = end->lines && !has(reporting, profile, DW_RUN_LINES);
-    bool no_regions = end->regions && !has(reporting, profile, DW_RUN_REGIONS);
+    bool no_lines = end->asked->lines && !has(reporting, profile, DW_RUN_LINES);
+    bool no_regions = end->asked->names_regions && !has(reporting, profile, DW_RUN_REGIONS);
     if (no_regions)
         dw_run_put_no_regions(out);
     if (no_lines)
         dw_run_put_no_lines(out, end);
-    return no_lines + no_regions ==
-           end->lines + end->regions + end->calls + end->samples + end->memory;
+    return no_lines + no_regions == end->asked->lines + end->asked->names_regions +
+                                        end->asked->calls + end->asked->sample + end->asked->memory;
 }
 
 /* A line about memory over time, where that was recorded. */
@@ -194,7 +165,7 @@ static void put_report(struct reporting *reporting, const struct dw_profile *pro
     if (!put_missing(reporting, profile, &out))
         dw_run_put_next(&out, reporting->end, first_kind(reporting, &sections),
                         &reporting->samples);
-    else if (reporting->end->is_name_ours && !reporting->end->recordings->children)
+    else if (!reporting->end->asked->out && !reporting->end->recordings->children)
         unlink(reporting->end->out_file);
     dw_run_put_left_out(&out, reporting->end->recordings);
     dw_out_close(&out);
@@ -228,7 +199,7 @@ static void load_and_report(struct reporting *reporting, struct dw_profile **pro
 void dw_run_report(const struct dw_run_end *end)
 {
     struct reporting reporting = {
-        .end = end, .flags = end->lines ? 0 : DW_READ_NO_SOURCES, .rows = rows_that_fit()};
+        .end = end, .flags = end->asked->lines ? 0 : DW_READ_NO_SOURCES, .rows = rows_that_fit()};
     struct dw_profile *profile;
     load_and_report(&reporting, &profile);
     dw_profile_free(profile);

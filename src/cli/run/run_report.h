@@ -5,23 +5,16 @@
 
 #include "cli/run/child.h"
 #include "cli/run/recordings.h"
+#include "cli/run/run_options.h"
 
 #include <stdbool.h>
 
 struct dw_run_end {
-    const char *out_file; /* absolute */
-    const char *name;     /* the same as the user would type it */
-    bool is_name_ours;    /* we made the name up: an empty file is removed */
-    char *const *words;   /* of the command line, behind "dwell run" */
-    int status;           /* of wait(2) */
+    const char *out_file;               /* absolute */
+    const char *name;                   /* the same as the user would type it */
+    const struct dw_run_options *asked; /* what was asked for */
+    int status;                         /* of wait(2) */
     struct dw_child_times times;
-    bool samples, calls, regions, lines; /* were asked for; regions: by name */
-    bool memory;
-    bool wall;         /* samples are of elapsed time, not of CPU time */
-    bool callees;      /* what lines call, too */
-    bool named;        /* functions were named with -f */
-    bool may_be_calls; /* no option was given that excludes --calls */
-    bool follows;      /* its children are recorded too */
     const struct dw_recordings *recordings;
 };
 

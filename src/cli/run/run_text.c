@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Chooses what to say from what was measured. A share is named only when there are enough samples
  * for it, and a command is suggested only when it would show more. */
-#define _GNU_SOURCE
 #include "cli/run/run_text.h"
 
 #include "lens/view/column.h"
@@ -34,7 +33,7 @@ struct dw_run_samples dw_run_samples_of(const struct dw_profile *profile)
 
 bool dw_run_is_short(const struct dw_run_end *end, const struct dw_run_samples *samples)
 {
-    return end->samples && samples->count < FEW_SAMPLES;
+    return end->asked->sample && samples->count < FEW_SAMPLES;
 }
 
 /* Whether samples by CPU time miss most of the time. */
@@ -43,7 +42,7 @@ static bool has_mostly_waited(const struct dw_run_end *end)
     const struct dw_child_times *times = &end->times;
     uint64_t others_ns = end->recordings->children ? times->children_cpu_ns : 0;
     uint64_t ready_ns = times->cpu_ns + times->delay_ns + others_ns;
-    return end->samples && !end->wall && ready_ns < times->elapsed_ns / 2 &&
+    return end->asked->sample && !end->asked->wall && ready_ns < times->elapsed_ns / 2 &&
            times->elapsed_ns - ready_ns > WAIT_MIN_NS;
 }
 
@@ -111,7 +110,7 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
         dw_out_duration(out, times->children_cpu_ns);
     }
     if (samples->count >= FEW_SAMPLES)
-        put_shares(out, samples, end->wall);
+        put_shares(out, samples, end->asked->wall);
     if (has_mostly_waited(end))
         dw_out_text(out, "; it mostly waited");
     else if (is_short)
@@ -127,8 +126,9 @@ void dw_run_put_ending(struct dw_out *out, const struct dw_run_end *end,
         return;
     dw_out_text(out, "dwell: programs that it started were on a CPU for ");
     dw_out_duration(out, times->children_cpu_ns);
-    dw_out_text(out, end->follows ? "; they are not recorded: they run no Python that has dwell\n"
-                                  : "; they are not recorded, because of --no-follow\n");
+    dw_out_text(out, !end->asked->no_follow
+                         ? "; they are not recorded: they run no Python that has dwell\n"
+                         : "; they are not recorded, because of --no-follow\n");
 }
 
 /* Quoted for a shell, and without anything that would steer a terminal. */
@@ -191,7 +191,7 @@ static void add_again(struct commands *commands, const struct dw_run_end *end, c
 {
     struct dw_out *text = add_command(commands, comment);
     dw_out_printf(text, "dwell run %s", option);
-    for (char *const *word = end->words; *word; word++) {
+    for (char *const *word = end->asked->given; *word; word++) {
         if (text->buffer.size + strlen(*word) > COMMAND_MAX) {
             dw_out_text(text, " ...");
             break;
@@ -215,11 +215,11 @@ static void put_files(struct dw_out *out, const struct dw_run_end *end)
     dw_out_text(out, ".*.dwell");
 }
 
-static void add_report(struct commands *commands, const struct dw_run_end *end, const char *options,
-                       const char *comment)
+static void add_show(struct commands *commands, const struct dw_run_end *end, const char *command,
+                     const char *options, const char *comment)
 {
     struct dw_out *text = add_command(commands, comment);
-    dw_out_text(text, "dwell report ");
+    dw_out_printf(text, "dwell %s ", command);
     put_files(text, end);
     dw_out_text(text, options);
 }
@@ -235,37 +235,37 @@ static void add_page(struct commands *commands, const struct dw_run_end *end)
     put_word(text, page);
 }
 
-static void add_plot(struct commands *commands, const struct dw_run_end *end)
+/* Whether no option was given that excludes --calls. */
+static bool may_be_calls(const struct dw_run_options *asked)
 {
-    struct dw_out *text = add_command(commands, "memory over time; -o FILE.svg draws it");
-    dw_out_text(text, "dwell plot ");
-    put_files(text, end);
+    return !asked->calls && !asked->timeline && !asked->cpu;
 }
 
 static void add_commands(struct commands *commands, const struct dw_run_end *end,
                          enum dw_run_kind kind, bool is_short)
 {
+    static const struct {
+        const char *options, *comment;
+    } reports[DW_RUN_KINDS] = {
+        [DW_RUN_SAMPLES] = {" --by line", "lines instead of functions"},
+        [DW_RUN_CALLS] = {" --callers", "who called them"},
+        [DW_RUN_MEMORY] = {" --by function --measure peak_bytes,live_bytes",
+                           "functions instead of lines"},
+        [DW_RUN_REGIONS] = {" --by thread", "each thread by itself"},
+        [DW_RUN_LINES] = {" --sort time", "whole functions, the longest last"},
+    };
     if (has_mostly_waited(end))
         add_again(commands, end, "--mode wall", "where it waits, too");
-    else if (is_short && end->may_be_calls)
+    else if (is_short && may_be_calls(end->asked))
         add_again(commands, end, "--calls", "every call, however short");
     if (kind == DW_RUN_SAMPLES && is_short)
-        add_report(commands, end, "", "the samples that were taken");
-    else if (kind == DW_RUN_SAMPLES)
-        add_report(commands, end, " --by line", "lines instead of functions");
-    else if (kind == DW_RUN_LINES)
-        add_report(commands, end, " --sort time", "whole functions, the longest last");
-    else if (kind == DW_RUN_CALLS)
-        add_report(commands, end, " --callers", "who called them");
-    else if (kind == DW_RUN_MEMORY)
-        add_report(commands, end, " --by function --measure peak_bytes,live_bytes",
-                   "functions instead of lines");
-    else if (kind == DW_RUN_REGIONS)
-        add_report(commands, end, " --by thread", "each thread by itself");
+        add_show(commands, end, "report", "", "the samples that were taken");
+    else
+        add_show(commands, end, "report", reports[kind].options, reports[kind].comment);
     if (end->recordings->children)
-        add_report(commands, end, " --by process", "each process by itself");
-    if (end->memory)
-        add_plot(commands, end);
+        add_show(commands, end, "report", " --by process", "each process by itself");
+    if (end->asked->memory)
+        add_show(commands, end, "plot", "", "memory over time; -o FILE.svg draws it");
     if (!is_short)
         add_page(commands, end);
 }
@@ -322,7 +322,7 @@ void dw_run_put_no_regions(struct dw_out *out)
 void dw_run_put_no_lines(struct dw_out *out, const struct dw_run_end *end)
 {
     struct commands commands = {.count = 0};
-    if (end->named) {
+    if (end->asked->functions.buffer.size) {
         dw_out_text(out, "dwell: no lines were recorded: no function that -f names has run\n");
     } else {
         dw_out_text(out, "dwell: no lines were recorded: no function that is marked with @profile "

@@ -5,7 +5,6 @@
 #define DW_CLI_TOP_TERMINAL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* False when standard input and output are not a terminal. */
 bool dw_terminal_enter(void);

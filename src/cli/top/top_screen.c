@@ -60,16 +60,18 @@ static void put_head(const struct dw_top_screen *screen, unsigned columns, struc
     dw_out_close(&after);
 }
 
-static void put_rates(const struct dw_top_screen *screen, struct dw_out *out)
+static void put_rates(const struct dw_top_screen *screen, unsigned columns, struct dw_out *out)
 {
+    (void)columns;
     struct dw_recording_numbers numbers = dw_recording_numbers(screen->recording);
     dw_out_printf(out, "GIL held %.0f %%, %.0f samples a second; 100 %% is one thread all the time",
                   fmin(100, percent(screen->table.gil.recent, screen->table.elapsed.recent)),
                   numbers.rate_hz);
 }
 
-static void put_mode(const struct dw_top_screen *screen, struct dw_out *out)
+static void put_mode(const struct dw_top_screen *screen, unsigned columns, struct dw_out *out)
 {
+    (void)columns;
     const struct dw_top_view *view = &screen->view;
     dw_out_printf(out, "%ss by %s time%s%s%s   ? help, q quit", title_of(view),
                   view->by_total ? "total" : "own", view->only_gil ? ", holding the GIL" : "",
@@ -77,8 +79,9 @@ static void put_mode(const struct dw_top_screen *screen, struct dw_out *out)
                   screen->is_paused ? ", PAUSED" : "");
 }
 
-static void put_title(const struct dw_top_screen *screen, struct dw_out *out)
+static void put_title(const struct dw_top_screen *screen, unsigned columns, struct dw_out *out)
 {
+    (void)columns;
     const char *word = screen->view.only_gil ? "holds" : "runs";
     if (screen->view.by == DW_TOP_THREADS)
         dw_out_printf(out, "%6s%% %7s %7s s %9s   thread", word, "all%", word, "all s");
@@ -139,20 +142,15 @@ static void draw_row(const struct dw_top_screen *screen, const struct dw_top_row
 
 static void draw_head(const struct dw_top_screen *screen, unsigned columns, struct dw_out *out)
 {
-    struct dw_out line;
-    dw_out_init_memory(&line);
-    put_head(screen, columns, &line);
-    end_line(&line, columns, out);
-    dw_out_init_memory(&line);
-    put_rates(screen, &line);
-    end_line(&line, columns, out);
-    dw_out_init_memory(&line);
-    put_mode(screen, &line);
-    end_line(&line, columns, out);
-    dw_out_init_memory(&line);
-    put_title(screen, &line);
-    dw_out_text(out, REVERSE);
-    end_line(&line, columns, out);
+    static void (*const puts[])(const struct dw_top_screen *, unsigned,
+                                struct dw_out *) = {put_head, put_rates, put_mode, put_title};
+    for (size_t i = 0; i < sizeof puts / sizeof *puts; i++) {
+        struct dw_out line;
+        dw_out_init_memory(&line);
+        puts[i](screen, columns, &line);
+        dw_out_text(out, puts[i] == put_title ? REVERSE : "");
+        end_line(&line, columns, out);
+    }
     dw_out_text(out, PLAIN);
 }
 
@@ -174,9 +172,9 @@ void dw_top_print(const struct dw_top_screen *screen, unsigned columns, uint32_t
 {
     put_head(screen, columns, out);
     dw_out_char(out, '\n');
-    put_rates(screen, out);
+    put_rates(screen, columns, out);
     dw_out_char(out, '\n');
-    put_title(screen, out);
+    put_title(screen, columns, out);
     dw_out_char(out, '\n');
     for (uint32_t i = 0; i < screen->table.row_count && i < limit; i++) {
         put_row(screen, &screen->table.rows[i], columns, out);

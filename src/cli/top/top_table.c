@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Times are kept for each thread, stack and state, and rows are summed from them at each update, so
  * that another view needs no new samples. Recent time is a sum that fades. */
-#define _GNU_SOURCE
 #include "cli/top/top_table.h"
 
 #include "base/intern.h"
+#include "base/order.h"
 #include "lens/view/functions.h"
 
 #include <math.h>
@@ -136,21 +136,14 @@ static void add_thread(struct dw_top_table *table, const struct dw_top_view *vie
     sum(&row->total, &cell->time);
 }
 
-static int compare_times(double a, double b)
-{
-    return (a < b) - (a > b);
-}
-
 static int compare_rows(const void *a, const void *b, void *context)
 {
     const struct dw_top_view *view = context;
     const struct dw_top_row *one = a, *other = b;
     const struct dw_top_time *x = view->by_total ? &one->total : &one->own;
     const struct dw_top_time *y = view->by_total ? &other->total : &other->own;
-    int order = compare_times(floor(x->recent * 200), floor(y->recent * 200));
-    if (!order)
-        order = compare_times(x->all, y->all);
-    return order ? order : compare_times(one->total.all, other->total.all);
+    return dw_descending(floor(x->recent * 200), floor(y->recent * 200))
+           ?: dw_descending(x->all, y->all) ?: dw_descending(one->total.all, other->total.all);
 }
 
 void dw_top_table_update(struct dw_top_table *table, const struct dw_top_view *view,

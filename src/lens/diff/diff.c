@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Rows are paths, functions or lines; their order is that of their share of the change. */
-#define _GNU_SOURCE
 #include "lens/diff/diff.h"
 
 #include "base/grow.h"
+#include "base/order.h"
+#include "base/room.h"
 #include "lens/view/functions.h"
 #include "lens/view/line_list.h"
 #include "lens/view/stack_tree.h"
@@ -99,7 +100,6 @@ static void add_node(const struct dw_diff *diff, struct dw_diff_row *row,
 
 static int add_places(struct dw_diff *diff, const bool *outermost, uint32_t *row_of)
 {
-    memset(row_of, 0xff, diff->places.count * sizeof *row_of);
     for (uint32_t i = 0; i < diff->tree.count; i++) {
         const struct dw_diff_node *node = &diff->tree.nodes[i];
         if (row_of[node->place] == DW_DIFF_NONE) {
@@ -115,10 +115,11 @@ static int add_places(struct dw_diff *diff, const bool *outermost, uint32_t *row
 static int add_functions(struct dw_diff *diff)
 {
     const struct dw_diff_tree *tree = &diff->tree;
-    uint32_t *places = malloc(tree->count * sizeof *places);
-    bool *outermost = malloc(tree->count * sizeof *outermost);
-    uint32_t *row_of = malloc(diff->places.count * sizeof *row_of);
-    int error = places && outermost && row_of ? 0 : DW_ERR_MEMORY;
+    struct dw_room room = {0};
+    uint32_t *places = dw_room_get(&room, tree->count, sizeof *places);
+    bool *outermost = dw_room_get(&room, tree->count, sizeof *outermost);
+    uint32_t *row_of = dw_room_get_ids(&room, diff->places.count);
+    int error = dw_room_error(&room);
     for (uint32_t i = 0; i < tree->count && !error; i++)
         places[i] = tree->nodes[i].place;
     if (!error)
@@ -128,9 +129,7 @@ static int add_functions(struct dw_diff *diff)
         error = add_places(diff, outermost, row_of);
     if (!error)
         find_paths(diff, row_of);
-    free(places);
-    free(outermost);
-    free(row_of);
+    dw_room_release(&room);
     return error;
 }
 
@@ -186,28 +185,15 @@ static bool is_above(const struct dw_diff *diff, const struct dw_diff_row *row)
            (row->change != 0 || diff->options.threshold == 0);
 }
 
-static int descending(double a, double b)
-{
-    return (a < b) - (a > b);
-}
-
 static int compare_rows(const struct sorting *sorting, const struct dw_diff_row *a,
                         const struct dw_diff_row *b)
 {
     const struct dw_diff *diff = sorting->diff;
-    int order = 0;
-    if (sorting->above_first)
-        order = is_above(diff, b) - is_above(diff, a);
-    if (!order)
-        order = descending(key_of(diff, a, sorting->sort), key_of(diff, b, sorting->sort));
-    if (!order)
-        order = descending(fabs(a->change_total), fabs(b->change_total));
-    if (!order)
-        order = (a->place > b->place) - (a->place < b->place);
-    if (!order)
-        order = (a->node > b->node) - (a->node < b->node);
-    return order ? order
-                 : (a->lines[DW_NEW] > b->lines[DW_NEW]) - (a->lines[DW_NEW] < b->lines[DW_NEW]);
+    int order = sorting->above_first ? is_above(diff, b) - is_above(diff, a) : 0;
+    return order ?: dw_descending(key_of(diff, a, sorting->sort), key_of(diff, b, sorting->sort))
+           ?: dw_descending(fabs(a->change_total), fabs(b->change_total))
+           ?: dw_ascending(a->place, b->place) ?: dw_ascending(a->node, b->node)
+           ?: dw_ascending(a->lines[DW_NEW], b->lines[DW_NEW]);
 }
 
 static int compare_whole_rows(const void *left, const void *right, void *sorting)

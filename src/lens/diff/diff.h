@@ -100,6 +100,18 @@ const char *dw_diff_word(const struct dw_diff *diff, bool is_more);
 /* "ns" or "bytes". */
 const char *dw_diff_unit(const struct dw_diff *diff);
 
+#define DW_DIFF_CAUSES_MAX 3
+
+/* Indices of the rows, largest contribution first; returns how many. None when no change is
+ * worth naming. */
+uint32_t dw_diff_causes(const struct dw_diff *diff, uint32_t rows[DW_DIFF_CAUSES_MAX]);
+/* "called 3x more often", "each call 2.1x slower", "new", "gone". */
+void dw_diff_put_reason(struct dw_out *out, const struct dw_diff *diff,
+                        const struct dw_diff_row *row);
+/* "parse → tokenise": the row and what it is called from. */
+void dw_diff_put_where(struct dw_out *out, const struct dw_diff *diff,
+                       const struct dw_diff_row *row);
+
 /* Why the total changed, in one sentence without a full stop or a line end. */
 int dw_diff_put_sentence(struct dw_out *out, const struct dw_diff *diff);
 
@@ -112,7 +124,6 @@ void dw_diff_put_short(struct dw_out *out, struct dw_string text);
 /* "x.py:12(f)", "x.py:14 total += x", "a > b": what the row is. */
 void dw_diff_put_row_name(struct dw_out *out, const struct dw_diff *diff,
                           const struct dw_diff_row *row);
-void dw_diff_put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t place);
 /* The innermost nodes of a path, at most `max`, outermost first; returns how many. */
 uint32_t dw_diff_spell(const struct dw_diff *diff, uint32_t node, uint32_t max, uint32_t *nodes);
 /* "old: 2 events were dropped", a line each. */

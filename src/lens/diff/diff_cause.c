@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The few rows that make most of a change, each told in a sentence: what changed, by how much, and
  * whether it ran more often or took longer. */
-#include "lens/diff/diff_cause.h"
+#include "lens/diff/diff.h"
 
 #include <math.h>
 

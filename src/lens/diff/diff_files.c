@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The longer the common end of two paths, the surer they are one file. So ends are
  * compared from long to short, and a pair is taken where nothing else has its end. */
-#define _GNU_SOURCE
 #include "lens/diff/diff_files.h"
 
-#include "base/error.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -63,10 +62,8 @@ static void add_paths(struct paths *paths, const struct dw_profile *profile, enu
 static int compare_paths(const void *left, const void *right)
 {
     const struct path *a = left, *b = right;
-    int order = dw_string_compare(a->end, b->end);
-    if (!order)
-        order = (a->side > b->side) - (a->side < b->side);
-    return order ? order : dw_string_compare(a->text, b->text);
+    return dw_string_compare(a->end, b->end) ?: dw_ascending(a->side, b->side)
+           ?: dw_string_compare(a->text, b->text);
 }
 
 static void take(struct dw_diff_files *files, struct path *path, uint32_t file)
@@ -125,18 +122,15 @@ static int init(struct dw_diff_files *files, const struct dw_profile *const prof
 {
     size_t count = 1;
     for (enum dw_side side = 0; side < DW_SIDES; side++) {
-        size_t size = profiles[side]->strings.count * sizeof **files->of_string;
-        files->of_string[side] = malloc(size);
-        if (!files->of_string[side])
-            return DW_ERR_MEMORY;
-        memset(files->of_string[side], 0xff, size);
-        files->of_string[side][0] = 0;
+        files->of_string[side] = dw_room_get_ids(&files->room, profiles[side]->strings.count);
+        if (files->of_string[side])
+            files->of_string[side][0] = 0;
         count += profiles[side]->strings.count;
     }
-    files->files = calloc(count, sizeof *files->files);
+    DW_ROOM_GET(&files->room, files->files, count);
+    DW_ROOM_GET(&files->room, paths->paths, count);
     files->count = 1;
-    paths->paths = malloc(count * sizeof *paths->paths);
-    return files->files && paths->paths ? 0 : DW_ERR_MEMORY;
+    return dw_room_error(&files->room);
 }
 
 int dw_diff_files_make(const struct dw_profile *const profiles[DW_SIDES],
@@ -153,14 +147,10 @@ int dw_diff_files_make(const struct dw_profile *const profiles[DW_SIDES],
         match(&made, &paths);
         *files = made;
     }
-    free(paths.paths);
     return error;
 }
 
 void dw_diff_files_release(struct dw_diff_files *files)
 {
-    for (enum dw_side side = 0; side < DW_SIDES; side++)
-        free(files->of_string[side]);
-    free(files->files);
-    *files = (struct dw_diff_files){0};
+    dw_room_release(&files->room);
 }

@@ -4,6 +4,7 @@
 #ifndef DW_LENS_DIFF_DIFF_FILES_H
 #define DW_LENS_DIFF_DIFF_FILES_H
 
+#include "base/room.h"
 #include "model/profile.h"
 
 enum dw_side { DW_OLD, DW_NEW, DW_SIDES };
@@ -17,6 +18,7 @@ struct dw_diff_files {
         bool is_in[DW_SIDES];
     } * files; /* file 0 stands for no file */
     uint32_t count;
+    struct dw_room room;
 };
 
 /* Files are those that frames name. */

@@ -2,7 +2,7 @@
  * The differential flame graph: as wide as the time of one side, coloured by how much
  * of the change is in a path with what is inside. Paths that only the other side has
  * have no width there; they are a second tree below. */
-#include "base/error.h"
+#include "base/room.h"
 #include "lens/diff/diff.h"
 #include "lens/flame/flame_svg.h"
 #include "lens/view/column.h"
@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define LEVELS 6
 
@@ -23,6 +22,7 @@ struct drawing {
     uint32_t *box_of;           /* of each node */
     uint32_t count;
     double largest; /* change of a node */
+    struct dw_room room;
 };
 
 static enum dw_side other(enum dw_side side)
@@ -156,6 +156,24 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
                       node->at[DW_OLD].count, node->at[DW_NEW].count);
 }
 
+static void put_heading(struct dw_out *out, const void *context)
+{
+    const struct dw_diff *diff = ((const struct drawing *)context)->diff;
+    dw_out_text(out, diff->options.files[DW_OLD]);
+    dw_out_text(out, " → ");
+    dw_out_text(out, diff->options.files[DW_NEW]);
+}
+
+static void put_lines(struct dw_out *out, const void *context)
+{
+    const struct drawing *drawing = context;
+    dw_diff_put_sentence(out, drawing->diff);
+    dw_out_printf(out, "\nwidths are the %s of the %s recording\n",
+                  drawing->diff->are_bytes ? "bytes" : "times",
+                  drawing->width == DW_NEW ? "new" : "old");
+    dw_diff_put_losses(out, drawing->diff, "");
+}
+
 static int draw(struct drawing *drawing, struct dw_out *out)
 {
     static const struct dw_flame_key times[] = {{"slow6", "slower"},
@@ -168,49 +186,28 @@ static int draw(struct drawing *drawing, struct dw_out *out)
                                                 {"same", "as before"},
                                                 {"fast2", "a little smaller"},
                                                 {"fast6", "smaller"}};
-    struct dw_out lines;
-    dw_out_init_memory(&lines);
-    dw_diff_put_sentence(&lines, drawing->diff);
-    dw_out_printf(&lines, "\nwidths are the %s of the %s recording",
-                  drawing->diff->are_bytes ? "bytes" : "times",
-                  drawing->width == DW_NEW ? "new" : "old");
-    dw_out_char(&lines, '\n');
-    dw_diff_put_losses(&lines, drawing->diff, "");
-    dw_out_char(&lines, '\0');
-    struct dw_out heading;
-    dw_out_init_memory(&heading);
-    dw_out_text(&heading, drawing->diff->options.files[DW_OLD]);
-    dw_out_text(&heading, " → ");
-    dw_out_text(&heading, drawing->diff->options.files[DW_NEW]);
-    dw_out_char(&heading, '\0');
     const struct dw_flame flame = {.boxes = drawing->boxes,
                                    .count = drawing->count,
                                    .context = drawing,
                                    .put_name = put_name,
                                    .put_details = put_details,
                                    .put_weight = put_time,
-                                   .heading = (const char *)heading.buffer.data,
-                                   .lines = (const char *)lines.buffer.data,
+                                   .put_heading = put_heading,
+                                   .put_lines = put_lines,
                                    .keys = drawing->diff->are_bytes ? sizes : times,
                                    .key_count = sizeof times / sizeof *times};
-    int error =
-        lines.buffer.failed || heading.buffer.failed ? DW_ERR_MEMORY : dw_flame_write(&flame, out);
-    dw_out_close(&heading);
-    dw_out_close(&lines);
-    return error;
+    return dw_flame_write(&flame, out);
 }
 
 static int prepare(struct drawing *drawing)
 {
     size_t count = drawing->diff->tree.count;
     for (enum dw_side side = 0; side < DW_SIDES; side++)
-        drawing->weights[side] = calloc(count, sizeof(double));
-    drawing->boxes = calloc(count + 1, sizeof *drawing->boxes);
-    drawing->node_of = calloc(count + 1, sizeof *drawing->node_of);
-    drawing->box_of = calloc(count, sizeof *drawing->box_of);
-    bool whole = drawing->weights[DW_OLD] && drawing->weights[DW_NEW] && drawing->boxes &&
-                 drawing->node_of && drawing->box_of;
-    if (!whole)
+        DW_ROOM_GET(&drawing->room, drawing->weights[side], count);
+    DW_ROOM_GET(&drawing->room, drawing->boxes, count + 1);
+    DW_ROOM_GET(&drawing->room, drawing->node_of, count + 1);
+    DW_ROOM_GET(&drawing->room, drawing->box_of, count);
+    if (drawing->room.failed)
         return DW_ERR_MEMORY;
     weigh(drawing);
     for (uint32_t i = 0; i < count; i++)
@@ -228,10 +225,6 @@ int dw_diff_write_flame(const struct dw_diff *diff, struct dw_out *out)
     int error = prepare(&drawing);
     if (!error)
         error = draw(&drawing, out);
-    for (enum dw_side side = 0; side < DW_SIDES; side++)
-        free(drawing.weights[side]);
-    free(drawing.boxes);
-    free(drawing.node_of);
-    free(drawing.box_of);
+    dw_room_release(&drawing.room);
     return error;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A diff as one JSON document. Times are nanoseconds, memory is bytes, and keys end with
  * which of them; in a normalised diff, changes are on the scale of the new profile. */
-#include "base/error.h"
-#include "lens/diff/diff_cause.h"
+#include "lens/diff/diff.h"
 #include "lens/view/notes.h"
 
 #include <inttypes.h>

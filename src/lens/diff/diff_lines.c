@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Lines of functions that both profiles know are paired by their text when both logs
  * have the source, else by how far they are from the function's first line. */
-#define _GNU_SOURCE
 #include "lens/diff/diff_lines.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "lens/diff/diff.h"
 #include "lens/diff/diff_order.h"
 #include "lens/view/line_list.h"
@@ -32,9 +32,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 static int compare_lines(const void *left, const void *right)
 {
     const struct dw_diff_line *a = left, *b = right;
-    if (a->place != b->place)
-        return a->place < b->place ? -1 : 1;
-    return (a->line > b->line) - (a->line < b->line);
+    return dw_ascending(a->place, b->place) ?: dw_ascending(a->line, b->line);
 }
 
 static void sort(struct dw_diff_lines *lines)

@@ -3,6 +3,7 @@
 #include "lens/diff/diff_order.h"
 
 #include "base/grow.h"
+#include "base/order.h"
 
 #define PAIRS_MAX (1u << 22) /* cells of the table of partial results */
 
@@ -18,9 +19,7 @@ int dw_diff_anchor_add(struct dw_diff_anchors *anchors, uint32_t file, uint32_t 
 static int compare_anchors(const void *left, const void *right)
 {
     const struct dw_diff_anchor *a = left, *b = right;
-    if (a->file != b->file)
-        return a->file < b->file ? -1 : 1;
-    return (a->old_line > b->old_line) - (a->old_line < b->old_line);
+    return dw_ascending(a->file, b->file) ?: dw_ascending(a->old_line, b->old_line);
 }
 
 void dw_diff_anchors_sort(struct dw_diff_anchors *anchors)

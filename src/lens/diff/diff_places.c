@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Three rounds: frames of one name in one file; functions that moved, whose name is
  * left over once on each side; and what else is in files that those moved between. */
-#define _GNU_SOURCE
 #include "lens/diff/diff_places.h"
 
-#include "base/error.h"
 #include "base/order.h"
 #include "lens/diff/diff_order.h"
 #include "lens/view/functions.h"
@@ -28,6 +26,7 @@ struct matching {
     struct entry *entries;
     uint32_t count;
     struct dw_diff_anchors anchors;
+    struct dw_room room;
 };
 
 /* "f() <x.py:12>" of a region that named itself is "f()"; "<built-in method x of type
@@ -61,26 +60,23 @@ static void add_entries(struct matching *matching, enum dw_side side)
     }
 }
 
+static int compare_names(const struct entry *a, const struct entry *b)
+{
+    return dw_ascending(a->kind, b->kind) ?: dw_string_compare(a->name, b->name);
+}
+
 static int compare_keys(const struct entry *a, const struct entry *b)
 {
-    int order = dw_ascending(a->kind, b->kind);
-    if (!order)
-        order = dw_string_compare(a->name, b->name);
-    return order ? order : dw_ascending(a->file, b->file);
+    return compare_names(a, b) ?: dw_ascending(a->file, b->file);
 }
 
 /* Those that are in a place already come last. */
 static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-    int order = dw_ascending(a->place != DW_DIFF_NONE, b->place != DW_DIFF_NONE);
-    if (!order)
-        order = compare_keys(a, b);
-    if (!order)
-        order = dw_ascending(a->side, b->side);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    return order ? order : dw_ascending(a->frame, b->frame);
+    return dw_ascending(a->place != DW_DIFF_NONE, b->place != DW_DIFF_NONE) ?: compare_keys(a, b)
+           ?: dw_ascending(a->side, b->side) ?: dw_ascending(a->line, b->line)
+           ?: dw_ascending(a->frame, b->frame);
 }
 
 static uint32_t new_place(struct matching *matching, uint32_t kind)
@@ -198,17 +194,10 @@ static int pair_keys(struct matching *matching)
     return error;
 }
 
-static int compare_names(const struct entry *a, const struct entry *b)
-{
-    int order = dw_ascending(a->kind, b->kind);
-    return order ? order : dw_string_compare(a->name, b->name);
-}
-
 static int compare_movers(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-    int order = compare_names(a, b);
-    return order ? order : dw_ascending(a->side, b->side);
+    return compare_names(a, b) ?: dw_ascending(a->side, b->side);
 }
 
 /* Every file has a <module>, every class an __init__: such names say nothing. */
@@ -239,7 +228,7 @@ static void pair_moved(struct matching *matching, uint32_t *renamed)
 
 static int pair_in_renamed_files(struct matching *matching)
 {
-    uint32_t *renamed = malloc(matching->files.count * sizeof *renamed);
+    uint32_t *renamed = dw_room_get(&matching->room, matching->files.count, sizeof *renamed);
     if (!renamed)
         return DW_ERR_MEMORY;
     for (uint32_t i = 0; i < matching->files.count; i++)
@@ -247,7 +236,6 @@ static int pair_in_renamed_files(struct matching *matching)
     pair_moved(matching, renamed);
     for (uint32_t i = 0; i < matching->count; i++)
         matching->entries[i].file = renamed[matching->entries[i].file];
-    free(renamed);
     return pair_keys(matching);
 }
 
@@ -269,17 +257,16 @@ static void describe(const struct matching *matching, struct dw_diff_place *plac
 
 static int shorten_files(struct dw_diff_places *places)
 {
-    struct dw_function *shown = calloc(places->count + 1u, sizeof *shown);
-    int error = shown ? 0 : DW_ERR_MEMORY;
-    for (uint32_t i = 0; i < places->count && !error; i++) {
+    struct dw_function *shown = dw_room_get(&places->room, places->count, sizeof *shown);
+    if (!shown)
+        return DW_ERR_MEMORY;
+    for (uint32_t i = 0; i < places->count; i++) {
         const struct dw_diff_place *place = &places->places[i];
         shown[i] = (struct dw_function){place->file, place->line, place->name, {0}};
     }
-    if (!error)
-        error = dw_functions_strip_dirs(shown, sizeof *shown, places->count);
+    int error = dw_functions_strip_dirs(shown, sizeof *shown, places->count);
     for (uint32_t i = 0; i < places->count && !error; i++)
         places->places[i].shown = shown[i].file;
-    free(shown);
     return error;
 }
 
@@ -306,16 +293,12 @@ static int init(struct dw_diff_places *places, const struct dw_profile *const pr
 {
     size_t count = 0;
     for (enum dw_side side = 0; side < DW_SIDES; side++) {
-        size_t size = profiles[side]->frames.count * sizeof **places->of_frame;
-        places->of_frame[side] = malloc(size);
-        if (!places->of_frame[side])
-            return DW_ERR_MEMORY;
-        memset(places->of_frame[side], 0xff, size);
+        places->of_frame[side] = dw_room_get_ids(&places->room, profiles[side]->frames.count);
         count += profiles[side]->frames.count;
     }
-    places->places = malloc(count * sizeof *places->places);
-    matching->entries = malloc(count * sizeof *matching->entries);
-    return places->places && matching->entries ? 0 : DW_ERR_MEMORY;
+    DW_ROOM_GET(&places->room, places->places, count);
+    DW_ROOM_GET(&matching->room, matching->entries, count);
+    return places->room.failed ? DW_ERR_MEMORY : dw_room_error(&matching->room);
 }
 
 int dw_diff_places_make(const struct dw_profile *const profiles[DW_SIDES],
@@ -330,7 +313,7 @@ int dw_diff_places_make(const struct dw_profile *const profiles[DW_SIDES],
         error = match(&matching);
     dw_diff_files_release(&matching.files);
     dw_diff_anchors_release(&matching.anchors);
-    free(matching.entries);
+    dw_room_release(&matching.room);
     if (error)
         dw_diff_places_release(&made);
     else
@@ -340,8 +323,5 @@ int dw_diff_places_make(const struct dw_profile *const profiles[DW_SIDES],
 
 void dw_diff_places_release(struct dw_diff_places *places)
 {
-    for (enum dw_side side = 0; side < DW_SIDES; side++)
-        free(places->of_frame[side]);
-    free(places->places);
-    *places = (struct dw_diff_places){0};
+    dw_room_release(&places->room);
 }

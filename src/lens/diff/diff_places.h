@@ -21,6 +21,7 @@ struct dw_diff_places {
     struct dw_diff_place *places; /* place 0 is the root */
     uint32_t count;
     uint32_t *of_frame[DW_SIDES]; /* DW_DIFF_NONE for frames that take no time */
+    struct dw_room room;
 };
 
 int dw_diff_places_make(const struct dw_profile *const profiles[DW_SIDES],

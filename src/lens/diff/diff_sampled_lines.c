@@ -16,38 +16,30 @@ struct sampled {
     uint32_t *spot_of;
     dw_path_id *line_of; /* the innermost on the way to it that has a line; the root: none has */
     bool *outermost;
+    struct dw_room room;
 };
 
 static int sampled_init(struct sampled *sampled, const struct dw_profile *profile)
 {
-    int error = dw_stack_tree_make(profile, &sampled->tree);
+    int error = dw_stack_tree_make(profile, DW_FAMILY_SAMPLES, &sampled->tree);
     if (!error)
         error = dw_place_spots_make(&sampled->tree, DW_KEY_LINE, &sampled->spots);
     if (error)
         return error;
     uint32_t count = sampled->tree.count;
-    sampled->spot_of = calloc(count, sizeof *sampled->spot_of);
-    sampled->line_of = calloc(count, sizeof *sampled->line_of);
-    sampled->outermost = calloc(count, sizeof *sampled->outermost);
-    if (!sampled->spot_of || !sampled->line_of || !sampled->outermost)
+    DW_ROOM_GET(&sampled->room, sampled->spot_of, count);
+    DW_ROOM_GET(&sampled->room, sampled->line_of, count);
+    DW_ROOM_GET(&sampled->room, sampled->outermost, count);
+    if (sampled->room.failed)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 1; path < count; path++) {
-        bool has_line = dw_stack_tree_place(&sampled->tree, path)->line;
         const struct dw_path *at = &sampled->tree.paths[path];
+        bool has_line = profile->places.places[at->step].line;
         sampled->spot_of[path] = sampled->spots.of[at->step];
         sampled->line_of[path] = has_line ? path : sampled->line_of[at->parent];
     }
     return dw_outermost_find(sampled->tree.paths, sizeof *sampled->tree.paths, count,
                              sampled->spot_of, sampled->spots.count, sampled->outermost);
-}
-
-static void sampled_release(struct sampled *sampled)
-{
-    dw_stack_tree_release(&sampled->tree);
-    dw_place_spots_release(&sampled->spots);
-    free(sampled->spot_of);
-    free(sampled->line_of);
-    free(sampled->outermost);
 }
 
 static void add_up(const struct sampled *sampled, struct dw_diff_sums *sums)
@@ -68,7 +60,7 @@ int dw_diff_lines_of_samples(const struct dw_profile *profile, const uint32_t *p
 {
     struct sampled sampled = {0};
     int error = sampled_init(&sampled, profile);
-    struct dw_diff_sums *sums = calloc(sampled.spots.count + 1u, sizeof *sums);
+    struct dw_diff_sums *sums = dw_room_get(&sampled.room, sampled.spots.count, sizeof *sums);
     lines->lines = malloc((sampled.spots.count + 1u) * sizeof *lines->lines);
     if (!error && !(sums && lines->lines))
         error = DW_ERR_MEMORY;
@@ -83,7 +75,8 @@ int dw_diff_lines_of_samples(const struct dw_profile *profile, const uint32_t *p
                                       .line = place ? place->line : 0,
                                       .sums = sums[spot]};
     }
-    free(sums);
-    sampled_release(&sampled);
+    dw_stack_tree_release(&sampled.tree);
+    dw_place_spots_release(&sampled.spots);
+    dw_room_release(&sampled.room);
     return error;
 }

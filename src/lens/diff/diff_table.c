@@ -5,15 +5,6 @@
 
 #include <inttypes.h>
 
-typedef void put_cell(struct dw_out *out, const struct dw_diff *diff,
-                      const struct dw_diff_row *row);
-
-static void put_change(struct dw_out *out, const struct dw_diff *diff,
-                       const struct dw_diff_row *row)
-{
-    dw_diff_put_change(out, diff, row->change);
-}
-
 static void put_side(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row,
                      enum dw_side side)
 {
@@ -24,16 +15,6 @@ static void put_side(struct dw_out *out, const struct dw_diff *diff, const struc
         dw_out_printf(out, "%.2f %%", total ? 100.0 * (double)self / (double)total : 0);
     else
         dw_diff_put_amount(out, diff, (double)self);
-}
-
-static void put_old(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row)
-{
-    put_side(out, diff, row, DW_OLD);
-}
-
-static void put_new(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row)
-{
-    put_side(out, diff, row, DW_NEW);
 }
 
 static void put_ratio(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row)
@@ -47,9 +28,8 @@ static void put_ratio(struct dw_out *out, const struct dw_diff *diff, const stru
         dw_out_printf(out, "%.*fx", new / old < 100 ? 2 : 0, new / old);
 }
 
-static void put_calls(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row)
+static void put_calls(struct dw_out *out, const struct dw_diff_row *row)
 {
-    (void)diff;
     uint64_t old = row->at[DW_OLD].count, new = row->at[DW_NEW].count;
     if (old == new)
         dw_out_u64(out, new);
@@ -57,31 +37,39 @@ static void put_calls(struct dw_out *out, const struct dw_diff *diff, const stru
         dw_out_printf(out, "%" PRIu64 " → %" PRIu64, old, new);
 }
 
-static void put_from_calls(struct dw_out *out, const struct dw_diff *diff,
-                           const struct dw_diff_row *row)
-{
-    dw_diff_put_change(out, diff, row->from_calls);
-}
-
-static void put_from_speed(struct dw_out *out, const struct dw_diff *diff,
-                           const struct dw_diff_row *row)
-{
-    dw_diff_put_change(out, diff, row->from_speed);
-}
-
-static void put_total(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row)
-{
-    dw_diff_put_change(out, diff, row->change_total);
-}
-
-static const struct {
+enum form { CHANGE, OLD, NEW, RATIO, CALLS };
+static const struct column {
     const char *header;
-    put_cell *put;
+    size_t change; /* of a change: where the row has it */
+    enum form form;
+    bool is_of_calls; /* means nothing where calls are not known */
 } columns[] = {
-    {"change", put_change},         {"old", put_old},           {"new", put_new},
-    {"ratio", put_ratio},           {"calls", put_calls},       {"from calls", put_from_calls},
-    {"from speed", put_from_speed}, {"with callees", put_total}};
+    {"change", offsetof(struct dw_diff_row, change), CHANGE, false},
+    {"old", 0, OLD, false},
+    {"new", 0, NEW, false},
+    {"ratio", 0, RATIO, false},
+    {"calls", 0, CALLS, false},
+    {"from calls", offsetof(struct dw_diff_row, from_calls), CHANGE, true},
+    {"from speed", offsetof(struct dw_diff_row, from_speed), CHANGE, true},
+    {"with callees", offsetof(struct dw_diff_row, change_total), CHANGE, false},
+};
 #define COLUMNS (sizeof columns / sizeof *columns)
+
+static void put_cell(struct dw_out *out, const struct dw_diff *diff, const struct dw_diff_row *row,
+                     const struct column *column)
+{
+    double change;
+    switch (column->form) {
+    case CHANGE:
+        memcpy(&change, (const char *)row + column->change, sizeof change);
+        dw_diff_put_change(out, diff, change);
+        break;
+    case OLD: put_side(out, diff, row, DW_OLD); break;
+    case NEW: put_side(out, diff, row, DW_NEW); break;
+    case RATIO: put_ratio(out, diff, row); break;
+    case CALLS: put_calls(out, row); break;
+    }
+}
 
 struct table {
     const struct dw_diff *diff;
@@ -92,7 +80,7 @@ struct table {
 
 static const char *header_of(const struct dw_diff *diff, size_t column)
 {
-    if (columns[column].put != put_calls)
+    if (columns[column].form != CALLS)
         return columns[column].header;
     return diff->are_samples                  ? "samples"
            : diff->options.by == DW_DIFF_LINE ? "hits"
@@ -101,16 +89,14 @@ static const char *header_of(const struct dw_diff *diff, size_t column)
 
 static bool is_shown(const struct dw_diff *diff, size_t column)
 {
-    if (columns[column].put == put_calls)
-        return !diff->are_bytes;
-    return !diff->are_samples ||
-           (columns[column].put != put_from_calls && columns[column].put != put_from_speed);
+    return columns[column].form == CALLS ? !diff->are_bytes
+                                         : !(diff->are_samples && columns[column].is_of_calls);
 }
 
 static size_t cell_width(struct table *table, size_t column, const struct dw_diff_row *row)
 {
     dw_buffer_clear(&table->cell.buffer);
-    columns[column].put(&table->cell, table->diff, row);
+    put_cell(&table->cell, table->diff, row, &columns[column]);
     return dw_text_width(table->cell.buffer.data, table->cell.buffer.size);
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * What the forms of a diff have in common: names, words, signed numbers, losses. */
-#define _GNU_SOURCE
-#include "base/error.h"
 #include "lens/diff/diff.h"
 #include "lens/view/column.h"
 #include "lens/view/functions.h"
@@ -56,7 +54,7 @@ void dw_diff_put_change(struct dw_out *out, const struct dw_diff *diff, double n
     dw_diff_put_amount(out, diff, rounded);
 }
 
-void dw_diff_put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t index)
+static void put_place(struct dw_out *out, const struct dw_diff *diff, uint32_t index)
 {
     const struct dw_diff_place *place = &diff->places.places[index];
     if (place->kind != DW_FRAME_FUNCTION) {
@@ -89,7 +87,7 @@ static void put_path(struct dw_out *out, const struct dw_diff *diff, uint32_t no
     uint32_t count = dw_diff_spell(diff, node, PATH_FRAMES_MAX, nodes);
     uint32_t outermost = count ? diff->tree.nodes[nodes[0]].parent : 0;
     if (!count)
-        dw_diff_put_place(out, diff, diff->tree.nodes[node].place);
+        put_place(out, diff, diff->tree.nodes[node].place);
     if (outermost)
         dw_out_text(out, "… > ");
     for (uint32_t i = 0; i < count; i++) {
@@ -104,7 +102,7 @@ static void put_line(struct dw_out *out, const struct dw_diff *diff, const struc
     enum dw_side side = row->is_in[DW_NEW] ? DW_NEW : DW_OLD;
     const struct dw_diff_place *place = &diff->places.places[row->place];
     if (!row->lines[side])
-        return dw_diff_put_place(out, diff, row->place);
+        return put_place(out, diff, row->place);
     dw_out_printable(out, place->shown.bytes, place->shown.size);
     dw_out_printf(out, ":%u ", row->lines[side]);
     if (row->texts[side].size) {
@@ -122,7 +120,7 @@ void dw_diff_put_row_name(struct dw_out *out, const struct dw_diff *diff,
     if (diff->options.by == DW_DIFF_LINE)
         put_line(out, diff, row);
     else if (diff->options.by == DW_DIFF_FUNCTION)
-        dw_diff_put_place(out, diff, row->place);
+        put_place(out, diff, row->place);
     else
         put_path(out, diff, row->node);
 }

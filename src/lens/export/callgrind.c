@@ -5,6 +5,7 @@
  * not tell how often something was called: there a call counts its samples. */
 #include "base/intern.h"
 #include "base/order.h"
+#include "base/room.h"
 #include "lens/lens.h"
 #include "lens/view/functions.h"
 #include "lens/view/notes.h"
@@ -33,13 +34,13 @@ struct callgrind {
     struct dw_map edge_index; /* until they are in order */
     bool *objects_named, *files_named, *frames_named;
     struct dw_out scratch;
+    struct dw_room room;
 };
 
 static int compare_edges(const void *left, const void *right)
 {
     const struct edge *a = left, *b = right;
-    int order = dw_ascending(a->caller, b->caller);
-    return order ? order : dw_ascending(a->callee, b->callee);
+    return dw_ascending(a->caller, b->caller) ?: dw_ascending(a->callee, b->callee);
 }
 
 static dw_frame_id frame_of(const struct callgrind *callgrind, uint32_t spot)
@@ -90,9 +91,9 @@ static void add_totals(struct callgrind *callgrind, const uint32_t *keys, const 
 static int find_edges(struct callgrind *callgrind)
 {
     const struct dw_stack_tree *tree = &callgrind->tree;
-    uint32_t *keys = calloc(tree->count, sizeof *keys);
-    bool *outermost = calloc(tree->count, sizeof *outermost);
-    int error = keys && outermost ? list_edges(callgrind, keys) : DW_ERR_MEMORY;
+    uint32_t *keys = dw_room_get(&callgrind->room, tree->count, sizeof *keys);
+    bool *outermost = dw_room_get(&callgrind->room, tree->count, sizeof *outermost);
+    int error = callgrind->room.failed ? DW_ERR_MEMORY : list_edges(callgrind, keys);
     if (!error)
         error = dw_outermost_find(tree->paths, sizeof *tree->paths, tree->count, keys,
                                   callgrind->edge_count + 1, outermost);
@@ -101,8 +102,6 @@ static int find_edges(struct callgrind *callgrind)
     if (!error && callgrind->edge_count)
         qsort(callgrind->edges, callgrind->edge_count, sizeof *callgrind->edges, compare_edges);
     dw_map_release(&callgrind->edge_index);
-    free(keys);
-    free(outermost);
     return error;
 }
 
@@ -210,7 +209,7 @@ static void put_functions(struct callgrind *callgrind, const uint64_t *self)
 static int put_all(struct callgrind *callgrind)
 {
     const struct dw_stack_tree *tree = &callgrind->tree;
-    uint64_t *self = calloc(callgrind->spots.count, sizeof *self);
+    uint64_t *self = dw_room_get(&callgrind->room, callgrind->spots.count, sizeof *self);
     if (!self)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 1; path < tree->count; path++)
@@ -219,7 +218,6 @@ static int put_all(struct callgrind *callgrind)
     put_header(callgrind, total);
     put_functions(callgrind, self);
     dw_out_printf(callgrind->out, "\ntotals: %" PRIu64 "\n", total);
-    free(self);
     return 0;
 }
 
@@ -228,14 +226,13 @@ static int write_callgrind(const struct dw_profile *profile, const struct dw_len
 {
     struct callgrind callgrind = {
         .profile = profile, .family = dw_family_choose(profile, options->family), .out = out};
-    callgrind.objects_named = calloc(profile->strings.count, sizeof(bool));
-    callgrind.files_named = calloc(profile->strings.count, sizeof(bool));
-    callgrind.frames_named = calloc(profile->frames.count, sizeof(bool));
+    DW_ROOM_GET(&callgrind.room, callgrind.objects_named, profile->strings.count);
+    DW_ROOM_GET(&callgrind.room, callgrind.files_named, profile->strings.count);
+    DW_ROOM_GET(&callgrind.room, callgrind.frames_named, profile->frames.count);
     dw_out_init_memory(&callgrind.scratch);
-    bool whole = callgrind.objects_named && callgrind.files_named && callgrind.frames_named;
-    int error = whole ? 0 : DW_ERR_MEMORY;
+    int error = dw_room_error(&callgrind.room);
     if (!error)
-        error = dw_stack_tree_make_of(profile, callgrind.family, &callgrind.tree);
+        error = dw_stack_tree_make(profile, callgrind.family, &callgrind.tree);
     if (!error)
         error = dw_place_spots_make(&callgrind.tree, DW_KEY_LINE, &callgrind.spots);
     if (!error)
@@ -245,9 +242,7 @@ static int write_callgrind(const struct dw_profile *profile, const struct dw_len
     dw_stack_tree_release(&callgrind.tree);
     dw_place_spots_release(&callgrind.spots);
     free(callgrind.edges);
-    free(callgrind.objects_named);
-    free(callgrind.files_named);
-    free(callgrind.frames_named);
+    dw_room_release(&callgrind.room);
     int late = dw_out_close(&callgrind.scratch);
     return error ? error : late;
 }

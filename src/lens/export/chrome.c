@@ -4,10 +4,7 @@
  * processes or threads with the same number get different ones here. speedscope finds
  * the B of an E by its name and arguments, so both have the same of each. */
 #include "base/error.h"
-#include "lens/export/event_walk.h"
-#include "lens/export/slice_walk.h"
-#include "lens/export/track_numbers.h"
-#include "lens/lens.h"
+#include "lens/export/timeline_tracks.h"
 #include "lens/view/measured.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
@@ -16,14 +13,10 @@
 
 struct chrome {
     const struct dw_profile *profile;
-    const struct dw_lens_options *options;
     struct dw_out *out;
-    struct dw_event_walk walk;
-    struct dw_slice_walk samples;
+    struct dw_tracks tracks;
     struct dw_out names; /* of all frames, as JSON: a timeline repeats them a million times */
     size_t *starts;      /* of each name, and the end of the last */
-    struct dw_track_numbers numbers;
-    uint32_t *order;     /* of the threads */
     struct dw_out place; /* `,"pid":1,"tid":2,"ts":` of the current thread */
 };
 
@@ -48,36 +41,13 @@ static void put_frame(const struct chrome *chrome, dw_frame_id frame)
     dw_out_write(chrome->out, chrome->names.buffer.data + start[0], start[1] - start[0]);
 }
 
-static int chrome_init(struct chrome *chrome)
-{
-    int error = dw_event_walk_init(&chrome->walk, chrome->profile);
-    if (!error)
-        error = dw_slice_walk_init(&chrome->samples, chrome->profile, chrome->walk.epoch_ns);
-    if (!error)
-        error = quote_names(chrome);
-    if (!error)
-        error = dw_roster_threads(chrome->profile, &chrome->order);
-    return error ? error : dw_track_numbers_make(chrome->profile, &chrome->numbers);
-}
-
-static void chrome_release(struct chrome *chrome)
-{
-    dw_event_walk_release(&chrome->walk);
-    dw_slice_walk_release(&chrome->samples);
-    dw_out_close_into(&chrome->names, chrome->out);
-    free(chrome->starts);
-    dw_out_close_into(&chrome->place, chrome->out);
-    dw_track_numbers_release(&chrome->numbers);
-    free(chrome->order);
-}
-
 static void put_metadata(struct chrome *chrome, uint32_t process, uint64_t tid, const char *kind,
                          const struct dw_out *label)
 {
     dw_out_text(chrome->out, "{\"name\":\"");
     dw_out_text(chrome->out, kind);
     dw_out_text(chrome->out, "\",\"ph\":\"M\",\"pid\":");
-    dw_out_u64(chrome->out, chrome->numbers.pids[process]);
+    dw_out_u64(chrome->out, chrome->tracks.pids[process]);
     dw_out_text(chrome->out, ",\"tid\":");
     dw_out_u64(chrome->out, tid);
     dw_out_text(chrome->out, ",\"args\":{\"name\":");
@@ -92,9 +62,9 @@ static void put_names(struct chrome *chrome)
     struct dw_out label;
     dw_out_init_memory(&label);
     for (uint32_t i = 0; i < profile->thread_count; i++) {
-        uint32_t thread = chrome->order[i], process = profile->threads[thread].process;
+        uint32_t thread = chrome->tracks.order[i], process = profile->threads[thread].process;
         dw_out_text(chrome->out, i ? ",\n" : "\n");
-        if (!i || profile->threads[chrome->order[i - 1]].process != process) {
+        if (!i || profile->threads[chrome->tracks.order[i - 1]].process != process) {
             dw_buffer_clear(&label.buffer);
             dw_roster_put_process(&label, profile, process);
             put_metadata(chrome, process, 0, "process_name", &label);
@@ -102,11 +72,11 @@ static void put_names(struct chrome *chrome)
         }
         dw_buffer_clear(&label.buffer);
         dw_roster_put_thread(&label, profile, thread);
-        put_metadata(chrome, process, chrome->numbers.tids[thread], "thread_name", &label);
+        put_metadata(chrome, process, chrome->tracks.tids[thread], "thread_name", &label);
         if (dw_thread_needs_two_tracks(&profile->threads[thread])) {
             dw_out_text(&label, DW_SAMPLE_TRACK);
             dw_out_text(chrome->out, ",\n");
-            put_metadata(chrome, process, chrome->numbers.sample_tids[thread], "thread_name",
+            put_metadata(chrome, process, chrome->tracks.sample_tids[thread], "thread_name",
                          &label);
         }
     }
@@ -184,25 +154,16 @@ static void put_sampled(void *context, bool opens, dw_frame_id frame, dw_labels_
     dw_out_char(chrome->out, '}');
 }
 
-static void set_place(struct chrome *chrome, uint32_t thread, uint64_t tid)
+static void set_place(void *context, uint32_t thread, bool is_of_samples)
 {
+    struct chrome *chrome = context;
+    const struct dw_tracks *tracks = &chrome->tracks;
     dw_buffer_clear(&chrome->place.buffer);
     dw_out_text(&chrome->place, ",\"pid\":");
-    dw_out_u64(&chrome->place, chrome->numbers.pids[chrome->profile->threads[thread].process]);
+    dw_out_u64(&chrome->place, tracks->pids[chrome->profile->threads[thread].process]);
     dw_out_text(&chrome->place, ",\"tid\":");
-    dw_out_u64(&chrome->place, tid);
+    dw_out_u64(&chrome->place, is_of_samples ? tracks->sample_tids[thread] : tracks->tids[thread]);
     dw_out_text(&chrome->place, ",\"ts\":");
-}
-
-static int put_thread(struct chrome *chrome, uint32_t thread)
-{
-    set_place(chrome, thread, chrome->numbers.sample_tids[thread]);
-    if (dw_tracks_have_samples(chrome->options))
-        dw_slice_walk_thread(&chrome->samples, thread, put_sampled, chrome);
-    set_place(chrome, thread, chrome->numbers.tids[thread]);
-    return dw_tracks_have_events(chrome->options)
-               ? dw_event_walk_thread(&chrome->walk, thread, put_step, chrome)
-               : 0;
 }
 
 static void put_tail(struct chrome *chrome)
@@ -211,7 +172,7 @@ static void put_tail(struct chrome *chrome)
     dw_out_text(chrome->out,
                 "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"dwell@" DW_VERSION
                 "\",\"start_ns\":");
-    dw_out_u64(chrome->out, chrome->walk.epoch_ns);
+    dw_out_u64(chrome->out, chrome->tracks.events.epoch_ns);
     dw_out_text(chrome->out, ",\"damaged_parts\":");
     dw_out_u64(chrome->out, losses->damaged_chunks);
     dw_out_text(chrome->out, ",\"cut_processes\":");
@@ -228,21 +189,24 @@ static void put_tail(struct chrome *chrome)
 static int write_chrome(const struct dw_profile *profile, const struct dw_lens_options *options,
                         struct dw_out *out)
 {
-    if (!dw_tracks_can(profile, options))
-        return DW_ERR_NO_TIMELINE;
-    struct chrome chrome = {.profile = profile, .options = options, .out = out};
+    struct chrome chrome = {.profile = profile, .out = out};
+    const struct dw_track_visitor visitor = {set_place, put_sampled, put_step, &chrome};
     dw_out_init_memory(&chrome.place);
     dw_out_init_memory(&chrome.names);
-    int error = chrome_init(&chrome);
+    int error = dw_tracks_init(&chrome.tracks, profile, options);
+    if (!error)
+        error = quote_names(&chrome);
     if (!error) {
         dw_out_text(out, "{\"traceEvents\":[");
         put_names(&chrome);
+        error = dw_tracks_walk(&chrome.tracks, &visitor, out);
     }
-    for (uint32_t i = 0; !error && i < profile->thread_count && !out->error; i++)
-        error = put_thread(&chrome, chrome.order[i]);
     if (!error)
         put_tail(&chrome);
-    chrome_release(&chrome);
+    dw_tracks_release(&chrome.tracks);
+    free(chrome.starts);
+    dw_out_close_into(&chrome.names, out);
+    dw_out_close_into(&chrome.place, out);
     return error;
 }
 

@@ -158,8 +158,7 @@ static int add_threads(struct folding *folding)
 static int compare_stacks(const void *left, const void *right)
 {
     const struct stack *a = left, *b = right;
-    int order = dw_ascending(a->front, b->front);
-    return order ? order : dw_ascending(a->path, b->path);
+    return dw_ascending(a->front, b->front) ?: dw_ascending(a->path, b->path);
 }
 
 static void put_spot(const struct folding *folding, uint32_t spot, struct dw_out *out)
@@ -234,7 +233,7 @@ static int fold(struct folding *folding)
     struct dw_stack_tree tree;
     int error = dw_string_table_init(&folding->fronts);
     if (!error)
-        error = dw_stack_tree_make_of(folding->profile, folding->family, &tree);
+        error = dw_stack_tree_make(folding->profile, folding->family, &tree);
     if (error)
         return error;
     error = map_paths(folding, &tree);

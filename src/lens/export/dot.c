@@ -2,7 +2,6 @@
  * The call graph for Graphviz, drawn as gprof2dot draws it: the redder a function,
  * the larger its share of the time, with callees. Functions under 0.5 % and calls
  * under 0.1 % of the time are left out. */
-#include "base/error.h"
 #include "lens/lens.h"
 #include "lens/view/functions.h"
 #include "lens/view/notes.h"

@@ -6,17 +6,15 @@
 #include "base/grow.h"
 #include "lens/view/roster.h"
 
-#include <string.h>
-
 #define REOPEN_MAX 1024 /* innermost entries opened anew after a gap */
 #define NO_SEQUENCE UINT64_MAX
 
 int dw_event_walk_init(struct dw_event_walk *walk, const struct dw_profile *profile)
 {
     *walk = (struct dw_event_walk){.profile = profile, .epoch_ns = dw_roster_epoch_ns(profile)};
-    walk->blocks = malloc((profile->block_count + 1u) * sizeof *walk->blocks);
-    walk->first = calloc(profile->thread_count + 2u, sizeof *walk->first);
-    if (!walk->blocks || !walk->first) {
+    DW_ROOM_GET(&walk->room, walk->blocks, profile->block_count);
+    DW_ROOM_GET(&walk->room, walk->first, profile->thread_count + 2u);
+    if (walk->room.failed) {
         dw_event_walk_release(walk);
         return DW_ERR_MEMORY;
     }
@@ -32,9 +30,7 @@ int dw_event_walk_init(struct dw_event_walk *walk, const struct dw_profile *prof
 
 void dw_event_walk_release(struct dw_event_walk *walk)
 {
-    free(walk->blocks);
-    free(walk->first);
-    *walk = (struct dw_event_walk){0};
+    dw_room_release(&walk->room);
 }
 
 bool dw_event_walk_has(const struct dw_event_walk *walk, uint32_t thread)

@@ -5,6 +5,7 @@
 #ifndef DW_LENS_EXPORT_EVENT_WALK_H
 #define DW_LENS_EXPORT_EVENT_WALK_H
 
+#include "base/room.h"
 #include "model/profile.h"
 
 enum dw_step_kind {
@@ -29,6 +30,7 @@ struct dw_event_walk {
     uint64_t epoch_ns;
     uint32_t *blocks; /* all blocks, grouped by thread */
     uint32_t *first;  /* of each thread: where its blocks begin in `blocks` */
+    struct dw_room room;
 };
 
 int dw_event_walk_init(struct dw_event_walk *walk, const struct dw_profile *profile);

@@ -3,14 +3,13 @@
  * the tables of stacks, frames and functions. These have the numbers of our paths, places and
  * frames. What was spent on a path itself is one sample that weighs so much; samples that have
  * their times come in order. The page reads older versions than its own. */
-#include "base/error.h"
+#include "base/room.h"
 #include "lens/view/notes.h"
 #include "lens/view/own_times.h"
 #include "lens/view/place_spots.h"
 #include "lens/view/roster.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 struct firefox {
     const struct dw_profile *profile;
@@ -25,36 +24,38 @@ struct firefox {
     uint32_t *text_of;                 /* of each string: 1 + its number here; 0: not used */
     dw_string_id *texts;               /* of each number: the string */
     uint32_t text_count, source_count; /* sources come first */
+    struct dw_room room;
 };
 
-/* One cell of a column. */
-typedef void put_cell(struct firefox *firefox, uint32_t row);
+/* A column of a table: what puts a cell, or the same in each. */
+struct column {
+    const char *name;
+    void (*put)(struct firefox *firefox, uint32_t row);
+    const char *same;
+};
 
-static void put_column(struct firefox *firefox, const char *name, uint32_t count, put_cell *put)
+static void put_column(struct firefox *firefox, const struct column *column, uint32_t count)
 {
-    dw_out_printf(firefox->out, "\"%s\":[", name);
+    dw_out_printf(firefox->out, "\"%s\":[", column->name);
     for (uint32_t i = 0; i < count && !firefox->out->error; i++) {
         dw_out_text(firefox->out, i ? "," : "");
-        put(firefox, i);
+        if (column->put)
+            column->put(firefox, i);
+        else
+            dw_out_text(firefox->out, column->same);
     }
     dw_out_text(firefox->out, "],");
 }
 
-/* A column with the same in each cell. */
-static void put_same(struct firefox *firefox, const char *name, uint32_t count, const char *cell)
+static void put_table(struct firefox *firefox, const struct column *columns, size_t column_count,
+                      uint32_t count)
 {
-    dw_out_printf(firefox->out, "\"%s\":[", name);
-    for (uint32_t i = 0; i < count && !firefox->out->error; i++) {
-        dw_out_text(firefox->out, i ? "," : "");
-        dw_out_text(firefox->out, cell);
-    }
-    dw_out_text(firefox->out, "],");
-}
-
-static void end_table(struct firefox *firefox, uint32_t count)
-{
+    for (size_t i = 0; i < column_count; i++)
+        put_column(firefox, &columns[i], count);
     dw_out_printf(firefox->out, "\"length\":%" PRIu32 "}", count);
 }
+#define PUT_TABLE(firefox, columns, count)                                                         \
+    put_table(firefox, columns, sizeof(columns) / sizeof *(columns), count)
 
 static void put_or_null(struct dw_out *out, uint32_t number)
 {
@@ -167,47 +168,35 @@ static void put_first_line(struct firefox *firefox, uint32_t frame)
     put_or_null(firefox->out, firefox->profile->frames.frames[frame].line);
 }
 
-static void put_stacks_and_frames(struct firefox *firefox)
-{
-    uint32_t paths = firefox->profile->paths.count, places = firefox->profile->places.count;
-    dw_out_text(firefox->out, "\n\"stackTable\":{");
-    put_column(firefox, "frame", paths, put_stack_frame);
-    put_column(firefox, "prefix", paths, put_prefix);
-    end_table(firefox, paths);
-    dw_out_text(firefox->out, ",\n\"frameTable\":{");
-    put_same(firefox, "address", places, "-1");
-    put_same(firefox, "inlineDepth", places, "0");
-    put_column(firefox, "category", places, put_category);
-    put_same(firefox, "subcategory", places, "0");
-    put_column(firefox, "func", places, put_function);
-    put_same(firefox, "nativeSymbol", places, "null");
-    put_same(firefox, "innerWindowID", places, "null");
-    put_column(firefox, "line", places, put_line);
-    put_same(firefox, "column", places, "null");
-    end_table(firefox, places);
-}
+static const struct column stack_columns[] = {{"frame", put_stack_frame, NULL},
+                                              {"prefix", put_prefix, NULL}};
+static const struct column frame_columns[] = {
+    {"address", NULL, "-1"},         {"inlineDepth", NULL, "0"},   {"category", put_category, NULL},
+    {"subcategory", NULL, "0"},      {"func", put_function, NULL}, {"nativeSymbol", NULL, "null"},
+    {"innerWindowID", NULL, "null"}, {"line", put_line, NULL},     {"column", NULL, "null"}};
+static const struct column function_columns[] = {
+    {"name", put_name, NULL},         {"isJS", NULL, "false"},
+    {"relevantForJS", NULL, "false"}, {"resource", NULL, "-1"},
+    {"source", put_source, NULL},     {"lineNumber", put_first_line, NULL},
+    {"columnNumber", NULL, "null"}};
+static const struct column source_columns[] = {{"uuid", NULL, "null"},
+                                               {"filename", put_number, NULL}};
 
-static void put_functions_and_texts(struct firefox *firefox)
+static void put_tables(struct firefox *firefox)
 {
-    uint32_t functions = firefox->profile->frames.count;
+    dw_out_text(firefox->out, "\n\"stackTable\":{");
+    PUT_TABLE(firefox, stack_columns, firefox->profile->paths.count);
+    dw_out_text(firefox->out, ",\n\"frameTable\":{");
+    PUT_TABLE(firefox, frame_columns, firefox->profile->places.count);
     dw_out_text(firefox->out, ",\n\"funcTable\":{");
-    put_column(firefox, "name", functions, put_name);
-    put_same(firefox, "isJS", functions, "false");
-    put_same(firefox, "relevantForJS", functions, "false");
-    put_same(firefox, "resource", functions, "-1");
-    put_column(firefox, "source", functions, put_source);
-    put_column(firefox, "lineNumber", functions, put_first_line);
-    put_same(firefox, "columnNumber", functions, "null");
-    end_table(firefox, functions);
+    PUT_TABLE(firefox, function_columns, firefox->profile->frames.count);
     dw_out_text(firefox->out,
                 ",\n\"resourceTable\":{\"lib\":[],\"name\":[],\"host\":[],\"type\":[],\"length\":0}"
                 ",\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],"
                 "\"functionSize\":[],\"length\":0},\n");
-    put_column(firefox, "stringArray", firefox->text_count, put_text);
+    put_column(firefox, &(struct column){"stringArray", put_text, NULL}, firefox->text_count);
     dw_out_text(firefox->out, "\n\"sources\":{");
-    put_same(firefox, "uuid", firefox->source_count, "null");
-    put_column(firefox, "filename", firefox->source_count, put_number);
-    end_table(firefox, firefox->source_count);
+    PUT_TABLE(firefox, source_columns, firefox->source_count);
 }
 
 static uint64_t weight_of(const struct firefox *firefox, uint32_t sample)
@@ -241,16 +230,16 @@ static void put_time(struct firefox *firefox, uint32_t sample)
     firefox->now_ns += firefox->is_timed ? 0 : weight_of(firefox, sample);
 }
 
+static const struct column sample_columns[] = {
+    {"stack", put_stack, NULL}, {"weight", put_weight, NULL}, {"time", put_time, NULL}};
+
 static void put_samples(struct firefox *firefox)
 {
     uint32_t count = firefox->is_timed ? firefox->thread->timed_count : firefox->own.count;
     dw_out_printf(firefox->out, ",\n\"samples\":{\"weightType\":\"%s\",",
                   firefox->is_counted ? "samples" : "tracing-ms");
     firefox->now_ns = 0;
-    put_column(firefox, "stack", count, put_stack);
-    put_column(firefox, "weight", count, put_weight);
-    put_column(firefox, "time", count, put_time);
-    end_table(firefox, count);
+    PUT_TABLE(firefox, sample_columns, count);
 }
 
 static void put_quoted(struct firefox *firefox, const char *name,
@@ -314,15 +303,6 @@ static void put_head(struct firefox *firefox)
     dw_out_text(firefox->out, "},\"libs\":[],\"shared\":{");
 }
 
-static int prepare(struct firefox *firefox)
-{
-    const struct dw_profile *profile = firefox->profile;
-    firefox->file_of = calloc(profile->frames.count + 1u, sizeof *firefox->file_of);
-    firefox->text_of = calloc(profile->strings.count + 1u, sizeof *firefox->text_of);
-    firefox->texts = calloc(profile->strings.count + 1u, sizeof *firefox->texts);
-    return firefox->file_of && firefox->text_of && firefox->texts ? 0 : DW_ERR_MEMORY;
-}
-
 static int write_firefox(const struct dw_profile *profile, const struct dw_lens_options *options,
                          struct dw_out *out)
 {
@@ -332,22 +312,21 @@ static int write_firefox(const struct dw_profile *profile, const struct dw_lens_
                               .epoch_ns = dw_roster_epoch_ns(profile)};
     firefox.is_counted = dw_family_is_counted(profile, firefox.family);
     int error = dw_own_times_init(&firefox.own, profile, firefox.family);
-    if (!error)
-        error = prepare(&firefox);
+    DW_ROOM_GET(&firefox.room, firefox.file_of, profile->frames.count);
+    DW_ROOM_GET(&firefox.room, firefox.text_of, profile->strings.count);
+    DW_ROOM_GET(&firefox.room, firefox.texts, profile->strings.count);
+    error = error ? error : dw_room_error(&firefox.room);
     if (!error) {
         use_texts(&firefox);
         put_head(&firefox);
-        put_stacks_and_frames(&firefox);
-        put_functions_and_texts(&firefox);
+        put_tables(&firefox);
         dw_out_text(out, "},\n\"threads\":[");
         for (bool is_first = true; dw_own_times_next(&firefox.own); is_first = false)
             put_thread(&firefox, is_first);
         dw_out_text(out, "]}\n");
         error = firefox.own.error;
     }
-    free(firefox.file_of);
-    free(firefox.text_of);
-    free(firefox.texts);
+    dw_room_release(&firefox.room);
     dw_own_times_release(&firefox.own);
     return error;
 }

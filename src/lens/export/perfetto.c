@@ -4,14 +4,9 @@
  * before what happens on them. */
 #include "base/error.h"
 #include "base/protobuf.h"
-#include "lens/export/event_walk.h"
-#include "lens/export/slice_walk.h"
-#include "lens/export/track_numbers.h"
-#include "lens/lens.h"
+#include "lens/export/timeline_tracks.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
-
-#include <stdlib.h>
 
 /* Fields of the messages, by number. */
 enum { TRACE_PACKET = 1 };
@@ -38,12 +33,8 @@ enum { THREAD_PID = 1, THREAD_TID, THREAD_NAME = 5 };
 
 struct perfetto {
     const struct dw_profile *profile;
-    const struct dw_lens_options *options;
     struct dw_out *out;
-    struct dw_event_walk walk;
-    struct dw_slice_walk samples;
-    struct dw_track_numbers numbers;
-    uint32_t *order;                        /* of the threads */
+    struct dw_tracks tracks;
     bool *named;                            /* of each frame: it was interned */
     uint32_t *counted;                      /* of each frame: 1 + the thread it has a counter in */
     struct dw_buffer packet, message, part; /* being built */
@@ -123,7 +114,7 @@ static uint64_t sample_track(const struct perfetto *perfetto, uint32_t thread)
 static void put_process(struct perfetto *perfetto, uint32_t process)
 {
     dw_protobuf_put_number(&perfetto->message, TRACK_ID, process_track(process));
-    dw_protobuf_put_number(&perfetto->part, PROCESS_PID, perfetto->numbers.pids[process]);
+    dw_protobuf_put_number(&perfetto->part, PROCESS_PID, perfetto->tracks.pids[process]);
     dw_roster_put_process(&perfetto->text, perfetto->profile, process);
     put_text(perfetto, &perfetto->part, PROCESS_NAME);
     put_lines(&perfetto->notes.buffer, &perfetto->part, PROCESS_LABEL);
@@ -137,8 +128,8 @@ static void put_thread_track(struct perfetto *perfetto, uint32_t thread)
     uint32_t process = perfetto->profile->threads[thread].process;
     dw_protobuf_put_number(&perfetto->message, TRACK_ID, thread_track(perfetto, thread));
     dw_protobuf_put_number(&perfetto->message, TRACK_PARENT, process_track(process));
-    dw_protobuf_put_number(&perfetto->part, THREAD_PID, perfetto->numbers.pids[process]);
-    dw_protobuf_put_number(&perfetto->part, THREAD_TID, perfetto->numbers.tids[thread]);
+    dw_protobuf_put_number(&perfetto->part, THREAD_PID, perfetto->tracks.pids[process]);
+    dw_protobuf_put_number(&perfetto->part, THREAD_TID, perfetto->tracks.tids[thread]);
     dw_roster_put_thread(&perfetto->text, perfetto->profile, thread);
     put_text(perfetto, &perfetto->part, THREAD_NAME);
     put_part(perfetto, TRACK_THREAD);
@@ -257,50 +248,30 @@ static void put_tracks(struct perfetto *perfetto)
     for (uint32_t i = 0; i < profile->process_count; i++)
         put_process(perfetto, i);
     for (uint32_t i = 0; i < profile->thread_count; i++) {
-        put_thread_track(perfetto, perfetto->order[i]);
-        if (dw_thread_needs_two_tracks(&profile->threads[perfetto->order[i]]))
-            put_sample_track(perfetto, perfetto->order[i]);
+        put_thread_track(perfetto, perfetto->tracks.order[i]);
+        if (dw_thread_needs_two_tracks(&profile->threads[perfetto->tracks.order[i]]))
+            put_sample_track(perfetto, perfetto->tracks.order[i]);
     }
 }
 
-static int put_thread(struct perfetto *perfetto, uint32_t thread)
+static void begin_track(void *context, uint32_t thread, bool is_of_samples)
 {
+    struct perfetto *perfetto = context;
     perfetto->thread = thread;
-    perfetto->slices = sample_track(perfetto, thread);
-    if (dw_tracks_have_samples(perfetto->options))
-        dw_slice_walk_thread(&perfetto->samples, thread, put_slice, perfetto);
-    perfetto->slices = thread_track(perfetto, thread);
-    return dw_tracks_have_events(perfetto->options)
-               ? dw_event_walk_thread(&perfetto->walk, thread, put_step, perfetto)
-               : 0;
+    perfetto->slices =
+        is_of_samples ? sample_track(perfetto, thread) : thread_track(perfetto, thread);
 }
 
-static int put_threads(struct perfetto *perfetto)
-{
-    int error = 0;
-    put_tracks(perfetto);
-    for (uint32_t i = 0; i < perfetto->profile->thread_count; i++)
-        if (!error && !perfetto->out->error)
-            error = put_thread(perfetto, perfetto->order[i]);
-    return error;
-}
-
-static int perfetto_init(struct perfetto *perfetto)
+static int perfetto_init(struct perfetto *perfetto, const struct dw_lens_options *options)
 {
     const struct dw_profile *profile = perfetto->profile;
-    perfetto->named = calloc(profile->frames.count, sizeof *perfetto->named);
-    perfetto->counted = calloc(profile->frames.count, sizeof *perfetto->counted);
+    int error = dw_tracks_init(&perfetto->tracks, profile, options);
+    DW_ROOM_GET(&perfetto->tracks.room, perfetto->named, profile->frames.count);
+    DW_ROOM_GET(&perfetto->tracks.room, perfetto->counted, profile->frames.count);
     dw_out_init_memory(&perfetto->text);
     dw_out_init_memory(&perfetto->notes);
     dw_notes_put_sampling(&perfetto->notes, profile, "");
-    int error = dw_event_walk_init(&perfetto->walk, profile);
-    if (!error && !(perfetto->named && perfetto->counted))
-        error = DW_ERR_MEMORY;
-    if (!error)
-        error = dw_slice_walk_init(&perfetto->samples, profile, perfetto->walk.epoch_ns);
-    if (!error)
-        error = dw_roster_threads(profile, &perfetto->order);
-    return error ? error : dw_track_numbers_make(profile, &perfetto->numbers);
+    return error ? error : dw_room_error(&perfetto->tracks.room);
 }
 
 static int perfetto_release(struct perfetto *perfetto)
@@ -308,27 +279,23 @@ static int perfetto_release(struct perfetto *perfetto)
     bool failed = perfetto->packet.failed || perfetto->message.failed || perfetto->part.failed;
     int error = dw_out_close(&perfetto->text);
     error = dw_out_close(&perfetto->notes) ? DW_ERR_MEMORY : error;
-    dw_event_walk_release(&perfetto->walk);
-    dw_slice_walk_release(&perfetto->samples);
-    dw_track_numbers_release(&perfetto->numbers);
+    dw_tracks_release(&perfetto->tracks);
     dw_buffer_release(&perfetto->packet);
     dw_buffer_release(&perfetto->message);
     dw_buffer_release(&perfetto->part);
-    free(perfetto->order);
-    free(perfetto->named);
-    free(perfetto->counted);
     return failed ? DW_ERR_MEMORY : error;
 }
 
 static int write_perfetto(const struct dw_profile *profile, const struct dw_lens_options *options,
                           struct dw_out *out)
 {
-    if (!dw_tracks_can(profile, options))
-        return DW_ERR_NO_TIMELINE;
-    struct perfetto perfetto = {.profile = profile, .options = options, .out = out};
-    int error = perfetto_init(&perfetto);
-    if (!error)
-        error = put_threads(&perfetto);
+    struct perfetto perfetto = {.profile = profile, .out = out};
+    const struct dw_track_visitor visitor = {begin_track, put_slice, put_step, &perfetto};
+    int error = perfetto_init(&perfetto, options);
+    if (!error) {
+        put_tracks(&perfetto);
+        error = dw_tracks_walk(&perfetto.tracks, &visitor, out);
+    }
     int late = perfetto_release(&perfetto);
     return error ? error : late;
 }

@@ -3,14 +3,12 @@
  * spent on it itself, so that sums over samples come out right. A location is a place with what was
  * inlined there, a mapping is a module with its build id. All names are ours, so mappings say that
  * they have them: pprof then looks nothing up in files that may no longer be those that ran. */
-#include "base/error.h"
+#include "base/room.h"
 #include "lens/export/pprof_writer.h"
 #include "lens/lens.h"
 #include "lens/view/own_times.h"
 #include "lens/view/roster.h"
 #include "lens/view/stack_tree.h"
-
-#include <stdlib.h>
 
 #define INLINED_MAX 64
 #define PROGRAM_MAPPING 1 /* when there are no modules */
@@ -25,6 +23,7 @@ struct writing {
     uint32_t *number; /* of each module: which mapping it is, from 1 on */
     bool are_counts;
     bool are_bytes; /* allocations, in the four types that pprof knows */
+    struct dw_room room;
 };
 
 static bool is_lower(const struct dw_module *a, const struct dw_module *b)
@@ -102,12 +101,10 @@ static int put_mappings(struct writing *writing)
 {
     const struct dw_profile *profile = writing->profile;
     uint32_t count = profile->module_count, program = find_program(profile), next = 1;
-    struct holdings *holdings = calloc(count + 1u, sizeof *holdings);
-    writing->number = calloc(count + 1u, sizeof *writing->number);
-    if (!holdings || !writing->number) {
-        free(holdings);
+    struct holdings *holdings = dw_room_get(&writing->room, count, sizeof *holdings);
+    DW_ROOM_GET(&writing->room, writing->number, count);
+    if (writing->room.failed)
         return DW_ERR_MEMORY;
-    }
     if (!count)
         put_program(writing);
     find_holdings(profile, holdings);
@@ -116,7 +113,6 @@ static int put_mappings(struct writing *writing)
         writing->number[module] = next++;
         put_mapping(writing, module, &holdings[module]);
     }
-    free(holdings);
     return 0;
 }
 
@@ -306,9 +302,9 @@ static void put_types(struct writing *writing)
 static int writing_init(struct writing *writing, enum dw_family family)
 {
     const struct dw_profile *profile = writing->profile;
-    writing->used = calloc(profile->places.count + 1u, sizeof *writing->used);
-    writing->functions = calloc(profile->frames.count, sizeof *writing->functions);
-    if (!writing->used || !writing->functions)
+    DW_ROOM_GET(&writing->room, writing->used, profile->places.count + 1u);
+    DW_ROOM_GET(&writing->room, writing->functions, profile->frames.count);
+    if (writing->room.failed)
         return DW_ERR_MEMORY;
     int error = dw_own_times_init(&writing->own, profile, family);
     if (!error)
@@ -333,9 +329,7 @@ static int put_all(struct dw_pprof *pprof, enum dw_family family)
     error = error ? error : writing.own.error;
     if (!error)
         put_places(&writing);
-    free(writing.used);
-    free(writing.functions);
-    free(writing.number);
+    dw_room_release(&writing.room);
     dw_own_times_release(&writing.own);
     dw_speller_release(&writing.speller);
     return error;

@@ -3,10 +3,9 @@
  * stack. */
 #include "lens/export/slice_walk.h"
 
-#include "base/error.h"
 #include "lens/view/speller.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 bool dw_slice_walk_can(const struct dw_profile *profile)
 {
@@ -30,9 +29,9 @@ int dw_slice_walk_init(struct dw_slice_walk *walk, const struct dw_profile *prof
 {
     uint32_t deepest = 0;
     *walk = (struct dw_slice_walk){.profile = profile, .epoch_ns = epoch_ns};
-    walk->depths = calloc(profile->paths.count, sizeof *walk->depths);
-    walk->shown = calloc(profile->paths.count, sizeof *walk->shown);
-    if (!walk->depths || !walk->shown)
+    DW_ROOM_GET(&walk->room, walk->depths, profile->paths.count);
+    DW_ROOM_GET(&walk->room, walk->shown, profile->paths.count);
+    if (walk->room.failed)
         return DW_ERR_MEMORY;
     for (dw_path_id path = 1; path < profile->paths.count; path++) {
         dw_path_id parent = profile->paths.paths[path].parent;
@@ -41,20 +40,15 @@ int dw_slice_walk_init(struct dw_slice_walk *walk, const struct dw_profile *prof
         walk->shown[path] = is_shown ? path : walk->shown[parent];
         deepest = walk->depths[path] > deepest ? walk->depths[path] : deepest;
     }
-    walk->open = calloc(deepest + 1u, sizeof *walk->open);
-    walk->wanted = calloc(deepest + 1u, sizeof *walk->wanted);
-    walk->ends = malloc((most_samples(profile) + 1u) * sizeof *walk->ends);
-    return walk->open && walk->wanted && walk->ends ? 0 : DW_ERR_MEMORY;
+    DW_ROOM_GET(&walk->room, walk->open, deepest);
+    DW_ROOM_GET(&walk->room, walk->wanted, deepest);
+    DW_ROOM_GET(&walk->room, walk->ends, most_samples(profile));
+    return dw_room_error(&walk->room);
 }
 
 void dw_slice_walk_release(struct dw_slice_walk *walk)
 {
-    free(walk->depths);
-    free(walk->shown);
-    free(walk->open);
-    free(walk->wanted);
-    free(walk->ends);
-    *walk = (struct dw_slice_walk){0};
+    dw_room_release(&walk->room);
 }
 
 static void close_to(struct dw_slice_walk *walk, uint32_t depth, uint64_t time_ns,

@@ -7,6 +7,7 @@
 #ifndef DW_LENS_EXPORT_SLICE_WALK_H
 #define DW_LENS_EXPORT_SLICE_WALK_H
 
+#include "base/room.h"
 #include "model/profile.h"
 
 /* The labels are the same when a slice opens and when it closes; what the thread did, which samples
@@ -24,6 +25,7 @@ struct dw_slice_walk {
     dw_path_id at;       /* what is open */
     dw_labels_id labels; /* that it was opened with */
     uint64_t *ends;      /* of the samples of the current thread */
+    struct dw_room room;
 };
 
 /* Whether any thread has samples with their times. */

@@ -2,7 +2,6 @@
  * For speedscope.app: the timeline of regions of each thread as an evented profile. Else each path
  * of a thread is one sample that weighs what was spent on it itself, and samples that have their
  * times come in order. The format has no place for labels. */
-#include "base/error.h"
 #include "lens/export/event_walk.h"
 #include "lens/view/notes.h"
 #include "lens/view/own_times.h"
@@ -211,7 +210,7 @@ static int put_timelines(struct speedscope *scope)
 static int number_lines(struct speedscope *scope)
 {
     struct dw_stack_tree tree;
-    int error = dw_stack_tree_make_of(scope->profile, scope->family, &tree);
+    int error = dw_stack_tree_make(scope->profile, scope->family, &tree);
     if (error)
         return error;
     error = dw_place_spots_make(&tree, DW_KEY_LINE, &scope->spots);

@@ -3,7 +3,8 @@
  * <svg>, which cuts off what sticks out of it. */
 #include "lens/flame/flame_svg.h"
 
-#include "base/error.h"
+#include "base/order.h"
+#include "base/room.h"
 #include "flame_page.h"
 
 #include <math.h>
@@ -38,16 +39,15 @@ struct layout {
     uint32_t left_out;
     struct dw_out *out;
     struct dw_out text;
+    struct dw_out heading, lines; /* strings */
+    struct dw_room room;
 };
 
 static int compare_places(const void *left, const void *right)
 {
     const struct place *a = left, *b = right;
-    if (a->parent != b->parent)
-        return a->parent < b->parent ? -1 : 1;
-    if (a->weight != b->weight)
-        return a->weight > b->weight ? -1 : 1;
-    return (a->box > b->box) - (a->box < b->box);
+    return dw_ascending(a->parent, b->parent) ?: dw_descending(a->weight, b->weight)
+           ?: dw_ascending(a->box, b->box);
 }
 
 static bool is_root(const struct dw_flame *flame, uint32_t box)
@@ -92,18 +92,18 @@ struct rank {
 static int compare_ranks(const void *left, const void *right)
 {
     const struct rank *a = left, *b = right;
-    if (a->width != b->width)
-        return a->width > b->width ? -1 : 1;
-    if (a->depth != b->depth)
-        return a->depth < b->depth ? -1 : 1;
-    return (a->box > b->box) - (a->box < b->box);
+    return dw_descending(a->width, b->width) ?: dw_ascending(a->depth, b->depth)
+           ?: dw_ascending(a->box, b->box);
 }
 
 /* Marks the widest as drawn. A parent ranks before its children, so these are never alone, and
  * those left out are the last of their parent. */
-static void choose_boxes(struct layout *layout, struct rank *ranks)
+static int choose_boxes(struct layout *layout)
 {
+    struct rank *ranks = malloc((layout->flame->count + 1u) * sizeof *ranks);
     uint32_t count = 0;
+    if (!ranks)
+        return DW_ERR_MEMORY;
     layout->smallest = SMALLEST;
     for (uint32_t i = 0; i < layout->flame->count; i++) {
         double width = width_of(layout, i);
@@ -119,6 +119,8 @@ static void choose_boxes(struct layout *layout, struct rank *ranks)
     }
     for (uint32_t i = 0; i < count; i++)
         layout->drawn[ranks[i].box] = ranks[i].box;
+    free(ranks);
+    return 0;
 }
 
 static void sum_rests(struct layout *layout)
@@ -288,9 +290,10 @@ static size_t line_size(const char *text)
 }
 
 /* Returns where the next thing goes. With no output it only measures. */
-static double put_text(struct dw_out *out, const struct dw_flame *flame, double top)
+static double put_text(struct dw_out *out, const struct layout *layout, double top)
 {
-    for (const char *at = flame->lines; *at; at += *at == '\n' || *at == ' ') {
+    for (const char *at = (const char *)layout->lines.buffer.data; *at;
+         at += *at == '\n' || *at == ' ') {
         size_t size = line_size(at);
         top += TEXT_LINE;
         if (out) {
@@ -333,7 +336,8 @@ static void put_picture(struct layout *layout, uint32_t *root, uint32_t *rows)
 {
     const struct dw_flame *flame = layout->flame;
     struct dw_out *out = layout->out;
-    double keys = put_text(NULL, flame, 30), top = keys + TEXT_LINE, height = top;
+    const char *heading = (const char *)layout->heading.buffer.data;
+    double keys = put_text(NULL, layout, 30), top = keys + TEXT_LINE, height = top;
     count_rows(layout, root, rows);
     for (uint32_t i = 0; i < flame->count; i++)
         if (is_root(flame, i))
@@ -344,9 +348,9 @@ static void put_picture(struct layout *layout, uint32_t *root, uint32_t *rows)
                   WIDTH, height + TEXT_LINE);
     dw_out_write(out, flame_page_head, sizeof flame_page_head);
     dw_out_printf(out, "<text class=\"heading\" x=\"%d\" y=\"26\">", MARGIN);
-    dw_out_xml(out, flame->heading, strlen(flame->heading));
+    dw_out_xml(out, heading, strlen(heading));
     dw_out_text(out, "</text>\n");
-    put_text(out, flame, 30);
+    put_text(out, layout, 30);
     put_keys(out, flame, keys);
     for (uint32_t i = 0; i < flame->count; i++)
         if (is_root(flame, i))
@@ -355,63 +359,50 @@ static void put_picture(struct layout *layout, uint32_t *root, uint32_t *rows)
     dw_out_write(out, flame_page_tail, sizeof flame_page_tail);
 }
 
-static int layout_init(struct layout *layout)
+static void layout_init(struct layout *layout)
 {
-    size_t count = layout->flame->count + 1u;
-    layout->order = malloc(count * sizeof *layout->order);
-    layout->left = calloc(count, sizeof *layout->left);
-    layout->used = calloc(count, sizeof *layout->used);
-    layout->rest = calloc(count, sizeof *layout->rest);
-    layout->hidden = calloc(count, sizeof *layout->hidden);
-    layout->depth = calloc(count, sizeof *layout->depth);
-    layout->drawn = malloc(count * sizeof *layout->drawn);
+    size_t count = layout->flame->count;
+    DW_ROOM_GET(&layout->room, layout->order, count);
+    DW_ROOM_GET(&layout->room, layout->left, count);
+    DW_ROOM_GET(&layout->room, layout->used, count);
+    DW_ROOM_GET(&layout->room, layout->rest, count);
+    DW_ROOM_GET(&layout->room, layout->hidden, count);
+    DW_ROOM_GET(&layout->room, layout->depth, count);
+    layout->drawn = dw_room_get_ids(&layout->room, count);
     dw_out_init_memory(&layout->text);
-    bool whole = layout->order && layout->left && layout->used && layout->rest && layout->hidden &&
-                 layout->depth && layout->drawn;
-    if (layout->drawn)
-        memset(layout->drawn, 0xff, count * sizeof *layout->drawn);
-    return whole ? 0 : DW_ERR_MEMORY;
-}
-
-static int layout_release(struct layout *layout)
-{
-    free(layout->order);
-    free(layout->left);
-    free(layout->used);
-    free(layout->rest);
-    free(layout->hidden);
-    free(layout->depth);
-    free(layout->drawn);
-    return dw_out_close(&layout->text);
+    dw_out_init_memory(&layout->heading);
+    dw_out_init_memory(&layout->lines);
+    layout->flame->put_heading(&layout->heading, layout->flame->context);
+    layout->flame->put_lines(&layout->lines, layout->flame->context);
+    dw_out_char(&layout->heading, '\0');
+    dw_out_char(&layout->lines, '\0');
 }
 
 static int lay_out(struct layout *layout)
 {
-    struct rank *ranks = malloc((layout->flame->count + 1u) * sizeof *ranks);
-    if (!ranks)
-        return DW_ERR_MEMORY;
     sort_boxes(layout);
     place_boxes(layout);
-    choose_boxes(layout, ranks);
-    sum_rests(layout);
-    free(ranks);
-    return 0;
+    int error = choose_boxes(layout);
+    if (!error)
+        sum_rests(layout);
+    return error;
 }
 
 int dw_flame_write(const struct dw_flame *flame, struct dw_out *out)
 {
     struct layout layout = {.flame = flame, .out = out};
-    uint32_t *root = calloc(flame->count + 1u, sizeof *root);
-    uint32_t *rows = calloc(flame->count + 1u, sizeof *rows);
-    int error = layout_init(&layout);
-    if (!root || !rows)
-        error = DW_ERR_MEMORY;
+    uint32_t *root = dw_room_get(&layout.room, flame->count, sizeof *root);
+    uint32_t *rows = dw_room_get(&layout.room, flame->count, sizeof *rows);
+    layout_init(&layout);
+    bool has_texts = !layout.heading.buffer.failed && !layout.lines.buffer.failed;
+    int error = has_texts ? dw_room_error(&layout.room) : DW_ERR_MEMORY;
     if (!error)
         error = lay_out(&layout);
     if (!error)
         put_picture(&layout, root, rows);
-    int text_error = layout_release(&layout);
-    free(root);
-    free(rows);
+    dw_out_close_into(&layout.heading, &layout.text);
+    dw_out_close_into(&layout.lines, &layout.text);
+    int text_error = dw_out_close(&layout.text);
+    dw_room_release(&layout.room);
     return error ? error : text_error;
 }

@@ -32,8 +32,8 @@ struct dw_flame {
     dw_flame_put *put_name;    /* on the box, on one line */
     dw_flame_put *put_details; /* under the name in its tooltip, on as many lines as it likes */
     dw_flame_put_weight *put_weight;
-    const char *heading;
-    const char *lines; /* below it, each with a newline behind */
+    void (*put_heading)(struct dw_out *out, const void *context);
+    void (*put_lines)(struct dw_out *out, const void *context); /* below it, with newlines */
     const struct dw_flame_key *keys;
     size_t key_count;
 };

@@ -129,17 +129,18 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
                       row->metric.count + row->metric.open);
 }
 
-static void put_heading(struct dw_out *out, const struct dw_profile *profile)
+static void put_heading(struct dw_out *out, const void *context)
 {
+    const struct dw_profile *profile = ((const struct drawing *)context)->profile;
     if (profile->process_count)
         dw_roster_put_process(out, profile, 0);
     if (profile->process_count > 1)
         dw_out_printf(out, " and %" PRIu32 " more", profile->process_count - 1);
-    dw_out_char(out, '\0');
 }
 
-static void put_lines(struct dw_out *out, const struct drawing *drawing)
+static void put_lines(struct dw_out *out, const void *context)
 {
+    const struct drawing *drawing = context;
     dw_rows_put_time(out, &drawing->rows, dw_whole_ns(drawing->whole));
     dw_out_text(out, says_samples(drawing) ? " samples" : "");
     uint32_t threads = dw_family_thread_count(drawing->profile, drawing->rows.family);
@@ -153,36 +154,26 @@ static void put_lines(struct dw_out *out, const struct drawing *drawing)
     if (drawing->rows.are_samples)
         dw_notes_put_sampling(out, drawing->profile, "");
     dw_notes_put_losses(out, drawing->profile, "");
-    dw_out_char(out, '\0');
 }
 
 static int draw(const struct drawing *drawing, struct dw_out *out)
 {
     struct dw_flame_key used[KEYS];
     size_t key_count = 0;
-    struct dw_out heading, lines;
     for (size_t i = 0; i < KEYS; i++)
         if (drawing->has[i])
             used[key_count++] = keys[i];
-    dw_out_init_memory(&heading);
-    dw_out_init_memory(&lines);
-    put_heading(&heading, drawing->profile);
-    put_lines(&lines, drawing);
     const struct dw_flame flame = {.boxes = drawing->boxes,
                                    .count = drawing->rows.count,
                                    .context = drawing,
                                    .put_name = put_name,
                                    .put_details = put_details,
                                    .put_weight = put_weight,
-                                   .heading = (const char *)heading.buffer.data,
-                                   .lines = (const char *)lines.buffer.data,
+                                   .put_heading = put_heading,
+                                   .put_lines = put_lines,
                                    .keys = used,
                                    .key_count = key_count};
-    int error =
-        lines.buffer.failed || heading.buffer.failed ? DW_ERR_MEMORY : dw_flame_write(&flame, out);
-    dw_out_close(&heading);
-    dw_out_close(&lines);
-    return error;
+    return dw_flame_write(&flame, out);
 }
 
 static int write_svg(const struct dw_profile *profile, const struct dw_lens_options *options,

@@ -10,6 +10,7 @@
 #include "lens/view/stack_tree.h"
 #include "viewer_page.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 /* What each node has; a column of the tabular lenses with the same id gives the value. */
@@ -206,37 +207,16 @@ static void use_string(struct page *page, dw_string_id id)
     page->string_of[id] = page->string_count++;
 }
 
-typedef uint64_t frame_get(const struct page *page, const struct dw_frame *frame);
-
-static uint64_t frame_name(const struct page *page, const struct dw_frame *frame)
-{
-    return page->string_of[frame->name];
-}
-
-static uint64_t frame_file(const struct page *page, const struct dw_frame *frame)
-{
-    return page->string_of[frame->file];
-}
-
-static uint64_t frame_line(const struct page *page, const struct dw_frame *frame)
-{
-    (void)page;
-    return frame->line;
-}
-
-static uint64_t frame_kind(const struct page *page, const struct dw_frame *frame)
-{
-    (void)page;
-    return frame->kind;
-}
-
-static void put_frame_column(struct page *page, const char *key, frame_get *get, bool first)
+/* The member of each frame at that offset: a number, or the page's number of a string. */
+static void put_frame_column(struct page *page, const char *key, size_t offset, bool is_string)
 {
     const struct dw_frame_table *frames = &page->profile->frames;
-    put_key(page, key, first);
+    dw_out_printf(page->out, "\"%s\":", key);
     for (dw_frame_id i = 0; i < frames->count; i++) {
+        uint32_t value;
+        memcpy(&value, (const char *)&frames->frames[i] + offset, sizeof value);
         dw_out_char(page->out, i ? ',' : '[');
-        dw_out_u64(page->out, get(page, &frames->frames[i]));
+        dw_out_u64(page->out, is_string ? page->string_of[value] : value);
     }
     dw_out_text(page->out, frames->count ? "]" : "[]");
 }
@@ -253,17 +233,20 @@ static void put_frames(struct page *page)
         use_string(page, frames->frames[i].file);
     }
     dw_out_text(page->out, "],\n\"frames\":{");
-    put_frame_column(page, "name", frame_name, true);
-    put_frame_column(page, "file", frame_file, false);
-    put_frame_column(page, "line", frame_line, false);
-    put_frame_column(page, "kind", frame_kind, false);
+    put_frame_column(page, "name", offsetof(struct dw_frame, name), true);
+    dw_out_char(page->out, ',');
+    put_frame_column(page, "file", offsetof(struct dw_frame, file), true);
+    dw_out_char(page->out, ',');
+    put_frame_column(page, "line", offsetof(struct dw_frame, line), false);
+    dw_out_char(page->out, ',');
+    put_frame_column(page, "kind", offsetof(struct dw_frame, kind), false);
     dw_out_text(page->out, "}");
 }
 
 static bool any_value(const struct dw_column *column, const struct dw_row *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (dw_column_number(column, &rows[i]))
+        if (column->get(&rows[i]))
             return true;
     return false;
 }
@@ -296,7 +279,7 @@ static int put_values(struct page *page, const struct dw_row *rows, uint32_t cou
         first = false;
         for (uint32_t i = 0; i < count && !page->out->error; i++) {
             dw_out_char(page->out, i ? ',' : '[');
-            dw_out_u64(page->out, dw_column_number(column, &rows[i]));
+            dw_out_u64(page->out, column->get(&rows[i]));
         }
         dw_out_text(page->out, "]\n");
     }

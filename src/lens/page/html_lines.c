@@ -3,7 +3,6 @@
  * shares and means itself. */
 #include "lens/page/html_lines.h"
 
-#include "base/error.h"
 #include "lens/view/line_column.h"
 #include "lens/view/stack_tree.h"
 

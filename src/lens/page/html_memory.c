@@ -70,18 +70,14 @@ uint64_t *dw_memory_count(const struct dw_profile *profile, const struct dw_memo
                           const struct dw_row_tree *tree, const struct dw_row *rows, uint32_t count)
 {
     uint64_t *by_path = calloc(profile->functions.count + 1u, sizeof *by_path);
-    uint64_t *by_row = malloc((count + 1u) * sizeof *by_row);
-    for (uint32_t i = 0; i < profile->thread_count && by_path; i++)
+    uint64_t *by_row = by_path ? malloc((count + 1u) * sizeof *by_row) : NULL;
+    for (uint32_t i = 0; i < profile->thread_count && by_row; i++)
         if (is_of(profile, tree, i))
             add_thread(profile, &profile->threads[i], words->count, by_path);
-    for (uint32_t i = 0; i < count && by_path && by_row; i++)
+    for (uint32_t i = 0; i < count && by_row; i++)
         by_row[i] = by_path[rows[i].path];
-    for (uint32_t i = count; i-- > 1 && by_path && by_row;)
+    for (uint32_t i = count; i-- > 1 && by_row;)
         by_row[rows[i].parent - rows[0].id] += by_row[i];
-    if (!by_path) {
-        free(by_row);
-        by_row = NULL;
-    }
     free(by_path);
     return by_row;
 }

@@ -19,7 +19,7 @@ static bool has_gauge(const struct dw_profile *profile, const char *name)
 }
 
 /* A recording of another tool may have others than RSS. */
-const char *dw_chart_default_gauge(const struct dw_profile *profile)
+static const char *default_gauge(const struct dw_profile *profile)
 {
     if (has_gauge(profile, DW_SERIES_RSS) || !profile->series_count)
         return DW_SERIES_RSS;
@@ -234,7 +234,7 @@ static int make_curves(struct dw_chart *chart, const struct dw_plot_options *opt
 int dw_chart_init(struct dw_chart *chart, const struct dw_profile *profile,
                   const struct dw_plot_options *options)
 {
-    const char *gauge = options->gauge ? options->gauge : dw_chart_default_gauge(profile);
+    const char *gauge = options->gauge ? options->gauge : default_gauge(profile);
     *chart = (struct dw_chart){.profile = profile, .gauge = gauge};
     int error = list_curves(chart);
     if (!error)

@@ -55,8 +55,6 @@ struct dw_chart {
     uint32_t span_count, span_capacity, lanes;
 };
 
-/* The gauge that is drawn when none is asked for. */
-const char *dw_chart_default_gauge(const struct dw_profile *profile);
 /* 0, DW_ERR_MEMORY, or DW_ERR_NO_SAMPLES when no process has the gauge, or none in the window. */
 int dw_chart_init(struct dw_chart *chart, const struct dw_profile *profile,
                   const struct dw_plot_options *options);
@@ -70,5 +68,12 @@ double dw_curve_cpu(const struct dw_chart *chart, const struct dw_curve *curve, 
                     uint64_t to_ns);
 /* chart_spans.c: finds the spans of the timeline. 0 or DW_ERR_MEMORY. */
 int dw_chart_find_spans(struct dw_chart *chart);
+
+/* Drawings of it: an SVG that also fits dark pages. */
+void dw_plot_put_svg(struct dw_out *out, const struct dw_chart *chart, const char *title);
+/* A chart of characters, `width` columns wide. */
+void dw_plot_put_text(struct dw_out *out, const struct dw_chart *chart, size_t width);
+/* "peak 1.5 GiB at 3.2 s of 10.4 s", and that of the sum when there are several processes. */
+void dw_plot_put_peak(struct dw_out *out, const struct dw_chart *chart);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Panels below each other on one axis of time: the gauge, the spans of regions, the CPU. Of many
  * readings in one column of pixels the extremes are drawn. */
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 
 #include "lens/plot/scale.h"
 
@@ -49,6 +49,9 @@ static const char style[] =
     ".page{fill:#16181c}.grid{stroke:#2e3238}.axis{stroke:#666}.mark{stroke:#bbb}"
     ".dot{fill:#eee;stroke:#16181c}.halo{stroke:#16181c}}\n"
     "</style>\n";
+
+static const char *const colours[COLOURS] = {"c0", "c1", "c2", "c3", "c4",
+                                             "c5", "c6", "c7", "c8", "c9"};
 
 struct drawing {
     const struct dw_chart *chart;
@@ -196,13 +199,10 @@ static void put_area(struct drawing *drawing, const struct dw_series *gauge)
     dw_out_printf(drawing->out, "L%.1f %.1fL%.1f %.1fZ\"/>\n", to, bottom, from, bottom);
 }
 
-static void put_curve(struct drawing *drawing, uint32_t index)
+static void put_curve(struct drawing *drawing, const struct dw_curve *curve, const char *class)
 {
-    const struct dw_curve *curve = &drawing->chart->curves[index];
     double from, to;
-    if (drawing->chart->count == 1)
-        put_area(drawing, curve->gauge);
-    dw_out_printf(drawing->out, "<path class=\"c%" PRIu32 " line\" d=\"", index % COLOURS);
+    dw_out_printf(drawing->out, "<path class=\"%s line\" d=\"", class);
     put_line(drawing, curve->gauge, &from, &to);
     dw_out_text(drawing->out, "\"><title>");
     put_name(drawing, curve);
@@ -236,16 +236,12 @@ static void put_panel_name(struct drawing *drawing, double y, double height, con
 static void put_gauge(struct drawing *drawing)
 {
     const struct dw_chart *chart = drawing->chart;
-    if (chart->count > 1) {
-        double from, to;
-        dw_out_text(drawing->out, "<path class=\"all line\" d=\"");
-        put_line(drawing, chart->sum.gauge, &from, &to);
-        dw_out_text(drawing->out, "\"><title>");
-        put_name(drawing, &chart->sum);
-        dw_out_text(drawing->out, "</title></path>\n");
-    }
+    if (chart->count > 1)
+        put_curve(drawing, &chart->sum, "all");
+    else
+        put_area(drawing, chart->curves[0].gauge);
     for (uint32_t i = chart->count; i-- > 0;)
-        put_curve(drawing, i);
+        put_curve(drawing, &chart->curves[i], colours[i % COLOURS]);
     put_peak(drawing, chart->count > 1 ? &chart->sum : &chart->curves[0]);
 }
 
@@ -359,13 +355,10 @@ static void put_legend_entry(struct drawing *drawing, uint32_t index, const stru
 static void put_legend(struct drawing *drawing)
 {
     const struct dw_chart *chart = drawing->chart;
-    char class[] = "c0";
     if (chart->count < 2)
         return;
-    for (uint32_t i = 0; i < chart->count; i++) {
-        class[1] = (char)('0' + i % COLOURS);
-        put_legend_entry(drawing, i, &chart->curves[i], class);
-    }
+    for (uint32_t i = 0; i < chart->count; i++)
+        put_legend_entry(drawing, i, &chart->curves[i], colours[i % COLOURS]);
     put_legend_entry(drawing, chart->count, &chart->sum, "all");
 }
 

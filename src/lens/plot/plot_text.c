@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Characters of braille have two by four dots, so a terminal has room for a small picture. */
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 
 #include "base/error.h"
 #include "lens/plot/scale.h"
@@ -8,18 +8,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ROWS 10
 #define DOTS (4 * ROWS)
 #define LABEL 10 /* columns of the numbers at the side */
 #define WIDTH_MIN 30
 #define WIDTH_MAX 160
-
-static void fail(struct dw_out *out)
-{
-    out->error = out->error ? out->error : DW_ERR_MEMORY;
-}
 
 /* The most in each column of dots; NAN where there is no reading. */
 static void sample(const struct dw_chart *chart, const struct dw_series *gauge, double *columns,
@@ -165,7 +159,7 @@ void dw_plot_put_text(struct dw_out *out, const struct dw_chart *chart, size_t w
     double *columns = calloc(2 * plot, sizeof *columns);
     double most = shown->peak.value > 0 ? (double)shown->peak.value : 1;
     if (!columns) {
-        fail(out);
+        out->error = out->error ? out->error : DW_ERR_MEMORY;
         return;
     }
     dw_chart_put_name(out, chart, shown);

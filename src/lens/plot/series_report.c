@@ -3,7 +3,7 @@
 #include "lens/plot/series_report.h"
 
 #include "base/error.h"
-#include "lens/plot/plot.h"
+#include "lens/plot/chart.h"
 #include "lens/plot/scale.h"
 #include "lens/view/measured.h"
 #include "lens/view/notes.h"

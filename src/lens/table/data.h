@@ -57,6 +57,11 @@ struct dw_out *dw_data_cell(struct dw_data *data, const char *name);
         .name = "csv", .lacks_notes = true, .write = prefix##_write_csv};                          \
     const struct dw_lens prefix##_json = {.name = "json", .write = prefix##_write_json}
 
+/* The rows of reports of lines, which those of everything have too: one for each function, each of
+ * its lines and, when asked for, each callee of those. */
+struct dw_line_list;
+void dw_line_data_put_rows(struct dw_data *data, const struct dw_line_list *list, bool callees);
+
 /* An array of rows inside of other JSON, in place of begin and end. */
 void dw_data_begin_rows(struct dw_data *data, struct dw_out *out);
 void dw_data_end_rows(struct dw_data *data);

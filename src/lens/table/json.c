@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The whole report as one JSON document. All times are whole nanoseconds. */
-#include "base/error.h"
-#include "lens/table/line_data.h"
+#include "base/room.h"
+#include "lens/table/data.h"
 #include "lens/timing/timings.h"
 #include "lens/view/column.h"
+#include "lens/view/line_list.h"
 #include "lens/view/notes.h"
 #include "lens/view/roster.h"
 
@@ -31,26 +32,20 @@ static void put_process(struct dw_data *data, const struct dw_profile *profile, 
     dw_data_number(data, "duration_ns", dw_process_duration_ns(process));
     dw_out_text(dw_data_cell(data, "ended"), process->ended ? "true" : "false");
     dw_data_number(data, "dropped", process->dropped);
-    struct dw_out *out = dw_data_cell(data, "properties");
-    dw_out_char(out, '{');
-    for (uint32_t i = 0; i < process->property_count; i++) {
-        dw_out_text(out, i ? ", " : "");
-        put_string(out, dw_profile_string(profile, process->properties[i].key));
-        dw_out_text(out, ": ");
-        put_string(out, dw_profile_string(profile, process->properties[i].value));
-    }
-    dw_out_char(out, '}');
+    dw_roster_put_properties(dw_data_cell(data, "properties"), profile, process->properties,
+                             process->property_count);
 }
 
 /* Processes and threads are numbered in the order of the roster, as rows refer to them. */
 struct places {
     uint32_t *processes, *threads;                /* place to index */
     uint32_t *place_of_process, *place_of_thread; /* index to place */
+    struct dw_room room;
 };
 
-static uint32_t *inverse(const uint32_t *order, uint32_t count)
+static uint32_t *inverse(struct dw_room *room, const uint32_t *order, uint32_t count)
 {
-    uint32_t *place = malloc((count + 1u) * sizeof *place);
+    uint32_t *place = dw_room_get(room, count, sizeof *place);
     for (uint32_t i = 0; place && i < count; i++)
         place[order[i]] = i;
     return place;
@@ -64,17 +59,16 @@ static int places_init(struct places *places, const struct dw_profile *profile)
         error = dw_roster_threads(profile, &places->threads);
     if (error)
         return error;
-    places->place_of_process = inverse(places->processes, profile->process_count);
-    places->place_of_thread = inverse(places->threads, profile->thread_count);
-    return places->place_of_process && places->place_of_thread ? 0 : DW_ERR_MEMORY;
+    places->place_of_process = inverse(&places->room, places->processes, profile->process_count);
+    places->place_of_thread = inverse(&places->room, places->threads, profile->thread_count);
+    return dw_room_error(&places->room);
 }
 
 static void places_release(struct places *places)
 {
     free(places->processes);
     free(places->threads);
-    free(places->place_of_process);
-    free(places->place_of_thread);
+    dw_room_release(&places->room);
 }
 
 static void put_processes(struct dw_out *out, const struct dw_profile *profile,
@@ -178,7 +172,7 @@ static void put_values(struct dw_data *data, const struct dw_rows *rows, const s
     unsigned of = rows->are_counts ? OF_COUNTS : rows->are_samples ? OF_SAMPLES : OF_ENTRIES;
     for (size_t i = 0; i < MEMBERS; i++)
         if (members[i].of & of)
-            dw_data_number(data, members[i].name, dw_column_number(columns[i], row));
+            dw_data_number(data, members[i].name, columns[i]->get(row));
     if (of == OF_ENTRIES)
         dw_data_number(data, "open_ns", row->metric.open_total);
 }

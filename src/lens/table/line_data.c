@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Lines as data: a row for each function as a whole, whose line is 0, for each of its lines that
  * has code and, when they are asked for, for what a line called. */
-#include "lens/table/line_data.h"
-
 #include "lens/table/data.h"
 #include "lens/view/line_column.h"
 

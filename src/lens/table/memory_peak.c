@@ -4,10 +4,9 @@
 #include "lens/table/memory_peak.h"
 
 #include "lens/view/column.h"
+#include "lens/view/functions.h"
 #include "lens/view/roster.h"
 #include "model/moments.h"
-
-#include <string.h>
 
 #define THREADS 10u
 #define FRAMES 8u
@@ -42,19 +41,12 @@ void dw_memory_put_peak_time(struct dw_out *out, const struct dw_profile *profil
             put_time(out, profile, &profile->threads[i], row);
 }
 
-static struct dw_string without_folders(struct dw_string file)
-{
-    const char *slash = strrchr(file.bytes, '/');
-    size_t folders = slash ? (size_t)(slash + 1 - file.bytes) : 0;
-    return (struct dw_string){file.bytes + folders, file.size - folders};
-}
-
 static void put_place(struct dw_out *out, const struct dw_profile *profile, dw_path_id path)
 {
     const struct dw_place *place = &profile->places.places[profile->paths.paths[path].step];
     const struct dw_frame *frame = &profile->frames.frames[place->frame];
     struct dw_string name = dw_profile_string(profile, frame->name);
-    struct dw_string file = without_folders(dw_profile_string(profile, frame->file));
+    struct dw_string file = dw_file_without_dirs(dw_profile_string(profile, frame->file));
     dw_out_text(out, "    ");
     if (place->line) {
         dw_out_printable(out, file.bytes, file.size);

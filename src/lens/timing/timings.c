@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "lens/timing/timing_text.h"
 #include "lens/view/notes.h"
+#include "lens/view/roster.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -229,16 +230,9 @@ static void put_json_timing(struct dw_out *out, const struct dw_profile *profile
                   summary->median, summary->median_interval.low, summary->median_interval.high,
                   summary->interval_confidence, summary->mean, summary->stdev, summary->mad,
                   summary->outliers);
-    dw_out_text(out, ", \"properties\": {");
-    for (uint32_t i = 0; i < timing->property_count; i++) {
-        struct dw_string key = dw_profile_string(profile, timing->properties[i].key);
-        struct dw_string value = dw_profile_string(profile, timing->properties[i].value);
-        dw_out_text(out, i ? ", " : "");
-        dw_out_json_string(out, key.bytes, key.size);
-        dw_out_text(out, ": ");
-        dw_out_json_string(out, value.bytes, value.size);
-    }
-    dw_out_text(out, "}, \"runs_ns\": [");
+    dw_out_text(out, ", \"properties\": ");
+    dw_roster_put_properties(out, profile, timing->properties, timing->property_count);
+    dw_out_text(out, ", \"runs_ns\": [");
     for (uint32_t i = 0; i < timing->run_count; i++) {
         dw_out_text(out, i ? ", " : "");
         dw_out_u64(out, timing->runs_ns[i]);

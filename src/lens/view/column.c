@@ -155,11 +155,6 @@ int dw_columns_choose(const struct dw_lens_options *options, const char *const *
     return 0;
 }
 
-uint64_t dw_column_number(const struct dw_column *column, const struct dw_row *row)
-{
-    return column->get(row);
-}
-
 static void put_share(struct dw_out *out, const struct dw_rows *rows, const struct dw_row *row)
 {
     double whole = (double)dw_row_tree(rows, row)->total;

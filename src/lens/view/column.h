@@ -23,7 +23,7 @@ struct dw_column {
     const char *name;   /* its header in data: "id" for node_id; selects it too */
     const char *header; /* its header for people */
     enum dw_column_kind kind;
-    dw_column_get *get;       /* of all kinds but TEXT */
+    dw_column_get *get;       /* of all kinds but TEXT: the number, also to sort by */
     dw_column_put_text *text; /* of TEXT */
     bool of_entries;          /* means nothing for samples, which do not begin and end */
 };
@@ -38,8 +38,6 @@ const struct dw_column *dw_column_at(size_t index);
 int dw_columns_choose(const struct dw_lens_options *options, const char *const *otherwise,
                       const struct dw_column ***columns, size_t *count);
 
-/* The value to sort by. A column of TEXT must not be asked for one. */
-uint64_t dw_column_number(const struct dw_column *column, const struct dw_row *row);
 /* The text of the cell, as it is. The lens escapes it. */
 void dw_column_put(const struct dw_column *column, struct dw_out *out, const struct dw_rows *rows,
                    const struct dw_row *row);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Sorted by their files read from the end, those that have most in common are neighbours. */
-#define _GNU_SOURCE
 #include "lens/view/functions.h"
 
 #include "base/error.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static int compare_from_end(struct dw_string a, struct dw_string b)
 {
     size_t common = common_end(a, b);
     if (common == a.size || common == b.size)
-        return (a.size > b.size) - (a.size < b.size);
+        return dw_ascending(a.size, b.size);
     uint8_t left = (uint8_t)a.bytes[a.size - 1 - common];
     uint8_t right = (uint8_t)b.bytes[b.size - 1 - common];
     return left < right ? -1 : 1;
@@ -28,18 +28,15 @@ static int compare_from_end(struct dw_string a, struct dw_string b)
 /* Whether nothing but the directories differs. */
 static int compare_looks(const struct dw_function *a, const struct dw_function *b)
 {
-    int order = dw_string_compare(dw_file_without_dirs(a->file), dw_file_without_dirs(b->file));
-    if (!order)
-        order = (a->line > b->line) - (a->line < b->line);
-    return order ? order : dw_string_compare(a->name, b->name);
+    return dw_string_compare(dw_file_without_dirs(a->file), dw_file_without_dirs(b->file))
+           ?: dw_ascending(a->line, b->line) ?: dw_string_compare(a->name, b->name);
 }
 
 static int compare(const void *left, const void *right)
 {
     const struct dw_function *a = *(struct dw_function *const *)left;
     const struct dw_function *b = *(struct dw_function *const *)right;
-    int order = compare_looks(a, b);
-    return order ? order : compare_from_end(a->file, b->file);
+    return compare_looks(a, b) ?: compare_from_end(a->file, b->file);
 }
 
 static bool is_same(const struct dw_function *a, const struct dw_function *b)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * The functions come in order of file, line and name, which decides ties. */
-#define _GNU_SOURCE
 #include "lens/view/function_list.h"
 
 #include "base/error.h"
 #include "base/order.h"
 #include "lens/view/stack_tree.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -118,9 +116,9 @@ const char *dw_function_list_label(const struct dw_function_list *list, uint32_t
 static int make_labels(struct dw_function_list *list)
 {
     uint32_t count = list->functions.count;
-    list->order = malloc((count + 1u) * sizeof *list->order);
-    list->label_start = malloc((count + 1u) * sizeof *list->label_start);
-    if (!list->order || !list->label_start)
+    DW_ROOM_GET(&list->room, list->order, count);
+    DW_ROOM_GET(&list->room, list->label_start, count);
+    if (list->room.failed)
         return DW_ERR_MEMORY;
     for (uint32_t i = 0; i < count; i++) {
         list->order[i] = i;
@@ -248,8 +246,5 @@ void dw_function_list_release(struct dw_function_list *list)
     dw_functions_release(&list->functions);
     dw_out_close(&list->labels);
     dw_out_close(&list->message);
-    free(list->order);
-    free(list->label_start);
-    list->order = NULL;
-    list->label_start = NULL;
+    dw_room_release(&list->room);
 }

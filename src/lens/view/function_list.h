@@ -5,6 +5,7 @@
 #define DW_LENS_VIEW_FUNCTION_LIST_H
 
 #include "base/guess.h"
+#include "base/room.h"
 #include "lens/lens.h"
 #include "lens/view/functions.h"
 #include "lens/view/restriction.h"
@@ -41,6 +42,7 @@ struct dw_function_list {
     struct dw_out labels; /* of all functions, each with a NUL behind it */
     size_t *label_start;
     struct dw_out message; /* what the order is and what was left out, in lines */
+    struct dw_room room;
 };
 
 int dw_function_list_make(const struct dw_profile *profile, enum dw_family family,

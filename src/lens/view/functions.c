@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The numbers of a path depend on the frames above it and not on the thread, so
  * threads are added up by path first and the call graph is built once. */
-#define _GNU_SOURCE
 #include "lens/view/functions.h"
 
-#include "base/error.h"
 #include "base/order.h"
+#include "base/room.h"
 
 #include <stdlib.h>
 
@@ -23,34 +22,30 @@ struct gathering {
     uint32_t item_count;
     bool *called;       /* of each frame */
     uint32_t *index_of; /* of each frame that was called: its function */
+    struct dw_room room;
 };
 
 static int gathering_init(struct gathering *gathering, const struct dw_profile *profile,
                           enum dw_family family)
 {
-    size_t count = profile->functions.count;
+    uint32_t paths = profile->functions.count, frames = profile->frames.count;
     *gathering = (struct gathering){
         .profile = profile,
         .of_calls = family != DW_FAMILY_REGIONS,
         .sums = dw_path_sums_make(profile, family),
-        .item_of = calloc(count, sizeof *gathering->item_of),
-        .items = calloc(count, sizeof *gathering->items),
         .item_count = 1,
-        .called = calloc(profile->frames.count, sizeof *gathering->called),
-        .index_of = calloc(profile->frames.count, sizeof *gathering->index_of),
     };
-    bool whole = gathering->sums && gathering->item_of && gathering->items && gathering->called &&
-                 gathering->index_of;
-    return whole ? 0 : DW_ERR_MEMORY;
+    DW_ROOM_GET(&gathering->room, gathering->item_of, paths);
+    DW_ROOM_GET(&gathering->room, gathering->items, paths);
+    DW_ROOM_GET(&gathering->room, gathering->called, frames);
+    DW_ROOM_GET(&gathering->room, gathering->index_of, frames);
+    return gathering->sums ? dw_room_error(&gathering->room) : DW_ERR_MEMORY;
 }
 
 static void gathering_release(struct gathering *gathering)
 {
     free(gathering->sums);
-    free(gathering->item_of);
-    free(gathering->items);
-    free(gathering->called);
-    free(gathering->index_of);
+    dw_room_release(&gathering->room);
 }
 
 static bool is_function(const struct gathering *gathering, uint32_t kind)
@@ -139,10 +134,8 @@ struct place {
 static int compare_places(const void *left, const void *right)
 {
     const struct dw_function *a = left, *b = right;
-    int order = dw_string_compare(a->file, b->file);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    return order ? order : dw_string_compare(a->name, b->name);
+    return dw_string_compare(a->file, b->file) ?: dw_ascending(a->line, b->line)
+           ?: dw_string_compare(a->name, b->name);
 }
 
 /* Puts the places into order, and those of one name together. */
@@ -161,12 +154,10 @@ static int list_functions(struct dw_functions *functions, struct gathering *gath
                           bool strip_dirs)
 {
     uint32_t count = 0, frames = gathering->profile->frames.count;
-    struct place *places = malloc(frames * sizeof *places);
+    struct place *places = dw_room_get(&gathering->room, frames, sizeof *places);
     functions->functions = malloc(frames * sizeof *functions->functions);
-    if (!places || !functions->functions) {
-        free(places);
+    if (!places || !functions->functions)
         return DW_ERR_MEMORY;
-    }
     find_called(gathering);
     for (dw_frame_id frame = 0; frame < frames; frame++)
         if (gathering->called[frame])
@@ -174,7 +165,6 @@ static int list_functions(struct dw_functions *functions, struct gathering *gath
     int error = strip_dirs ? dw_functions_strip_dirs(places, sizeof *places, count) : 0;
     if (!error)
         merge_places(functions, places, count, gathering->index_of);
-    free(places);
     return error;
 }
 
@@ -193,15 +183,13 @@ static void take_sums(struct dw_functions *functions, const struct dw_call_graph
 static int compare_by_caller(const void *left, const void *right)
 {
     const struct dw_call_edge *a = left, *b = right;
-    int order = dw_ascending(a->caller, b->caller);
-    return order ? order : dw_ascending(a->callee, b->callee);
+    return dw_ascending(a->caller, b->caller) ?: dw_ascending(a->callee, b->callee);
 }
 
 static int compare_by_callee(const void *left, const void *right)
 {
     const struct dw_call_edge *a = left, *b = right;
-    int order = dw_ascending(a->callee, b->callee);
-    return order ? order : dw_ascending(a->caller, b->caller);
+    return dw_ascending(a->callee, b->callee) ?: dw_ascending(a->caller, b->caller);
 }
 
 /* Counts the edges of each function one place up, then adds the counts up. */

@@ -6,88 +6,57 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool is_recursive(const struct dw_line_listing *function)
-{
-    return function->recursive;
-}
-
 static bool has_callees(const struct dw_line_listing *function)
 {
     uint64_t self = function->totals[DW_LINE_SELF];
     return function->has_callees || (self && self != function->totals[DW_LINE_TIME]);
 }
 
-static bool has_slept(const struct dw_line_listing *function)
-{
-    return function->totals[DW_LINE_SUSPENDED] > 0;
-}
-
-static bool is_sampled(const struct dw_line_listing *function)
-{
-    return function->totals[DW_LINE_SAMPLES] > 0;
-}
-
-static bool is_watched(const struct dw_line_listing *function)
-{
-    return function->is_watched;
-}
-
-static bool has_split(const struct dw_line_listing *function)
-{
-    return function->totals[DW_LINE_PYTHON] || function->totals[DW_LINE_NATIVE] ||
-           function->totals[DW_LINE_WAITING];
-}
-
-static bool has_memory(const struct dw_line_listing *function)
-{
-    return function->totals[DW_LINE_MEMORY] > 0;
-}
-
-static bool has_blocks(const struct dw_line_listing *function)
-{
-    return function->totals[DW_LINE_ALLOCATED] > 0;
-}
+/* What a column needs: these of a function, or some of what it adds up. */
+enum { WATCHED = 1u << 31, RECURSIVE = 1u << 30, CALLEES = 1u << 29 };
+#define SOME(metric) (1u << DW_LINE_##metric)
+#define SPLIT (SOME(PYTHON) | SOME(NATIVE) | SOME(WAITING))
 
 static const struct dw_line_column columns[] = {
-    {"hits", "Hits", 9, DW_LINE_HITS, DW_LINE_FORM_COUNT, is_watched, false,
+    {"hits", "Hits", 9, DW_LINE_HITS, DW_LINE_FORM_COUNT, WATCHED, false,
      "times that the line began"},
-    {"time", "Time", 12, DW_LINE_TIME, DW_LINE_FORM_TIME, is_watched, false,
+    {"time", "Time", 12, DW_LINE_TIME, DW_LINE_FORM_TIME, WATCHED, false,
      "time while it was the innermost line of its function"},
-    {"per_hit", "Per Hit", 8, DW_LINE_TIME, DW_LINE_FORM_PER_HIT, is_watched, false,
+    {"per_hit", "Per Hit", 8, DW_LINE_TIME, DW_LINE_FORM_PER_HIT, WATCHED, false,
      "time of one hit"},
-    {"percent_time", "% Time", 8, DW_LINE_TIME, DW_LINE_FORM_SHARE, is_watched, false,
+    {"percent_time", "% Time", 8, DW_LINE_TIME, DW_LINE_FORM_SHARE, WATCHED, false,
      "share of the function's time"},
-    {"samples", "Samples", 9, DW_LINE_SAMPLES, DW_LINE_FORM_COUNT, is_sampled, false,
+    {"samples", "Samples", 9, DW_LINE_SAMPLES, DW_LINE_FORM_COUNT, SOME(SAMPLES), false,
      "samples with the line on the stack"},
-    {"total", "Total", 12, DW_LINE_TOTAL, DW_LINE_FORM_TIME, is_sampled, false,
+    {"total", "Total", 12, DW_LINE_TOTAL, DW_LINE_FORM_TIME, SOME(SAMPLES), false,
      "time that these samples stand for"},
-    {"percent_total", "% Total", 8, DW_LINE_TOTAL, DW_LINE_FORM_SHARE, is_sampled, false,
+    {"percent_total", "% Total", 8, DW_LINE_TOTAL, DW_LINE_FORM_SHARE, SOME(SAMPLES), false,
      "share of that of the function's lines"},
-    {"python", "Python", 12, DW_LINE_PYTHON, DW_LINE_FORM_TIME, has_split, true,
+    {"python", "Python", 12, DW_LINE_PYTHON, DW_LINE_FORM_TIME, SPLIT, true,
      "the part in which the interpreter ran this line"},
-    {"native", "Native", 12, DW_LINE_NATIVE, DW_LINE_FORM_TIME, has_split, true,
+    {"native", "Native", 12, DW_LINE_NATIVE, DW_LINE_FORM_TIME, SPLIT, true,
      "the part in which native code or the kernel worked for it"},
-    {"waiting", "Waiting", 12, DW_LINE_WAITING, DW_LINE_FORM_TIME, has_split, true,
+    {"waiting", "Waiting", 12, DW_LINE_WAITING, DW_LINE_FORM_TIME, SPLIT, true,
      "the part in which the thread did not run"},
-    {"inclusive", "Inclusive", 12, DW_LINE_INCLUSIVE, DW_LINE_FORM_TIME, is_recursive, true,
+    {"inclusive", "Inclusive", 12, DW_LINE_INCLUSIVE, DW_LINE_FORM_TIME, RECURSIVE, true,
      "time from its begin to its end, with what it recurses into"},
-    {"self", "Self", 12, DW_LINE_SELF, DW_LINE_FORM_TIME, has_callees, true,
+    {"self", "Self", 12, DW_LINE_SELF, DW_LINE_FORM_TIME, CALLEES, true,
      "time in none of the callees that were measured"},
-    {"suspended", "Suspended", 12, DW_LINE_SUSPENDED, DW_LINE_FORM_TIME, has_slept, true,
+    {"suspended", "Suspended", 12, DW_LINE_SUSPENDED, DW_LINE_FORM_TIME, SOME(SUSPENDED), true,
      "time in which a generator or task slept on it"},
-    {"memory", "Mem usage", 13, DW_LINE_MEMORY, DW_LINE_FORM_BYTES, has_memory, false,
+    {"memory", "Mem usage", 13, DW_LINE_MEMORY, DW_LINE_FORM_BYTES, SOME(MEMORY), false,
      "the most resident memory after it"},
-    {"increment", "Increment", 13, DW_LINE_GROWTH, DW_LINE_FORM_INCREMENT, has_memory, false,
+    {"increment", "Increment", 13, DW_LINE_GROWTH, DW_LINE_FORM_INCREMENT, SOME(MEMORY), false,
      "what its hits added to that, less what they gave back"},
-    {"allocated", "Allocated", 12, DW_LINE_ALLOCATED, DW_LINE_FORM_BYTES, has_blocks, true,
+    {"allocated", "Allocated", 12, DW_LINE_ALLOCATED, DW_LINE_FORM_BYTES, SOME(ALLOCATED), true,
      "what it and its callees allocated"},
-    {"freed", "Freed", 12, DW_LINE_FREED, DW_LINE_FORM_BYTES, has_blocks, true,
+    {"freed", "Freed", 12, DW_LINE_FREED, DW_LINE_FORM_BYTES, SOME(ALLOCATED), true,
      "what of that was freed since"},
-    {"kept", "Net", 12, DW_LINE_KEPT, DW_LINE_FORM_BYTES, has_blocks, true,
+    {"kept", "Net", 12, DW_LINE_KEPT, DW_LINE_FORM_BYTES, SOME(ALLOCATED), true,
      "what of that was there at the end"},
-    {"line_peak", "Line peak", 12, DW_LINE_RISE, DW_LINE_FORM_BYTES, has_blocks, true,
+    {"line_peak", "Line peak", 12, DW_LINE_RISE, DW_LINE_FORM_BYTES, SOME(ALLOCATED), true,
      "by how much live memory rose at most while it ran, temporaries included"},
-    {"peak", "At peak", 12, DW_LINE_PEAK, DW_LINE_FORM_BYTES, has_blocks, true,
+    {"peak", "At peak", 12, DW_LINE_PEAK, DW_LINE_FORM_BYTES, SOME(ALLOCATED), true,
      "what of that was there when the process had most"},
 };
 
@@ -99,7 +68,12 @@ const struct dw_line_column *dw_line_column_at(size_t index)
 bool dw_line_column_is_present(const struct dw_line_column *column,
                                const struct dw_line_listing *function)
 {
-    return !column->is_present || column->is_present(function);
+    bool is_present = (column->needs & WATCHED && function->is_watched) ||
+                      (column->needs & RECURSIVE && function->recursive) ||
+                      (column->needs & CALLEES && has_callees(function));
+    for (size_t i = 0; i < DW_LINE_METRICS && !is_present; i++)
+        is_present = column->needs >> i & 1 && function->totals[i];
+    return is_present;
 }
 
 bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw_line_list *list)
@@ -108,7 +82,7 @@ bool dw_line_column_is_data(const struct dw_line_column *column, const struct dw
            (column->metric < DW_LINE_MEMORY ? list->is_sampled : list->has_memory);
 }
 
-bool dw_line_has_run(const struct dw_line *line)
+static bool has_run(const struct dw_line *line)
 {
     for (size_t i = 0; i < DW_LINE_METRICS; i++)
         if (line->values[i])
@@ -152,7 +126,7 @@ void dw_line_column_show(const struct dw_line_column *column,
         snprintf(cell, DW_LINE_CELL_MAX, "%" PRIu64, line->values[column->metric]);
         return;
     }
-    bool is_shown = dw_line_has_run(line) && (!column->sparse || line->values[column->metric]);
+    bool is_shown = has_run(line) && (!column->sparse || line->values[column->metric]);
     if (!is_shown || !dw_line_column_number(column, function, line, &number))
         return;
     if (column->form == DW_LINE_FORM_BYTES || column->form == DW_LINE_FORM_INCREMENT)

@@ -21,8 +21,8 @@ struct dw_line_column {
     size_t width;        /* for people: at least so wide */
     enum dw_line_metric metric;
     enum dw_line_form form;
-    bool (*is_present)(const struct dw_line_listing *function); /* NULL: always */
-    bool sparse;                                                /* zeros are not shown */
+    unsigned needs; /* what a function must have to be shown with it: line_column.c */
+    bool sparse;    /* zeros are not shown */
     const char *about;
 };
 
@@ -46,8 +46,5 @@ void dw_line_column_show(const struct dw_line_column *column,
 bool dw_line_column_number(const struct dw_line_column *column,
                            const struct dw_line_listing *function, const struct dw_line *line,
                            double *number);
-
-/* Whether anything was measured on it. */
-bool dw_line_has_run(const struct dw_line *line);
 
 #endif

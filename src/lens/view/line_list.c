@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * The rows of the table are sorted once, by function, line and callee, so that those of a
  * function are neighbours. Sources are scanned one file at a time. */
-#define _GNU_SOURCE
 #include "lens/view/line_list.h"
 
 #include "base/grow.h"
 #include "base/order.h"
+#include "base/room.h"
 #include "lens/view/functions.h"
 #include "lens/view/measured.h"
 #include "lens/view/source_lines.h"
@@ -55,19 +55,14 @@ const char *dw_line_source_note(enum dw_line_source source)
 static int compare_places(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
-    int order = dw_string_compare(a->file, b->file);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    if (!order)
-        order = dw_string_compare(a->name, b->name);
-    return order ? order : dw_ascending(a->frame, b->frame);
+    return dw_string_compare(a->file, b->file) ?: dw_ascending(a->line, b->line)
+           ?: dw_string_compare(a->name, b->name) ?: dw_ascending(a->frame, b->frame);
 }
 
 static int compare_totals(const void *left, const void *right)
 {
     const struct dw_line_listing *a = left, *b = right;
-    int order = dw_ascending(dw_line_listing_time(a), dw_line_listing_time(b));
-    return order ? order : compare_places(a, b);
+    return dw_ascending(dw_line_listing_time(a), dw_line_listing_time(b)) ?: compare_places(a, b);
 }
 
 static int compare_longest(const void *left, const void *right)
@@ -81,14 +76,10 @@ static int compare_rows(const void *left, const void *right, void *context)
     const uint32_t *place = context;
     const struct dw_line *a = *(const struct dw_line *const *)left,
                          *b = *(const struct dw_line *const *)right;
-    int order = dw_ascending(place[a->function], place[b->function]);
-    if (!order)
-        order = dw_ascending(a->line, b->line);
-    if (!order)
-        order = dw_ascending(a->callee != 0, b->callee != 0);
-    if (!order)
-        order = dw_ascending(b->values[DW_LINE_TIME], a->values[DW_LINE_TIME]);
-    return order ? order : dw_ascending(a->callee, b->callee);
+    return dw_ascending(place[a->function], place[b->function]) ?: dw_ascending(a->line, b->line)
+           ?: dw_ascending(a->callee != 0, b->callee != 0)
+           ?: dw_ascending(b->values[DW_LINE_TIME], a->values[DW_LINE_TIME])
+           ?: dw_ascending(a->callee, b->callee);
 }
 
 static struct dw_line_listing function_of(const struct dw_profile *profile, dw_frame_id id)
@@ -288,13 +279,14 @@ static int add_entries(struct dw_line_list *list, struct dw_line_listing *functi
 struct sources {
     const struct dw_source **first;
     bool *are_ambiguous;
+    struct dw_room room;
 };
 
 static int find_sources(const struct dw_profile *profile, struct sources *sources)
 {
-    sources->first = calloc(profile->strings.count, sizeof *sources->first);
-    sources->are_ambiguous = calloc(profile->strings.count, sizeof *sources->are_ambiguous);
-    if (!sources->first || !sources->are_ambiguous)
+    DW_ROOM_GET(&sources->room, sources->first, profile->strings.count);
+    DW_ROOM_GET(&sources->room, sources->are_ambiguous, profile->strings.count);
+    if (sources->room.failed)
         return DW_ERR_MEMORY;
     for (uint32_t i = 0; i < profile->source_count; i++) {
         const struct dw_source *source = &profile->sources[i],
@@ -355,8 +347,7 @@ static int fill(struct dw_line_list *list, const struct dw_line_options *options
         error = find_sources(list->profile, &sources);
     for (uint32_t i = 0; !error && i < list->count;)
         error = add_file(list, &sources, i, &i);
-    free(sources.first);
-    free(sources.are_ambiguous);
+    dw_room_release(&sources.room);
     if (!error && options->sort && list->count)
         qsort(list->functions, list->count, sizeof *list->functions, compare_totals);
     return error;

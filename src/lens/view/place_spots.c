@@ -3,7 +3,7 @@
  * neighbours, since the key of a line begins with the function. */
 #include "lens/view/place_spots.h"
 
-#include "base/error.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -15,9 +15,7 @@ struct keyed {
 static int compare_keyed(const void *left, const void *right)
 {
     const struct keyed *a = left, *b = right;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->place > b->place) - (a->place < b->place);
+    return dw_ascending(a->key, b->key) ?: dw_ascending(a->place, b->place);
 }
 
 dw_string_id dw_place_module_name(const struct dw_profile *profile, const struct dw_place *place)
@@ -54,12 +52,11 @@ int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_key_part by,
     const struct dw_profile *profile = tree->profile;
     uint32_t places = profile->places.count, count = 0;
     dw_key_of_place *of_place = dw_key_at(by)->of_place;
-    struct keyed *keyed = malloc((places + 1u) * sizeof *keyed);
-    *spots = (struct dw_place_spots){
-        .of = calloc(places + 1u, sizeof *spots->of),
-        .first = calloc(places + 1u, sizeof *spots->first),
-    };
-    if (!keyed || !spots->of || !spots->first) {
+    *spots = (struct dw_place_spots){0};
+    DW_ROOM_GET(&spots->room, spots->of, places);
+    DW_ROOM_GET(&spots->room, spots->first, places + 1u);
+    struct keyed *keyed = calloc(places + 1u, sizeof *keyed);
+    if (!keyed || spots->room.failed) {
         free(keyed);
         dw_place_spots_release(spots);
         return DW_ERR_MEMORY;
@@ -78,7 +75,5 @@ int dw_place_spots_make(const struct dw_stack_tree *tree, enum dw_key_part by,
 
 void dw_place_spots_release(struct dw_place_spots *spots)
 {
-    free(spots->of);
-    free(spots->first);
-    *spots = (struct dw_place_spots){0};
+    dw_room_release(&spots->room);
 }

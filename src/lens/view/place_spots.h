@@ -3,6 +3,7 @@
 #ifndef DW_LENS_VIEW_PLACE_SPOTS_H
 #define DW_LENS_VIEW_PLACE_SPOTS_H
 
+#include "base/room.h"
 #include "lens/view/key.h"
 #include "lens/view/stack_tree.h"
 
@@ -10,6 +11,7 @@ struct dw_place_spots {
     uint32_t *of;                  /* of each place; 0 is that of no place */
     const struct dw_place **first; /* of each spot: one of its places; NULL of spot 0 */
     uint32_t count;
+    struct dw_room room;
 };
 
 /* Of the places that something was spent on or under. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The order comes from clocks and ids of the system, which do not change with the order of the
  * logs. Names come from properties that probes and engines recorded. */
-#define _GNU_SOURCE
 #include "lens/view/roster.h"
 
 #include "base/error.h"
@@ -17,12 +16,9 @@ static int compare_processes(const void *left, const void *right, void *context)
     const struct dw_profile *profile = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct dw_process *p = &profile->processes[a], *q = &profile->processes[b];
-    int order = dw_ascending(p->first_clock.wall_ns, q->first_clock.wall_ns);
-    if (!order)
-        order = dw_ascending(p->pid, q->pid);
-    if (!order)
-        order = memcmp(p->uuid, q->uuid, sizeof p->uuid);
-    return order ? order : dw_ascending(a, b);
+    return dw_ascending(p->first_clock.wall_ns, q->first_clock.wall_ns)
+           ?: dw_ascending(p->pid, q->pid) ?: memcmp(p->uuid, q->uuid, sizeof p->uuid)
+           ?: dw_ascending(a, b);
 }
 
 /* Ids are given out upwards from that of the process, and begin anew at the top. */
@@ -36,10 +32,8 @@ static int compare_threads(const void *left, const void *right, void *context)
     const struct dw_profile *profile = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct dw_thread *s = &profile->threads[a], *t = &profile->threads[b];
-    int order = compare_processes(&s->process, &t->process, context);
-    if (!order)
-        order = dw_ascending(thread_age(profile, s), thread_age(profile, t));
-    return order ? order : dw_ascending(a, b);
+    return compare_processes(&s->process, &t->process, context)
+           ?: dw_ascending(thread_age(profile, s), thread_age(profile, t)) ?: dw_ascending(a, b);
 }
 
 static int sorted_indices(const struct dw_profile *profile, uint32_t count,
@@ -125,6 +119,21 @@ void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile,
     if (rank.size)
         dw_out_text(out, " rank ");
     dw_out_write(out, rank.bytes, rank.size);
+}
+
+void dw_roster_put_properties(struct dw_out *out, const struct dw_profile *profile,
+                              const struct dw_property *properties, uint32_t count)
+{
+    dw_out_char(out, '{');
+    for (uint32_t i = 0; i < count; i++) {
+        struct dw_string key = dw_profile_string(profile, properties[i].key);
+        struct dw_string value = dw_profile_string(profile, properties[i].value);
+        dw_out_text(out, i ? ", " : "");
+        dw_out_json_string(out, key.bytes, key.size);
+        dw_out_text(out, ": ");
+        dw_out_json_string(out, value.bytes, value.size);
+    }
+    dw_out_char(out, '}');
 }
 
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread)

@@ -22,6 +22,9 @@ void dw_roster_put_program(struct dw_out *out, const struct dw_profile *profile,
                            bool with_host);
 /* Whether the processes ran on several hosts; this looks at all of them. */
 bool dw_roster_has_hosts(const struct dw_profile *profile);
+/* Properties as a JSON object. */
+void dw_roster_put_properties(struct dw_out *out, const struct dw_profile *profile,
+                              const struct dw_property *properties, uint32_t count);
 /* The thread's name, or "thread 1234". */
 void dw_roster_put_thread(struct dw_out *out, const struct dw_profile *profile, uint32_t thread);
 /* The same, and of which program when there are several. */

@@ -4,6 +4,7 @@
 #include "lens/view/row.h"
 
 #include "base/grow.h"
+#include "base/room.h"
 #include "lens/view/column.h"
 #include "model/outermost.h"
 
@@ -35,23 +36,18 @@ int dw_rows_flatten_paths(struct dw_rows *rows)
     return error;
 }
 
-/* Of each path: whether its frame is not further up too. NULL when out of memory. */
-static bool *find_outermost(const struct dw_profile *profile)
+/* Of each path: whether its frame is not further up too. */
+static int find_outermost(const struct dw_profile *profile, struct dw_room *room, bool **outermost)
 {
     uint32_t count = profile->functions.count;
-    bool *outermost = malloc(count * sizeof *outermost);
-    uint32_t *frames = malloc(count * sizeof *frames);
-    int error = outermost && frames ? 0 : DW_ERR_MEMORY;
-    for (dw_path_id path = 0; !error && path < count; path++)
+    uint32_t *frames = dw_room_get(room, count, sizeof *frames);
+    DW_ROOM_GET(room, *outermost, count);
+    if (room->failed)
+        return DW_ERR_MEMORY;
+    for (dw_path_id path = 0; path < count; path++)
         frames[path] = profile->functions.paths[path].step;
-    if (!error)
-        error = dw_outermost_find(profile->functions.paths, sizeof *profile->functions.paths, count,
-                                  frames, profile->frames.count, outermost);
-    free(frames);
-    if (!error)
-        return outermost;
-    free(outermost);
-    return NULL;
+    return dw_outermost_find(profile->functions.paths, sizeof *profile->functions.paths, count,
+                             frames, profile->frames.count, *outermost);
 }
 
 static int add_to_name(struct dw_row *into, const struct dw_row *from, bool outermost)
@@ -123,17 +119,15 @@ static void swap_rows(struct dw_rows *a, struct dw_rows *b)
 int dw_rows_flatten_names(struct dw_rows *rows)
 {
     struct dw_rows list = {0};
-    size_t size = rows->profile->frames.count * sizeof(uint32_t);
-    uint32_t *row_of_frame = malloc(size);
-    bool *outermost = find_outermost(rows->profile);
-    int error = row_of_frame && outermost ? 0 : DW_ERR_MEMORY;
+    struct dw_room room = {0};
+    uint32_t *row_of_frame = dw_room_get_ids(&room, rows->profile->frames.count);
+    bool *outermost;
+    int error = find_outermost(rows->profile, &room, &outermost);
     if (!error) {
-        memset(row_of_frame, 0xff, size);
         error = merge_names(rows, outermost, row_of_frame, &list);
         swap_rows(rows, &list);
     }
     dw_rows_release(&list);
-    free(outermost);
-    free(row_of_frame);
+    dw_room_release(&room);
     return error;
 }

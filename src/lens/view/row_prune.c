@@ -3,9 +3,7 @@
  * on to the next is one row. That row has the total of the first and the own time of the last. */
 #include "lens/view/row.h"
 
-#include "base/error.h"
-
-#include <stdlib.h>
+#include "base/room.h"
 
 struct pruning {
     struct dw_rows *rows;
@@ -91,15 +89,15 @@ static void compact(struct pruning *pruning)
 int dw_rows_prune(struct dw_rows *rows, double threshold)
 {
     struct pruning pruning = {.rows = rows};
-    pruning.new_id = calloc(rows->count + 1u, sizeof *pruning.new_id);
-    pruning.children = calloc(rows->count + 1u, sizeof *pruning.children);
-    int error = pruning.new_id && pruning.children ? 0 : DW_ERR_MEMORY;
+    struct dw_room room = {0};
+    DW_ROOM_GET(&room, pruning.new_id, rows->count);
+    DW_ROOM_GET(&room, pruning.children, rows->count);
+    int error = dw_room_error(&room);
     rows->threshold = threshold;
     if (!error) {
         choose(&pruning);
         compact(&pruning);
     }
-    free(pruning.new_id);
-    free(pruning.children);
+    dw_room_release(&room);
     return error;
 }

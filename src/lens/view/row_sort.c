@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The order of the rows never depends on ids, which change with the order of the
  * logs: what ties by the column is decided by total, name, file and line. */
-#define _GNU_SOURCE
 #include "lens/view/row.h"
 
-#include "base/error.h"
 #include "base/order.h"
+#include "base/room.h"
 #include "lens/view/column.h"
 
 #include <stdlib.h>
@@ -21,11 +20,10 @@ static int compare_frames(const struct dw_rows *rows, const struct dw_row *a,
     const struct dw_profile *profile = rows->profile;
     const struct dw_frame *f = dw_profile_frame(profile, a->path);
     const struct dw_frame *g = dw_profile_frame(profile, b->path);
-    int order = dw_string_compare(dw_row_name(rows, a), dw_row_name(rows, b));
-    if (!order)
-        order = dw_string_compare(dw_profile_string(profile, f->file),
-                                  dw_profile_string(profile, g->file));
-    return order ? order : dw_ascending(f->line, g->line);
+    return dw_string_compare(dw_row_name(rows, a), dw_row_name(rows, b))
+           ?: dw_string_compare(dw_profile_string(profile, f->file),
+                                dw_profile_string(profile, g->file))
+           ?: dw_ascending(f->line, g->line);
 }
 
 /* A list by path comes in order of its names. */
@@ -44,7 +42,7 @@ static uint64_t key_of(const struct dw_row *row, const struct dw_column *column)
 {
     if (!column)
         return row->total;
-    return column->kind == DW_COLUMN_TEXT ? 0 : dw_column_number(column, row);
+    return column->kind == DW_COLUMN_TEXT ? 0 : column->get(row);
 }
 
 /* The children of row r are places[start[r + 1]] up to places[start[r + 2]]; roots come first. */
@@ -52,21 +50,15 @@ struct walk {
     struct place *places;
     uint32_t *start;
     uint32_t *stack; /* rows to visit, the next one last */
+    struct dw_room room;
 };
 
 static int walk_init(struct walk *walk, uint32_t count)
 {
-    walk->places = malloc((count + 1u) * sizeof *walk->places);
-    walk->start = calloc(count + 2u, sizeof *walk->start);
-    walk->stack = malloc((count + 1u) * sizeof *walk->stack);
-    return walk->places && walk->start && walk->stack ? 0 : DW_ERR_MEMORY;
-}
-
-static void walk_release(struct walk *walk)
-{
-    free(walk->places);
-    free(walk->start);
-    free(walk->stack);
+    DW_ROOM_GET(&walk->room, walk->places, count);
+    DW_ROOM_GET(&walk->room, walk->start, count + 2u);
+    DW_ROOM_GET(&walk->room, walk->stack, count);
+    return dw_room_error(&walk->room);
 }
 
 /* Counts the children of each row, so that it is known where they end; each that is put there, the
@@ -138,6 +130,6 @@ int dw_rows_sort(struct dw_rows *rows, const struct dw_column *column)
         }
         permute(rows);
     }
-    walk_release(&walk);
+    dw_room_release(&walk.room);
     return error;
 }

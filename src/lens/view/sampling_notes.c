@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * The rate obtained is that of the time that was recorded: samples divided by what they
  * stand for. It is the asked one unless samples were late or were missed. */
-#define _GNU_SOURCE
 #include "lens/view/notes.h"
 
+#include "base/order.h"
 #include "lens/view/column.h"
 #include "lens/view/roster.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,33 +83,32 @@ static void put_asked(struct dw_out *out, const struct summary *summary)
     dw_out_text(out, " asked");
 }
 
-#define TROUBLES 4
-
-struct trouble {
-    uint64_t count;
+/* What a probe counts of samples. */
+static const struct {
+    size_t count; /* in struct dw_sampling */
     const char *what, *meaning;
-};
+} troubles[] = {{offsetof(struct dw_sampling, missed), "missed", "were due and not taken"},
+                {offsetof(struct dw_sampling, guessed), "guessed",
+                 "have native callers that are likely, not certain"},
+                {offsetof(struct dw_sampling, cut), "cut", "lack their outermost functions"},
+                {offsetof(struct dw_sampling, retried), "retried", "were read more than once"}};
+#define TROUBLES (sizeof troubles / sizeof *troubles)
 
-static void list_troubles(const struct dw_sampling *sums, struct trouble list[TROUBLES])
+static uint64_t count_of(const struct dw_sampling *sums, size_t trouble)
 {
-    const struct trouble troubles[TROUBLES] = {
-        {sums->missed, "missed", "were due and not taken"},
-        {sums->guessed, "guessed", "have native callers that are likely, not certain"},
-        {sums->cut, "cut", "lack their outermost functions"},
-        {sums->retried, "retried", "were read more than once"}};
-    memcpy(list, troubles, sizeof troubles);
+    uint64_t count;
+    memcpy(&count, (const char *)sums + troubles[trouble].count, sizeof count);
+    return count;
 }
 
 /* What went wrong, as far as something did. */
 static void put_trouble(struct dw_out *out, const struct dw_sampling *sums)
 {
-    struct trouble parts[TROUBLES];
     const char *before = "; ";
-    list_troubles(sums, parts);
     for (size_t i = 0; i < TROUBLES; i++) {
-        if (!parts[i].count)
+        if (!count_of(sums, i))
             continue;
-        dw_out_printf(out, "%s%" PRIu64 " %s", before, parts[i].count, parts[i].what);
+        dw_out_printf(out, "%s%" PRIu64 " %s", before, count_of(sums, i), troubles[i].what);
         before = ", ";
     }
     dw_out_char(out, '\n');
@@ -117,11 +117,9 @@ static void put_trouble(struct dw_out *out, const struct dw_sampling *sums)
 /* A line each, and only of what there is. */
 static void explain_trouble(struct dw_out *out, const struct dw_sampling *sums, const char *prefix)
 {
-    struct trouble parts[TROUBLES];
-    list_troubles(sums, parts);
     for (size_t i = 0; i < TROUBLES; i++)
-        if (parts[i].count)
-            dw_out_printf(out, "%s%s samples %s\n", prefix, parts[i].what, parts[i].meaning);
+        if (count_of(sums, i))
+            dw_out_printf(out, "%s%s samples %s\n", prefix, troubles[i].what, troubles[i].meaning);
 }
 
 static void put_summary(struct dw_out *out, const struct summary *summary, enum dw_sample_mode mode)
@@ -305,8 +303,7 @@ static struct workers find_workers(const struct dw_profile *profile)
 
 static int compare_times(const void *left, const void *right)
 {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
+    return dw_ascending(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 /* Keeps those of workers, in order. How many they are. */

@@ -3,10 +3,6 @@
  * Only the frames that are printed are visited. */
 #include "lens/view/speller.h"
 
-#include "base/error.h"
-
-#include <stdlib.h>
-
 /* A jump is as long as the two before it when those are equal (a skew-binary
  * number of steps), so that any ancestor is O(log depth) jumps away. */
 static void fill(struct dw_speller *speller, dw_path_id path)
@@ -23,9 +19,9 @@ static void fill(struct dw_speller *speller, dw_path_id path)
 int dw_speller_init(struct dw_speller *speller, const struct dw_path *paths, uint32_t count)
 {
     *speller = (struct dw_speller){.paths = paths};
-    speller->depths = calloc(count, sizeof *speller->depths);
-    speller->jumps = calloc(count, sizeof *speller->jumps);
-    if (!speller->depths || !speller->jumps) {
+    DW_ROOM_GET(&speller->room, speller->depths, count);
+    DW_ROOM_GET(&speller->room, speller->jumps, count);
+    if (speller->room.failed) {
         dw_speller_release(speller);
         return DW_ERR_MEMORY;
     }
@@ -36,9 +32,7 @@ int dw_speller_init(struct dw_speller *speller, const struct dw_path *paths, uin
 
 void dw_speller_release(struct dw_speller *speller)
 {
-    free(speller->depths);
-    free(speller->jumps);
-    *speller = (struct dw_speller){0};
+    dw_room_release(&speller->room);
 }
 
 static dw_path_id ancestor(const struct dw_speller *speller, dw_path_id path, uint32_t depth)

@@ -6,12 +6,14 @@
 #define DW_LENS_VIEW_SPELLER_H
 
 #include "base/out.h"
+#include "base/room.h"
 #include "model/path_tree.h"
 
 struct dw_speller {
     const struct dw_path *paths;
     uint32_t *depths;  /* of each path; the root's is 0 */
     dw_path_id *jumps; /* of each path: an ancestor some way up */
+    struct dw_room room;
 };
 
 #define DW_SPELL_MAX 1024 /* frames of one path that are ever printed */

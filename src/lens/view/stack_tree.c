@@ -2,7 +2,6 @@
  * Own times stand at the ends of paths; what lies under a path is added up from there. */
 #include "lens/view/stack_tree.h"
 
-#include "base/error.h"
 #include "lens/view/own_times.h"
 
 #include <stdlib.h>
@@ -57,9 +56,9 @@ static int add_threads(struct dw_stack_tree *tree, enum dw_family family)
 
 static int add_up(struct dw_stack_tree *tree, enum dw_family family)
 {
-    tree->self = calloc(tree->count, sizeof *tree->self);
-    tree->total = calloc(tree->count, sizeof *tree->total);
-    int error = tree->self && tree->total ? add_threads(tree, family) : DW_ERR_MEMORY;
+    DW_ROOM_GET(&tree->room, tree->self, tree->count);
+    DW_ROOM_GET(&tree->room, tree->total, tree->count);
+    int error = tree->room.failed ? DW_ERR_MEMORY : add_threads(tree, family);
     for (dw_path_id path = tree->count; !error && path-- > 0;) {
         add_sums(&tree->total[path], &tree->self[path]);
         if (path != DW_PATH_ROOT)
@@ -68,8 +67,8 @@ static int add_up(struct dw_stack_tree *tree, enum dw_family family)
     return error;
 }
 
-int dw_stack_tree_make_of(const struct dw_profile *profile, enum dw_family family,
-                          struct dw_stack_tree *tree)
+int dw_stack_tree_make(const struct dw_profile *profile, enum dw_family family,
+                       struct dw_stack_tree *tree)
 {
     struct dw_stack_tree made = {
         .profile = profile, .paths = profile->paths.paths, .count = profile->paths.count};
@@ -83,7 +82,5 @@ int dw_stack_tree_make_of(const struct dw_profile *profile, enum dw_family famil
 
 void dw_stack_tree_release(struct dw_stack_tree *tree)
 {
-    free(tree->self);
-    free(tree->total);
-    *tree = (struct dw_stack_tree){0};
+    dw_room_release(&tree->room);
 }

@@ -18,22 +18,14 @@ struct dw_stack_tree {
     uint32_t count;
     /* Of each path, of all threads together: */
     struct dw_stack_sums *self, *total;
+    struct dw_room room;
 };
 
 /* Of a family. What a thread spent in no call or region at all is left out. */
-int dw_stack_tree_make_of(const struct dw_profile *profile, enum dw_family family,
-                          struct dw_stack_tree *tree);
-static inline int dw_stack_tree_make(const struct dw_profile *profile, struct dw_stack_tree *tree)
-{
-    return dw_stack_tree_make_of(profile, DW_FAMILY_SAMPLES, tree);
-}
+int dw_stack_tree_make(const struct dw_profile *profile, enum dw_family family,
+                       struct dw_stack_tree *tree);
 void dw_stack_tree_release(struct dw_stack_tree *tree);
 
-static inline const struct dw_place *dw_stack_tree_place(const struct dw_stack_tree *tree,
-                                                         dw_path_id path)
-{
-    return &tree->profile->places.places[tree->paths[path].step];
-}
 static inline const struct dw_frame *dw_place_frame(const struct dw_profile *profile,
                                                     const struct dw_place *place)
 {

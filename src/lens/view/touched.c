@@ -2,7 +2,6 @@
  * Few paths are sorted. Many are found anew, in order, by a look at all paths. */
 #include "lens/view/touched.h"
 
-#include "base/error.h"
 #include "base/order.h"
 
 #include <stdlib.h>
@@ -11,17 +10,15 @@
 
 int dw_touched_init(struct dw_touched *touched, const struct dw_path_tree *tree)
 {
-    *touched = (struct dw_touched){.tree = tree,
-                                   .is_in = calloc(tree->count, sizeof *touched->is_in),
-                                   .paths = malloc(tree->count * sizeof *touched->paths)};
-    return touched->is_in && touched->paths ? 0 : DW_ERR_MEMORY;
+    *touched = (struct dw_touched){.tree = tree};
+    DW_ROOM_GET(&touched->room, touched->is_in, tree->count);
+    DW_ROOM_GET(&touched->room, touched->paths, tree->count);
+    return dw_room_error(&touched->room);
 }
 
 void dw_touched_release(struct dw_touched *touched)
 {
-    free(touched->is_in);
-    free(touched->paths);
-    *touched = (struct dw_touched){0};
+    dw_room_release(&touched->room);
 }
 
 static int descending(const void *a, const void *b)

@@ -4,6 +4,7 @@
 #ifndef DW_LENS_VIEW_TOUCHED_H
 #define DW_LENS_VIEW_TOUCHED_H
 
+#include "base/room.h"
 #include "model/path_tree.h"
 
 struct dw_touched {
@@ -11,6 +12,7 @@ struct dw_touched {
     bool *is_in; /* of each path */
     dw_path_id *paths;
     uint32_t count;
+    struct dw_room room;
 };
 
 /* Release it in any case. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * The order of the rows of a view, and which of them are shown. */
-#define _GNU_SOURCE
 #include "lens/view/view.h"
 
 #include "base/order.h"
@@ -25,12 +24,9 @@ static int compare_measure(const struct dw_view *view, const struct dw_view_row 
     const struct dw_view_number *x = &a->numbers[measure], *y = &b->numbers[measure];
     const struct dw_view_number *u = is_weight ? dw_view_part(view, a, DW_VIEW_IDLE) : &none;
     const struct dw_view_number *v = is_weight ? dw_view_part(view, b, DW_VIEW_IDLE) : &none;
-    int order = by_self ? dw_ascending(y->self - v->self, x->self - u->self) : 0;
-    if (!order)
-        order = dw_ascending(y->total - v->total, x->total - u->total);
-    if (!order && by_self)
-        order = dw_ascending(y->self, x->self);
-    return order ? order : dw_ascending(y->total, x->total);
+    int by_own = by_self ? dw_ascending(y->self - v->self, x->self - u->self) : 0;
+    return by_own ?: dw_ascending(y->total - v->total, x->total - u->total)
+           ?: (by_self ? dw_ascending(y->self, x->self) : 0) ?: dw_ascending(y->total, x->total);
 }
 
 /* By the measure asked for, then by the others, then by name; a sort by name looks at no measure.

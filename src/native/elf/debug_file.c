@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Looks where gdb looks, the directories of the user first. A candidate counts only if its build
  * id, or the checksum in .gnu_debuglink, fits. */
-#define _GNU_SOURCE
 #include "native/elf/debug_file.h"
 
 #include "base/file.h"

@@ -2,7 +2,6 @@
  * A pointer is changed only if it is what the dynamic linker would put there, so an object that
  * has an allocator of its own keeps it. A pointer is written at once, so other threads see the old
  * or the new one. */
-#define _GNU_SOURCE
 #include "native/elf/got_patch.h"
 
 #include "base/grow.h"

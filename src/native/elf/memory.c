@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Plain reads where memory is known to be there, and reads by the kernel where it may not be. errno
  * stays as it was, since handlers read too. */
-#define _GNU_SOURCE
 #include "native/elf/memory.h"
 
 #include "native/elf/elf_image.h"

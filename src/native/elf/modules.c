@@ -2,7 +2,6 @@
  * Lists are made anew and sorted, never changed in place. Our own come from the dynamic linker,
  * another process's from /proc/PID/maps; both have the paths that the kernel knows, so recordings
  * from inside and outside agree. */
-#define _GNU_SOURCE
 #include "native/elf/modules.h"
 
 #include "base/grow.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Lines that cannot be parsed are skipped: the kernel writes the list while the process changes
  * it. */
-#define _GNU_SOURCE
 #include "native/elf/proc_maps.h"
 
 #include "base/error.h"

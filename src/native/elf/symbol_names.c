@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A table that stays in its file is read by a descriptor of our own. The program may close that, or
  * the file may be written anew, so both are checked before each read. */
-#define _GNU_SOURCE
 #include "native/elf/symbol_names.h"
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A million functions are 16 MB here: the entries are packed, and their names stay where the
  * linker put them. Of several names for one address the one that people know wins. */
-#define _GNU_SOURCE
 #include "native/elf/symbols.h"
 
 #include "base/intern.h"

@@ -2,7 +2,6 @@
  * A file is read from where the last reading ended, until it is replaced or gets shorter: then it
  * is read from its beginning. Anybody may write to /tmp, so links are not followed and owners are
  * checked. */
-#define _GNU_SOURCE
 #include "native/jit/jit_files.h"
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * General registers in the order of DWARF's numbers, which is neither the kernel's order nor that
  * of instructions. */
-#define _GNU_SOURCE
 #include "native/unwind/registers.h"
 
 void dw_registers_of_context(const ucontext_t *context, struct dw_registers *registers)
