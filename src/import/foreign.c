@@ -50,11 +50,6 @@ static bool is_process(const void *entries, uint32_t id, const void *key)
     return ((const struct dw_process *)entries)[id].pid == *(const uint64_t *)key;
 }
 
-static uint64_t hash_process(const void *entries, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_process *)entries)[id].pid);
-}
-
 uint32_t dw_foreign_process(struct dw_foreign *foreign, uint64_t pid, struct dw_string program)
 {
     struct dw_profile *profile = foreign->profile;
@@ -64,8 +59,8 @@ uint32_t dw_foreign_process(struct dw_foreign *foreign, uint64_t pid, struct dw_
         return known;
     note(foreign, DW_GROW(profile->processes, profile->process_count, profile->process_capacity));
     if (!foreign->error)
-        note(foreign, dw_map_add(&foreign->process_index, dw_hash_mix(pid), profile->process_count,
-                                 hash_process, profile->processes));
+        note(foreign,
+             dw_map_put(&foreign->process_index, dw_hash_mix(pid), profile->process_count));
     if (foreign->error)
         return DW_MAP_NONE;
     struct dw_process *process = &profile->processes[profile->process_count];
@@ -81,9 +76,8 @@ static bool is_thread(const void *entries, uint32_t id, const void *key)
     return a->process == b->process && a->tid == b->tid && (a->tid || a->name == b->name);
 }
 
-static uint64_t hash_thread(const void *entries, uint32_t id)
+static uint64_t hash_thread(const struct dw_thread *thread)
 {
-    const struct dw_thread *thread = (const struct dw_thread *)entries + id;
     uint64_t number = thread->tid ? thread->tid << 1 : (uint64_t)thread->name << 1 | 1;
     return dw_hash_mix(dw_hash_mix(number) + thread->process);
 }
@@ -94,15 +88,14 @@ uint32_t dw_foreign_thread(struct dw_foreign *foreign, uint32_t process, uint64_
     struct dw_profile *profile = foreign->profile;
     struct dw_thread thread = {
         .process = process, .tid = tid, .name = dw_foreign_string(foreign, name)};
-    uint64_t hash = hash_thread(&thread, 0);
+    uint64_t hash = hash_thread(&thread);
     uint32_t known =
         dw_map_find(&foreign->thread_index, hash, is_thread, profile->threads, &thread);
     if (known != DW_MAP_NONE)
         return known;
     note(foreign, DW_GROW(profile->threads, profile->thread_count, profile->thread_capacity));
     if (!foreign->error)
-        note(foreign, dw_map_add(&foreign->thread_index, hash, profile->thread_count, hash_thread,
-                                 profile->threads));
+        note(foreign, dw_map_put(&foreign->thread_index, hash, profile->thread_count));
     if (foreign->error)
         return DW_MAP_NONE;
     profile->threads[profile->thread_count] = thread;

@@ -98,11 +98,6 @@ static void note(struct reading *reading, int error)
         reading->foreign->error = error;
 }
 
-static uint64_t hash_of(const void *series, uint32_t id)
-{
-    return dw_hash_mix(((const struct dw_series *)series)[id].process);
-}
-
 static bool is_of(const void *series, uint32_t id, const void *process)
 {
     return ((const struct dw_series *)series)[id].process == *(const uint32_t *)process;
@@ -125,9 +120,8 @@ static struct dw_series *series_of(struct reading *reading, uint64_t pid)
         .name = dw_foreign_string(reading->foreign, (struct dw_string){DW_SERIES_RSS, 3})};
     profile->processes[process].is_sampled = false;
     struct dw_series *series = dw_series_append(profile, &like);
-    note(reading, series ? dw_map_add(&reading->index, hash, profile->series_count - 1, hash_of,
-                                      profile->series)
-                         : DW_ERR_MEMORY);
+    note(reading,
+         series ? dw_map_put(&reading->index, hash, profile->series_count - 1) : DW_ERR_MEMORY);
     return reading->foreign->error ? NULL : series;
 }
 

@@ -126,18 +126,12 @@ static bool same_uuid(const void *processes, uint32_t id, const void *key)
     return !memcmp(((const struct dw_process *)processes)[id].uuid, key, 16);
 }
 
-static uint64_t hash_uuid(const void *processes, uint32_t id)
-{
-    return dw_hash_bytes(((const struct dw_process *)processes)[id].uuid, 16);
-}
-
 int dw_process_index(const struct dw_profile *profile, struct dw_map *uuids, uint32_t index)
 {
     static const uint8_t unknown[16];
     if (same_uuid(profile->processes, index, unknown))
         return 0;
-    return dw_map_add(uuids, hash_uuid(profile->processes, index), index, hash_uuid,
-                      profile->processes);
+    return dw_map_put(uuids, dw_hash_bytes(profile->processes[index].uuid, 16), index);
 }
 
 uint32_t dw_process_find(const struct dw_profile *profile, const struct dw_map *uuids,

@@ -17,12 +17,6 @@ static uint64_t hash_key(dw_path_id path, dw_labels_id labels)
     return dw_hash_mix((uint64_t)labels << 32 | path / 8) << 3 | path % 8;
 }
 
-static uint64_t hash_of(const void *rows, uint32_t id)
-{
-    const struct dw_value_row *row = (const struct dw_value_row *)rows + id;
-    return hash_key(row->path, row->labels);
-}
-
 static bool equal(const void *rows, uint32_t id, const void *key)
 {
     const struct dw_value_row *row = (const struct dw_value_row *)rows + id;
@@ -56,9 +50,10 @@ int dw_value_row_append(struct dw_value_table *table, dw_path_id path, dw_labels
 static int complete_index(struct dw_value_table *table)
 {
     int error = 0;
-    for (; table->indexed < table->count && !error; table->indexed += !error)
-        error = dw_map_add(&table->index, hash_of(table->rows, table->indexed), table->indexed,
-                           hash_of, table->rows);
+    for (; table->indexed < table->count && !error; table->indexed += !error) {
+        const struct dw_value_row *row = &table->rows[table->indexed];
+        error = dw_map_put(&table->index, hash_key(row->path, row->labels), table->indexed);
+    }
     return error;
 }
 

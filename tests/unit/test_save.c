@@ -108,8 +108,9 @@ static void check_row(const struct dw_value_table *a, const struct dw_value_row 
     const struct dw_spread *right = &b->spreads[in_b->spread - 1];
     assert_true(left->sum_squares == right->sum_squares);
     assert_int_equal(left->histogram.count, right->histogram.count);
-    assert_memory_equal(left->histogram.entries, right->histogram.entries,
-                        left->histogram.count * sizeof *left->histogram.entries);
+    assert_memory_equal(dw_histogram_entries(&left->histogram),
+                        dw_histogram_entries(&right->histogram),
+                        left->histogram.count * sizeof(struct dw_histogram_entry));
 }
 
 static void check_thread(const struct dw_profile *a, const struct dw_profile *b, uint32_t index)

@@ -84,31 +84,30 @@ void dw_measuring_release(struct dw_measuring *measuring)
     *measuring = (struct dw_measuring){0};
 }
 
-static void get_entry(const struct dw_value_table *values, const struct dw_value_row *row,
-                      struct dw_metric *metric)
+/* The time of a call does not include that in which its generator slept. Numbers of entries are the
+ * first of a row. */
+struct dw_metric dw_family_metric(enum dw_family family, const struct dw_value_table *values,
+                                  const struct dw_value_row *row)
 {
-    *metric = (struct dw_metric){
-        .count = dw_value_get(values, row, DW_COUNT),
-        .total = dw_value_get(values, row, DW_TOTAL),
-        .suspended = dw_value_get(values, row, DW_SUSPENDED),
-        .children = dw_value_get(values, row, DW_CHILDREN),
-        .cpu = dw_value_get(values, row, DW_ENTRY_CPU),
-        .min = dw_value_get(values, row, DW_MIN),
-        .max = dw_value_get(values, row, DW_MAX),
-        .open = dw_value_get(values, row, DW_OPEN),
-        .open_total = dw_value_get(values, row, DW_OPEN_TOTAL),
+    if (family == DW_FAMILY_CALLS)
+        return (struct dw_metric){.count = dw_value_get(values, row, DW_CALLS),
+                                  .total = dw_value_get(values, row, DW_CALL_TOTAL),
+                                  .children = dw_value_get(values, row, DW_CALL_CHILDREN)};
+    uint64_t numbers[DW_CALLS] = {0};
+    const uint64_t *at = &values->numbers[row->first];
+    for (dw_measure_mask rest = row->mask & DW_ENTRY_MASK; rest; rest &= rest - 1)
+        numbers[__builtin_ctzll(rest)] = *at++;
+    return (struct dw_metric){
+        .count = numbers[DW_COUNT],
+        .total = numbers[DW_TOTAL],
+        .suspended = numbers[DW_SUSPENDED],
+        .children = numbers[DW_CHILDREN],
+        .cpu = numbers[DW_ENTRY_CPU],
+        .min = numbers[DW_MIN],
+        .max = numbers[DW_MAX],
+        .open = numbers[DW_OPEN],
+        .open_total = numbers[DW_OPEN_TOTAL],
         .spread = row->spread ? &values->spreads[row->spread - 1] : NULL,
-    };
-}
-
-/* The time of a call does not include that in which its generator slept. */
-static void get_call(const struct dw_value_table *values, const struct dw_value_row *row,
-                     struct dw_metric *metric)
-{
-    *metric = (struct dw_metric){
-        .count = dw_value_get(values, row, DW_CALLS),
-        .total = dw_value_get(values, row, DW_CALL_TOTAL),
-        .children = dw_value_get(values, row, DW_CALL_CHILDREN),
     };
 }
 
@@ -122,11 +121,9 @@ static bool next_row(struct dw_measuring *measuring)
         return false;
     const struct dw_value_row *row = &values->rows[measuring->next++];
     measuring->item =
-        (struct dw_measured){.path = measuring->profile->function_of[row->path], .row = row};
-    if (measuring->family == DW_FAMILY_CALLS)
-        get_call(values, row, &measuring->item.metric);
-    else
-        get_entry(values, row, &measuring->item.metric);
+        (struct dw_measured){.path = measuring->profile->function_of[row->path],
+                             .metric = dw_family_metric(measuring->family, values, row),
+                             .row = row};
     return true;
 }
 

@@ -40,11 +40,12 @@ static int compare(const void *left, const void *right, void *context)
 }
 
 /* In a sort by name all keys are equal, and names decide, as they decide ties. */
-static uint64_t key_of(const struct dw_row *row, const struct dw_column *column)
+static uint64_t key_of(const struct dw_rows *rows, const struct dw_row *row,
+                       const struct dw_column *column)
 {
     if (!column)
         return row->total;
-    return column->kind == DW_COLUMN_TEXT ? 0 : dw_column_number(column, row);
+    return column->kind == DW_COLUMN_TEXT ? 0 : dw_column_number(column, rows, row);
 }
 
 /* The children of row r are places[start[r + 1]] up to places[start[r + 2]]; roots come first. */
@@ -81,7 +82,7 @@ static void list_children(struct walk *walk, const struct dw_rows *rows,
         walk->start[i + 1] += walk->start[i];
     for (uint32_t i = count; i-- > 0;)
         walk->places[--walk->start[rows->rows[i].parent + 1]] =
-            (struct place){key_of(&rows->rows[i], column), i};
+            (struct place){key_of(rows, &rows->rows[i], column), i};
 }
 
 /* Roots of trees stay in their order. */
