@@ -30,6 +30,12 @@ int dw_metric_merge(struct dw_metric *into, const struct dw_metric *from);
 double dw_metric_stdev(const struct dw_metric *metric);
 /* A percentile of the completed entries, within [min, max]. */
 uint64_t dw_metric_quantile(const struct dw_metric *metric, double fraction);
+/* Mean duration of the completed entries. */
+static inline uint64_t dw_metric_average(const struct dw_metric *metric)
+{
+    bool has_ended = metric->count && metric->total > metric->open_total;
+    return has_ended ? (metric->total - metric->open_total) / metric->count : 0;
+}
 static inline uint64_t dw_metric_active(const struct dw_metric *metric)
 {
     return metric->total > metric->suspended ? metric->total - metric->suspended : 0;

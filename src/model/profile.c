@@ -88,6 +88,12 @@ void dw_profile_free(struct dw_profile *profile)
     free(profile);
 }
 
+void dw_path_map_clear(struct dw_path_map *map)
+{
+    free(map->paths);
+    *map = (struct dw_path_map){.lost = map->lost};
+}
+
 void dw_profile_forget(struct dw_profile *profile)
 {
     for (; profile->forgotten_threads < profile->thread_count; profile->forgotten_threads++) {
@@ -98,11 +104,8 @@ void dw_profile_forget(struct dw_profile *profile)
         thread->timed_count = thread->timed_capacity = thread->block_count = 0;
         thread->change_count = thread->change_capacity = 0;
     }
-    for (; profile->forgotten_path_maps < profile->path_map_count; profile->forgotten_path_maps++) {
-        struct dw_path_map *map = &profile->path_maps[profile->forgotten_path_maps];
-        free(map->paths);
-        *map = (struct dw_path_map){.lost = map->lost};
-    }
+    for (; profile->forgotten_path_maps < profile->path_map_count; profile->forgotten_path_maps++)
+        dw_path_map_clear(&profile->path_maps[profile->forgotten_path_maps]);
     for (uint32_t i = 0; i < profile->block_count; i++)
         free(profile->blocks[i].payload);
     profile->block_count = 0;

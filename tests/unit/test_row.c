@@ -25,6 +25,12 @@ static struct dw_rows make(struct dw_profile *profile, enum dw_by by, const char
 }
 
 /* "depth:name" of all rows, for one comparison. */
+static uint64_t average(const struct dw_rows *rows, const struct dw_row *row)
+{
+    struct dw_metric metric = dw_row_metric(rows, row);
+    return dw_metric_average(&metric);
+}
+
 static void check_shape(const struct dw_rows *rows, const char *expected)
 {
     struct dw_out out;
@@ -59,7 +65,7 @@ static void test_region_tree(void **state)
     assert_int_equal(dw_row_metric(&rows, root).count, 1);
     assert_int_equal(dw_row_metric(&rows, root).min, 10 * MS);
     assert_int_equal(dw_row_metric(&rows, root).max, 10 * MS);
-    assert_int_equal(dw_row_average(&rows, root), 10 * MS);
+    assert_int_equal(average(&rows, root), 10 * MS);
     assert_int_equal(root->inner, 3 * MS);
     assert_int_equal(root->self, 4 * MS);
     assert_int_equal(load->total, 7 * MS);
@@ -90,7 +96,7 @@ static void test_root_of_several_processes(void **state)
     assert_int_equal(rows.count, 1);
     assert_int_equal(rows.rows[0].total, 8 * MS);
     assert_int_equal(dw_row_metric(&rows, &rows.rows[0]).count, 2);
-    assert_int_equal(dw_row_average(&rows, &rows.rows[0]), 4 * MS);
+    assert_int_equal(average(&rows, &rows.rows[0]), 4 * MS);
     assert_int_equal(dw_row_metric(&rows, &rows.rows[0]).min, 2 * MS);
     assert_int_equal(dw_row_metric(&rows, &rows.rows[0]).max, 6 * MS);
     dw_rows_release(&rows);
@@ -147,7 +153,7 @@ static void test_unmeasured_paths(void **state)
     check_shape(&rows, "0:<main> 1:outer 2:middle 3:leaf");
     assert_int_equal(dw_row_metric(&rows, &rows.rows[1]).count, 0);
     assert_int_equal(rows.rows[1].total, 0);
-    assert_int_equal(dw_row_average(&rows, &rows.rows[3]), 0);
+    assert_int_equal(average(&rows, &rows.rows[3]), 0);
     assert_int_equal(rows.rows[3].total, 3 * MS);
     dw_rows_release(&rows);
     rows = make(profile, DW_BY_PATH, NULL);

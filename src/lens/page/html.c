@@ -261,11 +261,18 @@ static void put_frames(struct page *page)
     dw_out_text(page->out, "}");
 }
 
+static uint64_t value_of(const struct page *page, const struct dw_column *column,
+                         const struct dw_row *row)
+{
+    struct dw_metric metric = dw_row_metric(page->rows, row);
+    return dw_column_number(column, row, &metric);
+}
+
 static bool any_value(const struct page *page, const struct dw_column *column,
                       const struct dw_row *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (dw_column_number(column, page->rows, &rows[i]))
+        if (value_of(page, column, &rows[i]))
             return true;
     return false;
 }
@@ -298,7 +305,7 @@ static int put_values(struct page *page, const struct dw_row *rows, uint32_t cou
         first = false;
         for (uint32_t i = 0; i < count && !page->out->error; i++) {
             dw_out_char(page->out, i ? ',' : '[');
-            dw_out_u64(page->out, dw_column_number(column, page->rows, &rows[i]));
+            dw_out_u64(page->out, value_of(page, column, &rows[i]));
         }
         dw_out_text(page->out, "]\n");
     }

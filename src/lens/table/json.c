@@ -175,12 +175,13 @@ static const struct {
 static void put_values(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row,
                        const struct dw_column *const columns[MEMBERS])
 {
+    struct dw_metric metric = dw_row_metric(rows, row);
     unsigned of = rows->are_counts ? OF_COUNTS : rows->are_samples ? OF_SAMPLES : OF_ENTRIES;
     for (size_t i = 0; i < MEMBERS; i++)
         if (members[i].of & of)
-            dw_data_number(data, members[i].name, dw_column_number(columns[i], rows, row));
+            dw_data_number(data, members[i].name, dw_column_number(columns[i], row, &metric));
     if (of == OF_ENTRIES)
-        dw_data_number(data, "open_ns", dw_row_metric(rows, row).open_total);
+        dw_data_number(data, "open_ns", metric.open_total);
 }
 
 static void put_head(struct dw_out *out, enum dw_by by)

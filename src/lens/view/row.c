@@ -343,14 +343,3 @@ int dw_row_add(struct dw_rows *rows, struct dw_row *row, const struct dw_metric 
     }
     return dw_metric_merge(&rows->sums[row->value - 1], metric);
 }
-
-uint64_t dw_row_average(const struct dw_rows *rows, const struct dw_row *row)
-{
-    struct dw_metric metric = dw_row_metric(rows, row);
-    return metric.count ? difference(metric.total, metric.open_total) / metric.count : 0;
-}
-
-uint64_t dw_row_active(const struct dw_rows *rows, const struct dw_row *row)
-{
-    return difference(row->total, dw_row_metric(rows, row).suspended);
-}

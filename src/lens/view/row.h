@@ -89,10 +89,6 @@ void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struc
 /* A line that says what shares are of, unless that is the root of the tree. */
 void dw_rows_put_whole(struct dw_out *out, const struct dw_rows *rows);
 
-/* Mean duration of the completed entries. */
-uint64_t dw_row_average(const struct dw_rows *rows, const struct dw_row *row);
-uint64_t dw_row_active(const struct dw_rows *rows, const struct dw_row *row);
-
 /* The steps of dw_rows_make, in files of their own. */
 struct dw_column;
 /* Puts siblings (in a flat list: all rows) into the order of the column, by total when NULL,
