@@ -34,20 +34,24 @@ struct table {
     struct dw_out *out;
 };
 
+static struct dw_string format(struct table *table, size_t column, const struct dw_row *row,
+                               const struct dw_metric *metric)
+{
+    dw_buffer_clear(&table->cell.buffer);
+    if (table->cell.error == DW_ERR_OUTPUT)
+        table->cell.error = 0;
+    dw_column_put(table->columns[column], &table->cell, &table->rows, row, metric);
+    return (struct dw_string){(char *)table->cell.buffer.data, table->cell.buffer.size};
+}
+
 static bool is_text(const struct table *table, size_t column)
 {
     return table->columns[column]->kind == DW_COLUMN_TEXT;
 }
 
-static size_t cell_width(struct table *table, size_t column, const struct dw_row *row,
-                         const struct dw_metric *metric)
+static size_t width_of(const struct table *table, size_t column, struct dw_string cell)
 {
-    struct dw_buffer *text = &table->cell.buffer;
-    dw_buffer_clear(text);
-    if (table->cell.error == DW_ERR_OUTPUT)
-        table->cell.error = 0;
-    dw_column_put(table->columns[column], &table->cell, &table->rows, row, metric);
-    return is_text(table, column) ? dw_text_width(text->data, text->size) : text->size;
+    return is_text(table, column) ? dw_text_width(cell.bytes, cell.size) : cell.size;
 }
 
 /* A larger number is not shorter, but for times and bytes, whose units change; these are as long as
@@ -75,8 +79,9 @@ static void measure(struct table *table)
         const struct dw_row *row = &table->rows.rows[r];
         struct dw_metric metric = dw_row_metric(&table->rows, row);
         for (size_t c = 0; c < table->count; c++) {
-            size_t width =
-                is_covered(table, c, row, &metric) ? 0 : cell_width(table, c, row, &metric);
+            if (is_covered(table, c, row, &metric))
+                continue;
+            size_t width = width_of(table, c, format(table, c, row, &metric));
             if (width > table->widths[c])
                 table->widths[c] = width;
         }
@@ -95,26 +100,26 @@ static void fit(struct table *table, size_t width)
 }
 
 /* The first column is flush left, the others right. */
-static void put_cell(struct table *table, size_t column, const void *bytes, size_t size,
-                     size_t width)
+static void put_cell(struct table *table, size_t column, struct dw_string cell)
 {
-    size_t room = table->widths[column];
+    size_t width = table->widths[column];
     if (!column) {
-        dw_out_repeat(table->out, ' ', room - dw_fit_put(table->out, bytes, size, room));
+        dw_out_repeat(table->out, ' ',
+                      width - dw_fit_put(table->out, cell.bytes, cell.size, width));
         return;
     }
-    dw_out_repeat(table->out, ' ', 2 + room - width);
+    dw_out_repeat(table->out, ' ', 2 + width - width_of(table, column, cell));
     if (is_text(table, column))
-        dw_out_printable(table->out, bytes, size);
+        dw_out_printable(table->out, cell.bytes, cell.size);
     else
-        dw_out_write(table->out, bytes, size);
+        dw_out_write(table->out, cell.bytes, cell.size);
 }
 
 static void put_header(struct table *table)
 {
     for (size_t c = 0; c < table->count; c++) {
-        size_t size = strlen(table->columns[c]->header);
-        put_cell(table, c, table->columns[c]->header, size, size);
+        const char *header = table->columns[c]->header;
+        put_cell(table, c, (struct dw_string){header, strlen(header)});
     }
     dw_out_char(table->out, '\n');
     for (size_t c = 0; c < table->count; c++) {
@@ -127,10 +132,8 @@ static void put_header(struct table *table)
 static void put_row(struct table *table, const struct dw_row *row)
 {
     struct dw_metric metric = dw_row_metric(&table->rows, row);
-    for (size_t c = 0; c < table->count; c++) {
-        size_t width = cell_width(table, c, row, &metric);
-        put_cell(table, c, table->cell.buffer.data, table->cell.buffer.size, width);
-    }
+    for (size_t c = 0; c < table->count; c++)
+        put_cell(table, c, format(table, c, row, &metric));
     dw_out_char(table->out, '\n');
 }
 

@@ -93,22 +93,11 @@ struct dw_metric dw_family_metric(enum dw_family family, const struct dw_value_t
         return (struct dw_metric){.count = dw_value_get(values, row, DW_CALLS),
                                   .total = dw_value_get(values, row, DW_CALL_TOTAL),
                                   .children = dw_value_get(values, row, DW_CALL_CHILDREN)};
-    uint64_t numbers[DW_CALLS] = {0};
+    struct dw_metric metric = {.spread = row->spread ? &values->spreads[row->spread - 1] : NULL};
     const uint64_t *at = &values->numbers[row->first];
     for (dw_measure_mask rest = row->mask & DW_ENTRY_MASK; rest; rest &= rest - 1)
-        numbers[__builtin_ctzll(rest)] = *at++;
-    return (struct dw_metric){
-        .count = numbers[DW_COUNT],
-        .total = numbers[DW_TOTAL],
-        .suspended = numbers[DW_SUSPENDED],
-        .children = numbers[DW_CHILDREN],
-        .cpu = numbers[DW_ENTRY_CPU],
-        .min = numbers[DW_MIN],
-        .max = numbers[DW_MAX],
-        .open = numbers[DW_OPEN],
-        .open_total = numbers[DW_OPEN_TOTAL],
-        .spread = row->spread ? &values->spreads[row->spread - 1] : NULL,
-    };
+        metric.numbers[__builtin_ctzll(rest)] = *at++;
+    return metric;
 }
 
 static bool next_row(struct dw_measuring *measuring)
