@@ -66,9 +66,15 @@ void dw_out_close_into(struct dw_out *scratch, struct dw_out *out)
 
 void dw_out_write(struct dw_out *out, const void *bytes, size_t size)
 {
-    if (out->error)
+    struct dw_buffer *buffer = &out->buffer;
+    if (out->error || !size)
         return;
-    dw_buffer_append(&out->buffer, bytes, size);
+    if (buffer->capacity - buffer->size >= size) { /* most is a few bytes, and has room */
+        memcpy(buffer->data + buffer->size, bytes, size);
+        buffer->size += size;
+    } else {
+        dw_buffer_append(buffer, bytes, size);
+    }
     if (out->buffer.failed)
         out->error = DW_ERR_MEMORY;
     else if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)

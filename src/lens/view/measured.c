@@ -89,14 +89,18 @@ void dw_measuring_release(struct dw_measuring *measuring)
 struct dw_metric dw_family_metric(enum dw_family family, const struct dw_value_table *values,
                                   const struct dw_value_row *row)
 {
-    if (family == DW_FAMILY_CALLS)
-        return (struct dw_metric){.count = dw_value_get(values, row, DW_CALLS),
-                                  .total = dw_value_get(values, row, DW_CALL_TOTAL),
-                                  .children = dw_value_get(values, row, DW_CALL_CHILDREN)};
-    struct dw_metric metric = {.spread = row->spread ? &values->spreads[row->spread - 1] : NULL};
+    struct dw_metric metric;
     const uint64_t *at = &values->numbers[row->first];
-    for (dw_measure_mask rest = row->mask & DW_ENTRY_MASK; rest; rest &= rest - 1)
-        metric.numbers[__builtin_ctzll(rest)] = *at++;
+    if (family == DW_FAMILY_CALLS) {
+        metric = (struct dw_metric){.count = dw_value_get(values, row, DW_CALLS),
+                                    .total = dw_value_get(values, row, DW_CALL_TOTAL),
+                                    .children = dw_value_get(values, row, DW_CALL_CHILDREN)};
+        return metric;
+    }
+    for (enum dw_measure measure = 0; measure <= DW_OPEN_TOTAL; measure++)
+        metric.numbers[measure] = row->mask & DW_MASK(measure) ? *at++ : 0;
+    metric.spread = row->spread ? &values->spreads[row->spread - 1] : NULL;
+    metric.owns_spread = false;
     return metric;
 }
 

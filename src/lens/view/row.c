@@ -323,30 +323,19 @@ void dw_rows_release(struct dw_rows *rows)
     *rows = (struct dw_rows){0};
 }
 
-static const struct dw_value_table *values_of(const struct dw_rows *rows, const struct dw_row *row)
-{
-    return &rows->profile->threads[row->thread].values;
-}
-
 /* Rows are asked for one after the other, and what they point to may lie anywhere: what is soon
  * asked for is fetched meanwhile. */
-static void fetch_ahead(const struct dw_rows *rows, const struct dw_row *row)
-{
-    const struct dw_row *soon = row + 8, *later = row + 16;
-    if (rows->rows + rows->count - row <= 16 || soon->thread == DW_ROW_NONE ||
-        later->thread == DW_ROW_NONE)
-        return;
-    const struct dw_value_table *values = values_of(rows, soon);
-    __builtin_prefetch(&values->numbers[values->rows[soon->value].first]);
-    __builtin_prefetch(&values_of(rows, later)->rows[later->value]);
-}
-
 struct dw_metric dw_row_metric(const struct dw_rows *rows, const struct dw_row *row)
 {
     if (row->thread == DW_ROW_NONE)
         return row->value ? rows->sums[row->value - 1] : (struct dw_metric){0};
-    const struct dw_value_table *values = values_of(rows, row);
-    fetch_ahead(rows, row);
+    const struct dw_value_table *values = &rows->profile->threads[row->thread].values;
+    const struct dw_row *soon = row + 8, *later = row + 16;
+    if (rows->rows + rows->count - row > 16 && soon->thread == row->thread &&
+        later->thread == row->thread) {
+        __builtin_prefetch(&values->numbers[values->rows[soon->value].first]);
+        __builtin_prefetch(&values->rows[later->value]);
+    }
     return dw_family_metric(rows->family, values, &values->rows[row->value]);
 }
 

@@ -131,13 +131,20 @@ static void visit(struct dw_row *rows, uint32_t row, uint32_t id)
     rows[row].parent = rows[rows[row].parent].id; /* no row looks at it any more */
 }
 
-/* Moves each row to its place; there may be too many for a second array of them. */
+/* Moves each row to its place; there may be too many for a second array of them. They lie anywhere,
+ * so they are fetched some moves ahead. */
 static void permute(struct dw_row *rows, uint32_t *order, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
+        uint32_t to = i, ahead = i;
+        if (order[i] == i)
+            continue;
         struct dw_row first = rows[i];
-        uint32_t to = i;
+        for (int moves = 0; moves < 8; moves++)
+            ahead = order[ahead];
         for (uint32_t from; (from = order[to]) != i; to = from) {
+            ahead = order[ahead];
+            __builtin_prefetch(&rows[ahead]);
             rows[to] = rows[from];
             order[to] = to;
         }
