@@ -82,7 +82,8 @@ static void write_row(struct dw_log_writer *writer, dw_path_id path, dw_labels_i
 
 static dw_measure_mask mask_of(struct dw_profile *profile, const char *path)
 {
-    return fixture_row(profile, 0, fixture_path(profile, path))->mask;
+    const struct dw_value_row *row = fixture_row(profile, 0, fixture_path(profile, path));
+    return dw_value_told(&profile->threads[0].values, row);
 }
 
 static uint64_t value_of(struct dw_profile *profile, const char *path, enum dw_measure measure)

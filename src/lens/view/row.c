@@ -335,6 +335,7 @@ struct dw_metric dw_row_metric(const struct dw_rows *rows, const struct dw_row *
         later->thread == row->thread) {
         __builtin_prefetch(&values->numbers[values->rows[soon->value].first]);
         __builtin_prefetch(&values->rows[later->value]);
+        __builtin_prefetch(&rows->profile->functions.paths[later->path]);
     }
     return dw_family_metric(rows->family, values, &values->rows[row->value]);
 }
