@@ -22,12 +22,6 @@ static uint64_t hash_key(const void *key, size_t size)
     return size == sizeof(uint64_t) ? dw_hash_mix(word_of(key)) : dw_hash_bytes(key, size);
 }
 
-static uint64_t hash_of(const void *context, uint32_t id)
-{
-    const struct keyed *keyed = context;
-    return hash_key(keyed->entries + id * keyed->entry_size, keyed->key_size);
-}
-
 static bool equal(const void *context, uint32_t id, const void *key)
 {
     const struct keyed *keyed = context;
@@ -56,9 +50,8 @@ int dw_intern(const struct dw_interned *into, const void *entry, uint32_t *id)
     int error = *into->count < *into->capacity ? 0 : dw_grow(into->entries, into->capacity, size);
     if (error)
         return error;
-    keyed.entries = *into->entries;
     memcpy((uint8_t *)*into->entries + *into->count * size, entry, size);
-    error = dw_map_add(into->index, hash, *into->count, hash_of, &keyed);
+    error = dw_map_put(into->index, hash, *into->count);
     if (!error)
         *id = (*into->count)++;
     return error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Open addressing with linear probing, at most three quarters full. A slot has the id and half of
- * the hash; keys stay with the caller, who compares them. */
+ * the hash, which says where it is in a map of any size; keys stay with the caller, who compares
+ * them. */
 #include "base/map.h"
 
 #include "base/error.h"
@@ -23,8 +24,8 @@ uint32_t dw_map_find(const struct dw_map *map, uint64_t hash, dw_map_equal *equa
     if (!map->capacity)
         return DW_MAP_NONE;
     size_t mask = map->capacity - 1;
-    uint32_t tag = (uint32_t)(hash >> 32);
-    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+    uint32_t tag = (uint32_t)hash;
+    for (size_t at = tag & mask;; at = (at + 1) & mask) {
         const struct dw_map_slot *slot = &map->slots[at];
         if (slot->id == DW_MAP_NONE)
             return DW_MAP_NONE;
@@ -33,16 +34,16 @@ uint32_t dw_map_find(const struct dw_map *map, uint64_t hash, dw_map_equal *equa
     }
 }
 
-static void place(struct dw_map *map, uint64_t hash, uint32_t id)
+static void place(struct dw_map *map, struct dw_map_slot slot)
 {
     size_t mask = map->capacity - 1;
-    size_t at = hash & mask;
+    size_t at = slot.tag & mask;
     while (map->slots[at].id != DW_MAP_NONE)
         at = (at + 1) & mask;
-    map->slots[at] = (struct dw_map_slot){(uint32_t)(hash >> 32), id};
+    map->slots[at] = slot;
 }
 
-static int grow(struct dw_map *map, dw_map_hash *rehash, const void *entries)
+static int grow(struct dw_map *map)
 {
     size_t capacity = map->capacity ? map->capacity * 2 : 16;
     struct dw_map_slot *slots = malloc(capacity * sizeof *slots);
@@ -52,21 +53,20 @@ static int grow(struct dw_map *map, dw_map_hash *rehash, const void *entries)
     struct dw_map grown = {slots, capacity, map->count};
     for (size_t i = 0; i < map->capacity; i++)
         if (map->slots[i].id != DW_MAP_NONE)
-            place(&grown, rehash(entries, map->slots[i].id), map->slots[i].id);
+            place(&grown, map->slots[i]);
     free(map->slots);
     *map = grown;
     return 0;
 }
 
-int dw_map_add(struct dw_map *map, uint64_t hash, uint32_t id, dw_map_hash *rehash,
-               const void *entries)
+int dw_map_put(struct dw_map *map, uint64_t hash, uint32_t id)
 {
     if (map->count * 4 >= map->capacity * 3) {
-        int error = grow(map, rehash, entries);
+        int error = grow(map);
         if (error)
             return error;
     }
-    place(map, hash, id);
+    place(map, (struct dw_map_slot){(uint32_t)hash, id});
     map->count++;
     return 0;
 }

@@ -17,19 +17,25 @@ struct dw_map {
 };
 
 struct dw_map_slot {
-    uint32_t tag; /* upper half of the hash */
+    uint32_t tag; /* lower half of the hash */
     uint32_t id;  /* DW_MAP_NONE when free */
 };
 
 typedef bool dw_map_equal(const void *entries, uint32_t id, const void *key);
-typedef uint64_t dw_map_hash(const void *entries, uint32_t id);
 
 void dw_map_release(struct dw_map *map);
 uint32_t dw_map_find(const struct dw_map *map, uint64_t hash, dw_map_equal *equal,
                      const void *entries, const void *key);
-/* Adds an id known to be absent. `rehash` gives the hash of ids already in, for growing. */
-int dw_map_add(struct dw_map *map, uint64_t hash, uint32_t id, dw_map_hash *rehash,
-               const void *entries);
+/* Adds an id known to be absent. */
+int dw_map_put(struct dw_map *map, uint64_t hash, uint32_t id);
+/* The same for who can also tell the hash of an id, which is not needed. */
+typedef uint64_t dw_map_hash(const void *entries, uint32_t id);
+static inline int dw_map_add(struct dw_map *map, uint64_t hash, uint32_t id, dw_map_hash *rehash,
+                             const void *entries)
+{
+    (void)rehash, (void)entries;
+    return dw_map_put(map, hash, id);
+}
 
 /* Part of every hash below but dw_hash_name's. A program that reads files of strangers chooses it
  * at random before its first map, so that nobody can choose keys that all fall on one slot. */

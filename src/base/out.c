@@ -65,9 +65,15 @@ void dw_out_close_into(struct dw_out *scratch, struct dw_out *out)
 
 void dw_out_write(struct dw_out *out, const void *bytes, size_t size)
 {
-    if (out->error)
+    struct dw_buffer *buffer = &out->buffer;
+    if (out->error || !size)
         return;
-    dw_buffer_append(&out->buffer, bytes, size);
+    if (buffer->capacity - buffer->size >= size) { /* most is a few bytes, and has room */
+        memcpy(buffer->data + buffer->size, bytes, size);
+        buffer->size += size;
+    } else {
+        dw_buffer_append(buffer, bytes, size);
+    }
     if (out->buffer.failed)
         out->error = DW_ERR_MEMORY;
     else if (out->fd >= 0 && out->buffer.size >= FLUSH_AT)
@@ -187,6 +193,19 @@ static bool is_plain(uint8_t byte)
     return byte >= 0x20 && byte < 0x7f;
 }
 
+#define ALL(byte) ((byte)*UINT64_C(0x0101010101010101))
+
+/* As far as eight of them are together: adding 1 and taking 0x20 away leave their highest bits. */
+static const uint8_t *skip_plain(const uint8_t *at, const uint8_t *end)
+{
+    for (uint64_t eight; end - at >= 8; at += 8) {
+        memcpy(&eight, at, sizeof eight);
+        if ((eight | (eight + ALL(1)) | (eight - ALL(0x20))) & ALL(0x80))
+            break;
+    }
+    return at;
+}
+
 static bool is_among(const char *few, uint8_t byte)
 {
     while (*few && (uint8_t)*few != byte)
@@ -200,7 +219,8 @@ typedef void escape(struct dw_out *out, uint32_t code);
 static void write_escaped(struct dw_out *out, const void *bytes, size_t size, const char *special,
                           escape *escape_code)
 {
-    const uint8_t *at = bytes, *end = end_of(bytes, size), *run = at;
+    const uint8_t *run = bytes, *end = end_of(bytes, size);
+    const uint8_t *at = *special ? run : skip_plain(run, end);
     while (at < end && !out->error) {
         bool is_special = is_among(special, *at);
         if (is_plain(*at) && !is_special) {
@@ -339,8 +359,8 @@ void dw_out_csv_field(struct dw_out *out, const void *bytes, size_t size)
 
 size_t dw_text_width(const void *bytes, size_t size)
 {
-    const uint8_t *at = bytes, *end = end_of(bytes, size);
-    size_t width = 0;
+    const uint8_t *end = end_of(bytes, size), *at = skip_plain(bytes, end);
+    size_t width = (size_t)(at - (const uint8_t *)bytes);
     while (at < end) {
         if (is_plain(*at)) {
             at++;

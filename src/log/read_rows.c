@@ -153,6 +153,19 @@ int dw_reading_logged_row(struct dw_reading *reading, uint32_t thread, uint32_t 
                           dw_id_map_get(&reading->labels, set, DW_LABELS_NONE), is_new, row);
 }
 
+/* Leaves out what is 0 if it is not there; returns what is left. */
+static dw_measure_mask drop_zeros(dw_measure_mask known, dw_measure_mask mask, uint64_t *numbers)
+{
+    dw_measure_mask kept = 0;
+    uint64_t *to = numbers;
+    for (dw_measure_mask rest = mask; rest; rest &= rest - 1, numbers++)
+        if (*numbers || (known | ~DW_SPARSE_MASK) & rest & -rest) {
+            kept |= rest & -rest;
+            *to++ = *numbers;
+        }
+    return kept;
+}
+
 /* Each probe tells of its own measures; a row keeps what others have told of it. */
 static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32_t thread)
 {
@@ -166,8 +179,11 @@ static int read_row(struct dw_reading *reading, struct dw_cursor *cursor, uint32
     struct dw_value_table *values = &reading->profile->threads[thread].values;
     if (!error && dw_reading_has_moments(reading) && mask & DW_ALIVE_MASK)
         error = note_changes(reading, thread, row, mask, numbers);
-    if (!error)
+    if (!error) {
+        values->mask |= mask;
+        mask = drop_zeros(values->rows[row].mask, mask, numbers);
         error = dw_value_row_set(values, row, mask, numbers);
+    }
     if (error || !(head & 1))
         return error;
     struct dw_spread *spread = dw_value_row_spread(values, row);

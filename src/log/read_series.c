@@ -19,11 +19,6 @@ static uint64_t hash_series(const struct dw_series *series)
                        series->name);
 }
 
-static uint64_t hash_of(const void *entries, uint32_t id)
-{
-    return hash_series((const struct dw_series *)entries + id);
-}
-
 static bool is_same(const void *entries, uint32_t id, const void *key)
 {
     const struct dw_series *a = (const struct dw_series *)entries + id, *b = key;
@@ -41,7 +36,7 @@ static int find_series(struct dw_reading *reading, const struct dw_series *like,
     if (!dw_series_append(profile, like))
         return DW_ERR_MEMORY;
     *index = profile->series_count - 1;
-    return dw_map_add(&reading->series, hash, *index, hash_of, profile->series);
+    return dw_map_put(&reading->series, hash, *index);
 }
 
 static int read_column(struct dw_reading *reading, struct dw_cursor *cursor,

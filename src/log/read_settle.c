@@ -11,7 +11,7 @@
 /* Buckets keep their order, so those that fall into one are neighbours. */
 static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate rate)
 {
-    struct dw_histogram_entry *entries = histogram->entries;
+    struct dw_histogram_entry *entries = dw_histogram_entries(histogram);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < histogram->count; i++) {
         uint32_t bucket = entries[i].bucket;
@@ -19,9 +19,8 @@ static void scale_histogram(struct dw_histogram *histogram, struct dw_clock_rate
         uint64_t middle = (dw_histogram_floor(bucket) + dw_histogram_floor(bucket + 1)) / 2;
         uint32_t scaled = dw_histogram_bucket(dw_clock_scale(rate, middle));
         if (kept && entries[kept - 1].bucket == scaled)
-            entries[kept - 1].count += count;
-        else
-            entries[kept++] = (struct dw_histogram_entry){scaled, count};
+            count += entries[--kept].count;
+        entries[kept++] = dw_histogram_entry(scaled, count);
     }
     histogram->count = kept;
 }

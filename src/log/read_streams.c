@@ -181,11 +181,6 @@ static uint64_t hash_thread(const struct dw_thread *thread)
     return dw_hash_mix(dw_hash_mix(thread->process) ^ thread->tid);
 }
 
-static uint64_t hash_of(const void *threads, uint32_t id)
-{
-    return hash_thread((const struct dw_thread *)threads + id);
-}
-
 /* The kernel gives numbers of threads again, so one that has what we bring is another thread. */
 static bool is_partner(const void *threads, uint32_t id, const void *key)
 {
@@ -257,9 +252,7 @@ static int list_thread(struct joining *joining, uint32_t index)
     struct namesakes namesakes = {.thread = &threads[index]};
     uint64_t hash = hash_thread(&threads[index]);
     dw_map_find(&joining->threads, hash, count_namesake, threads, &namesakes);
-    return namesakes.count < NAMESAKES_MAX
-               ? dw_map_add(&joining->threads, hash, index, hash_of, threads)
-               : 0;
+    return namesakes.count < NAMESAKES_MAX ? dw_map_put(&joining->threads, hash, index) : 0;
 }
 
 static int list_threads(struct joining *joining)

@@ -229,6 +229,7 @@ static int read_chunks(struct dw_reading *reading, const struct chunk_list *list
 /* A stream has ids of its own, so it is read as a log would be, and joined to those before. */
 static int read_stream(struct dw_reading *reading, const struct chunk_list *list, uint16_t stream)
 {
+    uint32_t blocks = reading->profile->block_count;
     int error = start_reading(reading);
     if (!error)
         error = read_chunks(reading, list, stream);
@@ -239,6 +240,8 @@ static int read_stream(struct dw_reading *reading, const struct chunk_list *list
         error = add_lines(reading);
     if (!error && stream)
         error = dw_reading_join(reading);
+    if (!error && reading->profile->block_count == blocks) /* from now on only events name paths */
+        dw_path_map_clear(dw_reading_paths(reading));
     release_reading(reading);
     return error;
 }

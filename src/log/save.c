@@ -68,19 +68,19 @@ static void write_row(struct dw_log_writer *writer, const struct dw_value_table 
                       const struct dw_value_row *row, uint64_t as_of)
 {
     uint64_t numbers[DW_MEASURES], *at = numbers;
-    const uint64_t *number = &values->numbers[row->first];
-    bool may_be_open = row->mask & DW_MASK(DW_OPEN_TOTAL);
+    dw_measure_mask mask = dw_value_told(values, row);
+    bool may_be_open = mask & DW_MASK(DW_OPEN_TOTAL);
     uint64_t open = may_be_open ? dw_value_get(values, row, DW_OPEN) : 0;
     uint64_t open_total = may_be_open ? dw_value_get(values, row, DW_OPEN_TOTAL) : 0;
-    for (dw_measure_mask rest = row->mask; rest; rest &= rest - 1, at++) {
+    for (dw_measure_mask rest = mask; rest; rest &= rest - 1, at++) {
         enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
-        *at = *number++;
+        *at = dw_value_get(values, row, measure);
         if (measure == DW_TOTAL)
             *at -= open_total;
         else if (measure == DW_OPEN_TOTAL)
             *at = open * as_of - open_total;
     }
-    dw_log_rows_add(writer, row->path, row->labels, row->mask, numbers,
+    dw_log_rows_add(writer, row->path, row->labels, mask, numbers,
                     row->spread ? &values->spreads[row->spread - 1] : NULL);
 }
 

@@ -52,14 +52,15 @@ void dw_log_rows_begin(struct dw_log_writer *writer, uint32_t thread)
 
 static void put_spread(struct dw_buffer *payload, const struct dw_spread *spread)
 {
-    uint32_t previous = 0;
+    const struct dw_histogram_entry *entries = dw_histogram_entries(&spread->histogram);
+    uint64_t previous = 0;
     dw_buffer_put(payload, (uint64_t)spread->sum_squares);
     dw_buffer_put(payload, (uint64_t)(spread->sum_squares >> 64));
     dw_buffer_put(payload, spread->histogram.count);
     for (uint32_t i = 0; i < spread->histogram.count; i++) {
-        dw_buffer_put(payload, spread->histogram.entries[i].bucket - previous);
-        dw_buffer_put(payload, spread->histogram.entries[i].count);
-        previous = spread->histogram.entries[i].bucket;
+        dw_buffer_put(payload, entries[i].bucket - previous);
+        dw_buffer_put(payload, entries[i].count);
+        previous = entries[i].bucket;
     }
 }
 

@@ -5,6 +5,7 @@
 #ifndef DW_MODEL_HISTOGRAM_H
 #define DW_MODEL_HISTOGRAM_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #define DW_HISTOGRAM_SPLIT_BITS 5
@@ -33,16 +34,33 @@ static inline uint64_t dw_histogram_floor(uint32_t bucket)
 }
 
 struct dw_histogram_entry {
-    uint32_t bucket;
-    uint64_t count;
+    uint64_t bucket : 11;
+    uint64_t count : 53;
 };
+static_assert(DW_HISTOGRAM_BUCKETS <= 1 << 11, "a bucket's number has room");
+#define DW_HISTOGRAM_COUNT_MAX ((UINT64_C(1) << 53) - 1)
 
-/* Entries in ascending order of bucket. */
+static inline struct dw_histogram_entry dw_histogram_entry(uint32_t bucket, uint64_t count)
+{
+    uint64_t most = count < DW_HISTOGRAM_COUNT_MAX ? count : DW_HISTOGRAM_COUNT_MAX;
+    return (struct dw_histogram_entry){bucket & 0x7ff, most & DW_HISTOGRAM_COUNT_MAX};
+}
+
+/* Most paths have one bucket, and there may be a million of them. */
 struct dw_histogram {
-    struct dw_histogram_entry *entries;
+    union {
+        struct dw_histogram_entry *entries;
+        struct dw_histogram_entry only; /* while the capacity is 0 */
+    };
     uint32_t count;
     uint32_t capacity;
 };
+
+/* In ascending order of bucket. */
+static inline struct dw_histogram_entry *dw_histogram_entries(const struct dw_histogram *histogram)
+{
+    return histogram->capacity ? histogram->entries : (struct dw_histogram_entry *)&histogram->only;
+}
 
 /* How the durations of entries are distributed. */
 struct dw_spread {

@@ -19,14 +19,6 @@ static uint64_t hash_labels(uint32_t state, const struct dw_label *pairs, uint32
     return hash;
 }
 
-/* A table has no pairs at all while its sets have none. */
-static uint64_t hash_of(const void *context, uint32_t id)
-{
-    const struct dw_label_table *table = context;
-    const struct dw_label_set *set = &table->sets[id];
-    return hash_labels(set->state, set->count ? &table->pairs[set->first] : NULL, set->count);
-}
-
 static bool equal(const void *context, uint32_t id, const void *key)
 {
     const struct dw_label_table *table = context;
@@ -71,7 +63,7 @@ static uint32_t sort_pairs(struct dw_label *sorted, const struct dw_label *pairs
     return kept;
 }
 
-static int add_set(struct dw_label_table *table, const struct candidate *added)
+static int add_set(struct dw_label_table *table, const struct candidate *added, uint64_t hash)
 {
     int error = DW_GROW(table->sets, table->count, table->capacity);
     uint32_t first = table->pair_count;
@@ -82,8 +74,7 @@ static int add_set(struct dw_label_table *table, const struct candidate *added)
     }
     if (!error) {
         table->sets[table->count] = (struct dw_label_set){added->state, first, added->count};
-        error =
-            dw_map_add(&table->index, hash_of(table, table->count), table->count, hash_of, table);
+        error = dw_map_put(&table->index, hash, table->count);
     }
     if (error)
         table->pair_count = first;
@@ -100,7 +91,7 @@ int dw_labels_intern(struct dw_label_table *table, uint32_t state, const struct 
     uint64_t hash = hash_labels(state, sorted, wanted.count);
     uint32_t found = dw_map_find(&table->index, hash, equal, table, &wanted);
     if (found == DW_MAP_NONE) {
-        int error = add_set(table, &wanted);
+        int error = add_set(table, &wanted, hash);
         if (error)
             return error;
         found = table->count++;

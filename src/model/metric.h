@@ -6,19 +6,25 @@
 #define DW_MODEL_METRIC_H
 
 #include "model/histogram.h"
+#include "model/measure.h"
 
 #include <stdbool.h>
 
 struct dw_metric {
-    uint64_t count;     /* completed entries */
-    uint64_t total;     /* wall time of completed and still open entries */
-    uint64_t suspended; /* the part of total in which a generator or task slept */
-    uint64_t children;  /* active time of completed entries directly inside */
-    uint64_t cpu;       /* CPU time of completed entries, when it was asked for */
-    uint64_t min;       /* of completed entries; 0 when there are none */
-    uint64_t max;
-    uint64_t open;            /* entries that had not ended when the log was last written */
-    uint64_t open_total;      /* the part of total that belongs to them */
+    union {
+        struct {
+            uint64_t count;     /* completed entries */
+            uint64_t total;     /* wall time of completed and still open entries */
+            uint64_t suspended; /* the part of total in which a generator or task slept */
+            uint64_t children;  /* active time of completed entries directly inside */
+            uint64_t cpu;       /* CPU time of completed entries, when it was asked for */
+            uint64_t min;       /* of completed entries; 0 when there are none */
+            uint64_t max;
+            uint64_t open;       /* entries that had not ended when the log was last written */
+            uint64_t open_total; /* the part of total that belongs to them */
+        };
+        uint64_t numbers[DW_OPEN_TOTAL + 1]; /* the same by measure */
+    };
     struct dw_spread *spread; /* of completed entries; NULL when it is not known */
     bool owns_spread;         /* else it is borrowed, and not to be changed */
 };
@@ -30,6 +36,12 @@ int dw_metric_merge(struct dw_metric *into, const struct dw_metric *from);
 double dw_metric_stdev(const struct dw_metric *metric);
 /* A percentile of the completed entries, within [min, max]. */
 uint64_t dw_metric_quantile(const struct dw_metric *metric, double fraction);
+/* Mean duration of the completed entries. */
+static inline uint64_t dw_metric_average(const struct dw_metric *metric)
+{
+    bool has_ended = metric->count && metric->total > metric->open_total;
+    return has_ended ? (metric->total - metric->open_total) / metric->count : 0;
+}
 static inline uint64_t dw_metric_active(const struct dw_metric *metric)
 {
     return metric->total > metric->suspended ? metric->total - metric->suspended : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Paths that are interned are found by their parent and step; those that are appended are not. */
+ * Paths that are interned are found by their parent and step; those that are appended are not, as a
+ * rule. Most paths come right after their parent, and are found there without an index. */
 #include "model/path_tree.h"
 
 #include "base/intern.h"
@@ -37,5 +38,12 @@ int dw_path_intern(struct dw_path_tree *tree, dw_path_id parent, uint32_t step, 
 {
     assert(parent < tree->count);
     struct dw_path path = {parent, step};
+    const struct dw_path *next = &tree->paths[parent + 1];
+    if (parent + 1 == tree->count) /* so nothing is under it yet */
+        return dw_path_append(tree, parent, step, id);
+    if (next->parent == parent && next->step == step) {
+        *id = parent + 1;
+        return 0;
+    }
     return DW_INTERN(tree->paths, tree->count, tree->capacity, tree->index, sizeof path, &path, id);
 }

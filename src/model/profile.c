@@ -88,6 +88,12 @@ void dw_profile_free(struct dw_profile *profile)
     free(profile);
 }
 
+void dw_path_map_clear(struct dw_path_map *map)
+{
+    free(map->paths);
+    *map = (struct dw_path_map){.lost = map->lost};
+}
+
 void dw_profile_forget(struct dw_profile *profile)
 {
     for (; profile->forgotten_threads < profile->thread_count; profile->forgotten_threads++) {
@@ -98,11 +104,8 @@ void dw_profile_forget(struct dw_profile *profile)
         thread->timed_count = thread->timed_capacity = thread->block_count = 0;
         thread->change_count = thread->change_capacity = 0;
     }
-    for (; profile->forgotten_path_maps < profile->path_map_count; profile->forgotten_path_maps++) {
-        struct dw_path_map *map = &profile->path_maps[profile->forgotten_path_maps];
-        free(map->paths);
-        *map = (struct dw_path_map){.lost = map->lost};
-    }
+    for (; profile->forgotten_path_maps < profile->path_map_count; profile->forgotten_path_maps++)
+        dw_path_map_clear(&profile->path_maps[profile->forgotten_path_maps]);
     for (uint32_t i = 0; i < profile->block_count; i++)
         free(profile->blocks[i].payload);
     profile->block_count = 0;
@@ -126,18 +129,12 @@ static bool same_uuid(const void *processes, uint32_t id, const void *key)
     return !memcmp(((const struct dw_process *)processes)[id].uuid, key, 16);
 }
 
-static uint64_t hash_uuid(const void *processes, uint32_t id)
-{
-    return dw_hash_bytes(((const struct dw_process *)processes)[id].uuid, 16);
-}
-
 int dw_process_index(const struct dw_profile *profile, struct dw_map *uuids, uint32_t index)
 {
     static const uint8_t unknown[16];
     if (same_uuid(profile->processes, index, unknown))
         return 0;
-    return dw_map_add(uuids, hash_uuid(profile->processes, index), index, hash_uuid,
-                      profile->processes);
+    return dw_map_put(uuids, dw_hash_bytes(profile->processes[index].uuid, 16), index);
 }
 
 uint32_t dw_process_find(const struct dw_profile *profile, const struct dw_map *uuids,

@@ -54,6 +54,7 @@ struct dw_path_map {
     dw_path_id lost; /* stands for ids whose definition was lost */
 };
 
+void dw_path_map_clear(struct dw_path_map *map);
 static inline dw_path_id dw_path_map_get(const struct dw_path_map *map, uint32_t id)
 {
     return id < map->count ? map->paths[id] : map->lost;

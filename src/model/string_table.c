@@ -15,12 +15,6 @@ static bool equal(const void *entries, uint32_t id, const void *key)
     return a->size == b->size && (!a->size || memcmp(a->bytes, b->bytes, a->size) == 0);
 }
 
-static uint64_t hash_of(const void *entries, uint32_t id)
-{
-    const struct dw_string *string = (const struct dw_string *)entries + id;
-    return dw_hash_bytes(string->bytes, string->size);
-}
-
 int dw_string_table_init(struct dw_string_table *table)
 {
     *table = (struct dw_string_table){0};
@@ -57,7 +51,7 @@ int dw_string_intern(struct dw_string_table *table, const void *bytes, size_t si
         memcpy(copy, bytes, size);
     copy[size] = 0;
     table->strings[table->count] = (struct dw_string){copy, size};
-    error = dw_map_add(&table->index, hash, table->count, hash_of, table->strings);
+    error = dw_map_put(&table->index, hash, table->count);
     if (error) {
         free(copy);
         return error;

@@ -17,10 +17,9 @@ static uint64_t hash_key(dw_path_id path, dw_labels_id labels)
     return dw_hash_mix((uint64_t)labels << 32 | path / 8) << 3 | path % 8;
 }
 
-static uint64_t hash_of(const void *rows, uint32_t id)
+static uint64_t key_of(dw_path_id path, dw_labels_id labels)
 {
-    const struct dw_value_row *row = (const struct dw_value_row *)rows + id;
-    return hash_key(row->path, row->labels);
+    return (uint64_t)path << 32 | labels;
 }
 
 static bool equal(const void *rows, uint32_t id, const void *key)
@@ -48,6 +47,8 @@ int dw_value_row_append(struct dw_value_table *table, dw_path_id path, dw_labels
     int error = DW_GROW(table->rows, table->count, table->capacity);
     if (error)
         return error;
+    const struct dw_value_row *last = table->count ? &table->rows[table->count - 1] : NULL;
+    table->is_mixed |= last && key_of(path, labels) <= key_of(last->path, last->labels);
     table->rows[table->count] = (struct dw_value_row){.path = path, .labels = labels};
     *row = table->count++;
     return 0;
@@ -56,10 +57,26 @@ int dw_value_row_append(struct dw_value_table *table, dw_path_id path, dw_labels
 static int complete_index(struct dw_value_table *table)
 {
     int error = 0;
-    for (; table->indexed < table->count && !error; table->indexed += !error)
-        error = dw_map_add(&table->index, hash_of(table->rows, table->indexed), table->indexed,
-                           hash_of, table->rows);
+    for (; table->indexed < table->count && !error; table->indexed += !error) {
+        const struct dw_value_row *row = &table->rows[table->indexed];
+        error = dw_map_put(&table->index, hash_key(row->path, row->labels), table->indexed);
+    }
     return error;
+}
+
+/* Among rows whose keys rise. */
+static uint32_t search(const struct dw_value_table *table, const struct row_key *key)
+{
+    uint32_t low = 0, high = table->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct dw_value_row *row = &table->rows[middle];
+        if (key_of(row->path, row->labels) < key_of(key->path, key->labels))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < table->count && equal(table->rows, low, key) ? low : DW_MAP_NONE;
 }
 
 int dw_value_row_get(struct dw_value_table *table, dw_path_id path, dw_labels_id labels,
@@ -68,10 +85,12 @@ int dw_value_row_get(struct dw_value_table *table, dw_path_id path, dw_labels_id
     struct row_key key = {path, labels};
     uint32_t found = table->next;
     if (found >= table->count || !equal(table->rows, found, &key)) {
-        int error = complete_index(table);
+        int error = table->is_mixed ? complete_index(table) : 0;
         if (error)
             return error;
-        found = dw_map_find(&table->index, hash_key(path, labels), equal, table->rows, &key);
+        found = table->is_mixed
+                    ? dw_map_find(&table->index, hash_key(path, labels), equal, table->rows, &key)
+                    : search(table, &key);
     }
     if (found == DW_MAP_NONE) {
         int error = dw_value_row_append(table, path, labels, &found);
@@ -113,30 +132,15 @@ static int reshape(struct dw_value_table *table, struct dw_value_row *row, dw_me
     return 0;
 }
 
-/* The first numbers of a row. */
-static int set_first(struct dw_value_table *table, struct dw_value_row *row, dw_measure_mask mask,
-                     const uint64_t *numbers)
-{
-    int error = make_room(table, DW_MEASURES);
-    if (error)
-        return error;
-    row->first = table->number_count;
-    row->mask = mask;
-    table->mask |= mask;
-    for (dw_measure_mask rest = mask; rest; rest &= rest - 1)
-        table->numbers[table->number_count++] = *numbers++;
-    return 0;
-}
-
 int dw_value_row_set(struct dw_value_table *table, uint32_t index, dw_measure_mask mask,
                      const uint64_t *numbers)
 {
     struct dw_value_row *row = &table->rows[index];
-    if (!row->mask)
-        return set_first(table, row, mask, numbers);
     int error = reshape(table, row, row->mask | mask);
-    for (dw_measure_mask rest = error ? 0 : mask; rest; rest &= rest - 1)
-        *dw_value_at(table, row, (enum dw_measure)__builtin_ctzll(rest)) = *numbers++;
+    uint32_t at = row->first;
+    for (dw_measure_mask rest = error ? 0 : row->mask; rest; rest &= rest - 1, at++)
+        if (rest & -rest & mask)
+            table->numbers[at] = *numbers++;
     return error;
 }
 
@@ -172,6 +176,7 @@ int dw_value_row_merge(struct dw_value_table *into, const struct dw_value_table 
     int error = dw_value_row_get(into, row->path, row->labels, &index);
     if (!error && row->mask)
         error = dw_value_row_add(into, index, row->mask, &from->numbers[row->first]);
+    into->mask |= error ? 0 : dw_value_told(from, row);
     if (error || !row->spread)
         return error;
     struct dw_spread *spread = dw_value_row_spread(into, index);

@@ -25,10 +25,11 @@ struct dw_value_table {
     uint32_t number_count, number_capacity;
     struct dw_spread *spreads;
     uint32_t spread_count, spread_capacity;
-    struct dw_map index; /* of the first `indexed` rows: it follows when somebody asks */
+    bool is_mixed;       /* keys of rows do not rise */
+    struct dw_map index; /* then: of the first `indexed` rows; it follows when somebody asks */
     uint32_t indexed;
     struct dw_buffer copied; /* rows as their log has them: log/copied_rows.h */
-    dw_measure_mask mask;    /* the measures that some row has */
+    dw_measure_mask mask;    /* the measures that were told of some row */
     uint64_t last_key;       /* for the reader: the highest key of a row in its log */
     uint32_t next;           /* rows are asked for in the order that they came in, mostly */
 };
@@ -53,6 +54,18 @@ struct dw_spread *dw_value_row_spread(struct dw_value_table *table, uint32_t row
 int dw_value_row_merge(struct dw_value_table *into, const struct dw_value_table *from,
                        const struct dw_value_row *row);
 int dw_value_table_merge(struct dw_value_table *into, const struct dw_value_table *from);
+
+/* Most entries have never slept and have ended: that a row lacks these means that they are 0. */
+#define DW_SPARSE_MASK                                                                             \
+    (DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_OPEN) | DW_MASK(DW_OPEN_TOTAL))
+
+/* The measures that the row was told to have. */
+static inline dw_measure_mask dw_value_told(const struct dw_value_table *table,
+                                            const struct dw_value_row *row)
+{
+    bool is_entry = row->mask & DW_MASK(DW_COUNT);
+    return row->mask | (is_entry ? table->mask & DW_SPARSE_MASK : 0);
+}
 
 /* Where a measure of the row is; NULL when the row has none of it. */
 static inline uint64_t *dw_value_at(const struct dw_value_table *table,

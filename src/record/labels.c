@@ -45,12 +45,6 @@ static uint64_t hash_labels(const struct dw_label_text *labels, uint32_t count)
     return hash;
 }
 
-static uint64_t hash_of(const void *entries, uint32_t id)
-{
-    (void)entries;
-    return hash_labels(sets[id]->labels, sets[id]->count);
-}
-
 static bool equal(const void *entries, uint32_t id, const void *key)
 {
     (void)entries;
@@ -147,7 +141,7 @@ static int add_set(const struct draft *draft, const struct dw_labels *parent, dw
         set->labels[i] = (struct dw_label_text){keep(parent, draft->labels[i].key, &room),
                                                 keep(parent, draft->labels[i].value, &room)};
     dw_labels_id next = dw_labels_count();
-    int error = dw_map_add(&by_labels, hash_labels(set->labels, set->count), next, hash_of, NULL);
+    int error = dw_map_put(&by_labels, hash_labels(set->labels, set->count), next);
     if (error) {
         free(set);
         return error;

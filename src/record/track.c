@@ -29,12 +29,6 @@ static bool equal(const void *entries, uint32_t id, const void *key)
     return node->parent && node->parent->path == wanted->parent && node->frame == wanted->frame;
 }
 
-static uint64_t hash_of(const void *entries, uint32_t id)
-{
-    const struct dw_node *node = ((struct dw_node *const *)entries)[id];
-    return hash_key(node->parent->path, node->frame);
-}
-
 static struct dw_node *new_node(struct dw_track *track, struct dw_node *parent, dw_frame_id frame,
                                 dw_path_id path)
 {
@@ -68,8 +62,7 @@ static struct dw_node *add_node(struct dw_track *track, struct dw_node *parent, 
         node = new_node(track, parent, frame, path);
     if (node && found == DW_MAP_NONE) {
         track->nodes[track->node_count] = node;
-        if (parent && dw_map_add(&track->index, hash_key(key.parent, frame), track->node_count,
-                                 hash_of, track->nodes)) {
+        if (parent && dw_map_put(&track->index, hash_key(key.parent, frame), track->node_count)) {
             free(node);
             node = NULL;
         }
@@ -103,8 +96,7 @@ void dw_track_find_paths(struct dw_track *track)
         if (!node->parent)
             continue;
         dw_recorder_path(track->recording, node->parent->path, &frame, &node->path);
-        dw_map_add(&track->index, hash_key(node->parent->path, node->frame), i, hash_of,
-                   track->nodes);
+        dw_map_put(&track->index, hash_key(node->parent->path, node->frame), i);
     }
 }
 

@@ -23,9 +23,9 @@ static void put_histogram(struct dw_buffer *payload, const struct dw_histogram *
     uint32_t previous = 0;
     dw_buffer_put(payload, histogram->count);
     for (uint32_t i = 0; i < histogram->count; i++) {
-        dw_buffer_put(payload, histogram->entries[i].bucket - previous);
-        dw_buffer_put(payload, histogram->entries[i].count);
-        previous = histogram->entries[i].bucket;
+        dw_buffer_put(payload, dw_histogram_entries(histogram)[i].bucket - previous);
+        dw_buffer_put(payload, dw_histogram_entries(histogram)[i].count);
+        previous = dw_histogram_entries(histogram)[i].bucket;
     }
 }
 

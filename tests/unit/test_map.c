@@ -30,7 +30,7 @@ static void check_all(dw_map_hash *hash, uint32_t count)
     assert_int_equal(dw_map_find(&map, 0, equal, entries, &absent), DW_MAP_NONE);
     for (uint32_t i = 0; i < count; i++) {
         entries[i] = 1000 + i * 3ull;
-        assert_int_equal(dw_map_add(&map, hash(entries, i), i, hash, entries), 0);
+        assert_int_equal(dw_map_put(&map, hash(entries, i), i), 0);
     }
     for (uint32_t i = 0; i < count; i++)
         assert_int_equal(dw_map_find(&map, hash(entries, i), equal, entries, &entries[i]), i);

@@ -82,7 +82,8 @@ static void write_row(struct dw_log_writer *writer, dw_path_id path, dw_labels_i
 
 static dw_measure_mask mask_of(struct dw_profile *profile, const char *path)
 {
-    return fixture_row(profile, 0, fixture_path(profile, path))->mask;
+    const struct dw_value_row *row = fixture_row(profile, 0, fixture_path(profile, path));
+    return dw_value_told(&profile->threads[0].values, row);
 }
 
 static uint64_t value_of(struct dw_profile *profile, const char *path, enum dw_measure measure)
@@ -167,14 +168,14 @@ static void test_the_latest_row_counts(void **state)
     (void)state;
     struct dw_log_writer writer;
     struct dw_histogram_entry buckets[] = {{3, 1}, {90, 4}};
-    struct dw_spread spread = {10, {buckets, 2, 2}};
+    struct dw_spread spread = {10, {{buckets}, 2, 2}};
     const dw_measure_mask mask = DW_MASK(DW_COUNT) | DW_MASK(DW_ENTRY_CPU);
     begin(&writer);
     dw_log_write_measures(&writer, 0);
     dw_log_rows_begin(&writer, 0);
     dw_log_rows_add(&writer, 1, 0, mask, (uint64_t[]){1, 2}, &spread);
     dw_log_rows_add(&writer, 2, 0, mask, (uint64_t[]){7, 8}, NULL);
-    spread = (struct dw_spread){50, {&buckets[1], 1, 1}};
+    spread = (struct dw_spread){50, {{&buckets[1]}, 1, 1}};
     buckets[1].count = 6;
     dw_log_rows_add(&writer, 1, 0, DW_MASK(DW_COUNT), (uint64_t[]){5}, &spread);
     dw_log_rows_end(&writer);
@@ -186,7 +187,7 @@ static void test_the_latest_row_counts(void **state)
     assert_true(metric.spread->sum_squares == 50 || metric.spread->sum_squares == 50 / 4);
     uint64_t hits = 0; /* the bucket that was not told again is as before */
     for (uint32_t i = 0; i < metric.spread->histogram.count; i++)
-        hits += metric.spread->histogram.entries[i].count;
+        hits += dw_histogram_entries(&metric.spread->histogram)[i].count;
     assert_int_equal(hits, 1 + 6);
     assert_int_equal(value_of(profile, "load/parse", DW_ENTRY_CPU), 8);
     dw_profile_free(profile);

@@ -98,7 +98,7 @@ static void check_labels(const struct dw_profile *a, dw_labels_id in_a, const st
 static void check_row(const struct dw_value_table *a, const struct dw_value_row *in_a,
                       const struct dw_value_table *b, const struct dw_value_row *in_b)
 {
-    assert_int_equal(in_a->mask, in_b->mask);
+    assert_int_equal(dw_value_told(a, in_a), dw_value_told(b, in_b));
     for (enum dw_measure i = 0; i < DW_MEASURES; i++)
         assert_int_equal(dw_value_get(a, in_a, i), dw_value_get(b, in_b, i));
     assert_int_equal(in_a->spread != 0, in_b->spread != 0);
@@ -108,8 +108,9 @@ static void check_row(const struct dw_value_table *a, const struct dw_value_row 
     const struct dw_spread *right = &b->spreads[in_b->spread - 1];
     assert_true(left->sum_squares == right->sum_squares);
     assert_int_equal(left->histogram.count, right->histogram.count);
-    assert_memory_equal(left->histogram.entries, right->histogram.entries,
-                        left->histogram.count * sizeof *left->histogram.entries);
+    assert_memory_equal(dw_histogram_entries(&left->histogram),
+                        dw_histogram_entries(&right->histogram),
+                        left->histogram.count * sizeof(struct dw_histogram_entry));
 }
 
 static void check_thread(const struct dw_profile *a, const struct dw_profile *b, uint32_t index)

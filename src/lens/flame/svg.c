@@ -121,12 +121,13 @@ static void put_details(struct dw_out *out, const void *context, uint32_t box)
 {
     const struct drawing *drawing = context;
     const struct dw_row *row = &drawing->rows.rows[box];
+    struct dw_metric metric = dw_row_metric(&drawing->rows, row);
     put_weight(out, context, drawing->boxes[box].weight);
     dw_out_text(out, drawing->rows.are_bytes ? "\nown " : "\nown time ");
     put_weight(out, context, (double)row->self);
     if (row->path != DW_PATH_ROOT && !drawing->rows.are_bytes)
         dw_out_printf(out, "\n%s %" PRIu64, drawing->rows.are_samples ? "samples" : "count",
-                      row->metric.count + row->metric.open);
+                      metric.count + metric.open);
 }
 
 static void put_heading(struct dw_out *out, const void *context)

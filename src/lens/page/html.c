@@ -45,7 +45,8 @@ struct page {
     bool are_samples, first_view;
     bool are_snapshots;                   /* threads are: several, of one heap */
     const struct dw_memory_words *memory; /* of a page of bytes, else NULL */
-    const struct dw_row_tree *tree;       /* that is written */
+    const struct dw_rows *rows;           /* that are written */
+    const struct dw_row_tree *tree;       /* of them, the one at hand */
 };
 
 static void put_text(struct page *page, const void *bytes, size_t size)
@@ -243,10 +244,18 @@ static void put_frames(struct page *page)
     dw_out_text(page->out, "}");
 }
 
-static bool any_value(const struct dw_column *column, const struct dw_row *rows, uint32_t count)
+static uint64_t value_of(const struct page *page, const struct dw_column *column,
+                         const struct dw_row *row)
+{
+    struct dw_metric metric = dw_row_metric(page->rows, row);
+    return column->get(row, &metric);
+}
+
+static bool any_value(const struct page *page, const struct dw_column *column,
+                      const struct dw_row *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (column->get(&rows[i]))
+        if (value_of(page, column, &rows[i]))
             return true;
     return false;
 }
@@ -273,13 +282,13 @@ static int put_values(struct page *page, const struct dw_row *rows, uint32_t cou
     dw_out_text(page->out, ",\n\"values\":{");
     for (size_t m = 0; m < METRIC_COUNT; m++) {
         const struct dw_column *column = dw_column_find(metrics[m].id);
-        if (!is_told(page, m) || !any_value(column, rows, count))
+        if (!is_told(page, m) || !any_value(page, column, rows, count))
             continue;
         put_key(page, metrics[m].id, first);
         first = false;
         for (uint32_t i = 0; i < count && !page->out->error; i++) {
             dw_out_char(page->out, i ? ',' : '[');
-            dw_out_u64(page->out, column->get(&rows[i]));
+            dw_out_u64(page->out, value_of(page, column, &rows[i]));
         }
         dw_out_text(page->out, "]\n");
     }
@@ -313,6 +322,7 @@ static int put_view(struct page *page, const struct dw_rows *rows, const char *k
     uint32_t end = first + 1;
     while (end < rows->count && rows->rows[end].parent != DW_ROW_NONE)
         end++;
+    page->rows = rows;
     page->tree = dw_row_tree(rows, &rows->rows[first]);
     dw_out_text(page->out, page->first_view ? "\n{" : ",\n{");
     page->first_view = false;

@@ -29,11 +29,12 @@ static const char *const *columns_of(const struct dw_profile *profile, enum dw_f
 static void put_row(struct dw_data *data, const struct dw_column **columns, size_t count,
                     const struct dw_rows *rows, const struct dw_row *row, struct dw_out *cell)
 {
+    struct dw_metric metric = data->has_no_rows ? (struct dw_metric){0} : dw_row_metric(rows, row);
     dw_data_row(data);
     for (size_t c = 0; c < count; c++) {
         dw_buffer_clear(&cell->buffer);
         if (!data->has_no_rows)
-            dw_column_put(columns[c], cell, rows, row);
+            dw_column_put(columns[c], cell, rows, row, &metric);
         dw_data_text(data, columns[c]->name,
                      (struct dw_string){(const char *)cell->buffer.data, cell->buffer.size});
     }

@@ -169,12 +169,13 @@ static const struct {
 static void put_values(struct dw_data *data, const struct dw_rows *rows, const struct dw_row *row,
                        const struct dw_column *const columns[MEMBERS])
 {
+    struct dw_metric metric = dw_row_metric(rows, row);
     unsigned of = rows->are_counts ? OF_COUNTS : rows->are_samples ? OF_SAMPLES : OF_ENTRIES;
     for (size_t i = 0; i < MEMBERS; i++)
         if (members[i].of & of)
-            dw_data_number(data, members[i].name, columns[i]->get(row));
+            dw_data_number(data, members[i].name, columns[i]->get(row, &metric));
     if (of == OF_ENTRIES)
-        dw_data_number(data, "open_ns", row->metric.open_total);
+        dw_data_number(data, "open_ns", metric.open_total);
 }
 
 static void put_head(struct dw_out *out, enum dw_by by)

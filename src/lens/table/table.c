@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A table for people, in the shape of region_profiler's console report. Cells are formatted twice,
- * once to find the widths and once to print, so that they take no memory. */
+ * once to find the widths and once to print, so that they take no memory. Most numbers tell before
+ * that they are no wider than others. */
 #include "base/error.h"
 #include "lens/table/fit.h"
 #include "lens/view/column.h"
@@ -27,18 +28,47 @@ struct table {
     struct dw_rows rows;
     const struct dw_column **columns;
     size_t *widths;
+    uint64_t *most; /* of each column: its largest number so far */
     size_t count;
     struct dw_out cell;
     struct dw_out *out;
 };
 
-static size_t cell_width(struct table *table, size_t column, const struct dw_row *row)
+static struct dw_string format(struct table *table, size_t column, const struct dw_row *row,
+                               const struct dw_metric *metric)
 {
     dw_buffer_clear(&table->cell.buffer);
     if (table->cell.error == DW_ERR_OUTPUT)
         table->cell.error = 0;
-    dw_column_put(table->columns[column], &table->cell, &table->rows, row);
-    return dw_text_width(table->cell.buffer.data, table->cell.buffer.size);
+    dw_column_put(table->columns[column], &table->cell, &table->rows, row, metric);
+    return (struct dw_string){(char *)table->cell.buffer.data, table->cell.buffer.size};
+}
+
+static bool is_text(const struct table *table, size_t column)
+{
+    return table->columns[column]->kind == DW_COLUMN_TEXT;
+}
+
+static size_t width_of(const struct table *table, size_t column, struct dw_string cell)
+{
+    return is_text(table, column) ? dw_text_width(cell.bytes, cell.size) : cell.size;
+}
+
+/* A larger number is not shorter, but for times and bytes, whose units change; these are as long as
+ * any of less than eleven days or a PiB from some length on. Shares are of the tree of the row. */
+static bool is_covered(const struct table *table, size_t column, const struct dw_row *row,
+                       const struct dw_metric *metric)
+{
+    enum dw_column_kind kind = table->columns[column]->kind;
+    size_t longest = table->rows.are_bytes ? strlen("1023.9 KiB") : strlen("499.9 us");
+    bool is_ordered = kind == DW_COLUMN_TIME    ? table->widths[column] >= longest
+                      : kind == DW_COLUMN_SHARE ? table->rows.tree_count == 1
+                                                : kind != DW_COLUMN_TEXT;
+    uint64_t number = is_ordered ? table->columns[column]->get(row, metric) : 0;
+    if (!is_ordered || number <= table->most[column])
+        return is_ordered;
+    table->most[column] = number;
+    return false;
 }
 
 static void measure(struct table *table)
@@ -46,8 +76,12 @@ static void measure(struct table *table)
     for (size_t c = 0; c < table->count; c++)
         table->widths[c] = strlen(table->columns[c]->header);
     for (uint32_t r = 0; r < table->rows.count; r++) {
+        const struct dw_row *row = &table->rows.rows[r];
+        struct dw_metric metric = dw_row_metric(&table->rows, row);
         for (size_t c = 0; c < table->count; c++) {
-            size_t width = cell_width(table, c, &table->rows.rows[r]);
+            if (is_covered(table, c, row, &metric))
+                continue;
+            size_t width = width_of(table, c, format(table, c, row, &metric));
             if (width > table->widths[c])
                 table->widths[c] = width;
         }
@@ -66,22 +100,27 @@ static void fit(struct table *table, size_t width)
 }
 
 /* The first column is flush left, the others right. */
-static void put_cell(struct table *table, size_t column, const void *bytes, size_t size)
+static void put_cell(struct table *table, size_t column, struct dw_string cell)
 {
     size_t width = table->widths[column];
     if (!column) {
-        dw_out_repeat(table->out, ' ', width - dw_fit_put(table->out, bytes, size, width));
+        dw_out_repeat(table->out, ' ',
+                      width - dw_fit_put(table->out, cell.bytes, cell.size, width));
         return;
     }
-    dw_out_text(table->out, "  ");
-    dw_out_repeat(table->out, ' ', width - dw_text_width(bytes, size));
-    dw_out_printable(table->out, bytes, size);
+    dw_out_repeat(table->out, ' ', 2 + width - width_of(table, column, cell));
+    if (is_text(table, column))
+        dw_out_printable(table->out, cell.bytes, cell.size);
+    else
+        dw_out_write(table->out, cell.bytes, cell.size);
 }
 
 static void put_header(struct table *table)
 {
-    for (size_t c = 0; c < table->count; c++)
-        put_cell(table, c, table->columns[c]->header, strlen(table->columns[c]->header));
+    for (size_t c = 0; c < table->count; c++) {
+        const char *header = table->columns[c]->header;
+        put_cell(table, c, (struct dw_string){header, strlen(header)});
+    }
     dw_out_char(table->out, '\n');
     for (size_t c = 0; c < table->count; c++) {
         dw_out_text(table->out, c ? "  " : "");
@@ -92,10 +131,9 @@ static void put_header(struct table *table)
 
 static void put_row(struct table *table, const struct dw_row *row)
 {
-    for (size_t c = 0; c < table->count; c++) {
-        cell_width(table, c, row);
-        put_cell(table, c, table->cell.buffer.data, table->cell.buffer.size);
-    }
+    struct dw_metric metric = dw_row_metric(&table->rows, row);
+    for (size_t c = 0; c < table->count; c++)
+        put_cell(table, c, format(table, c, row, &metric));
     dw_out_char(table->out, '\n');
 }
 
@@ -148,7 +186,8 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
         error = dw_rows_make(profile, &options, &table.rows);
     if (!error) {
         table.widths = calloc(table.count + 1, sizeof *table.widths);
-        error = table.widths ? 0 : DW_ERR_MEMORY;
+        table.most = calloc(table.count + 1, sizeof *table.most);
+        error = table.widths && table.most ? 0 : DW_ERR_MEMORY;
     }
     if (!error)
         put_table(&table, options.width);
@@ -156,6 +195,7 @@ static int write_table(const struct dw_profile *profile, const struct dw_lens_op
     dw_out_close(&table.cell);
     dw_rows_release(&table.rows);
     free(table.widths);
+    free(table.most);
     free(table.columns);
     return error || !has_failed ? error : DW_ERR_MEMORY;
 }

@@ -114,7 +114,7 @@ static void put_row(struct tree *tree, const struct dw_row *row)
         dw_out_text(tree->out, "  ");
         put_bar(tree->out, share);
     }
-    dw_out_u64(&tree->cell, row->metric.count);
+    dw_out_u64(&tree->cell, dw_row_metric(&tree->rows, row).count);
     put_right(tree, 9);
     dw_rows_put_time(&tree->cell, &tree->rows, row->self);
     put_right(tree, 10);

@@ -63,8 +63,9 @@ static void put_process(struct dw_out *out, const struct dw_rows *rows, const st
 }
 
 #define GETTER(name, value)                                                                        \
-    static uint64_t name(const struct dw_row *row)                                                 \
+    static uint64_t name(const struct dw_row *row, const struct dw_metric *metric)                 \
     {                                                                                              \
+        (void)row, (void)metric;                                                                   \
         return value;                                                                              \
     }
 
@@ -72,16 +73,18 @@ GETTER(get_id, row->id)
 GETTER(get_total, row->total)
 GETTER(get_inner, row->inner)
 GETTER(get_self, row->self)
-GETTER(get_suspended, row->metric.suspended)
-GETTER(get_cpu, row->metric.cpu)
-GETTER(get_count, row->metric.count)
-GETTER(get_min, row->metric.min)
-GETTER(get_max, row->metric.max)
-GETTER(get_open, row->metric.open)
-GETTER(get_p50, dw_metric_quantile(&row->metric, 0.50))
-GETTER(get_p95, dw_metric_quantile(&row->metric, 0.95))
-GETTER(get_p99, dw_metric_quantile(&row->metric, 0.99))
-GETTER(get_stdev, (uint64_t)(dw_metric_stdev(&row->metric) + 0.5))
+GETTER(get_suspended, metric->suspended)
+GETTER(get_cpu, metric->cpu)
+GETTER(get_count, metric->count)
+GETTER(get_min, metric->min)
+GETTER(get_max, metric->max)
+GETTER(get_open, metric->open)
+GETTER(get_average, dw_metric_average(metric))
+GETTER(get_active, row->total > metric->suspended ? row->total - metric->suspended : 0)
+GETTER(get_stdev, (uint64_t)(dw_metric_stdev(metric) + 0.5))
+GETTER(get_p50, dw_metric_quantile(metric, 0.50))
+GETTER(get_p95, dw_metric_quantile(metric, 0.95))
+GETTER(get_p99, dw_metric_quantile(metric, 0.99))
 
 /* A time as people read it, and in microseconds as programs do. */
 #define TIMES(id, header, get, of_entries)                                                         \
@@ -102,7 +105,7 @@ static const struct dw_column columns[] = {
     {"samples", "samples", "samples", DW_COLUMN_NUMBER, get_count, NULL, false},
     TIMES(total, "total", get_total, false),
     TIMES(total_inner, "total inner", get_inner, false),
-    TIMES(average, "average", dw_row_average, true),
+    TIMES(average, "average", get_average, true),
     TIMES(min, "min", get_min, true),
     TIMES(max, "max", get_max, true),
     TIMES(self, "self", get_self, false),
@@ -110,7 +113,7 @@ static const struct dw_column columns[] = {
     TIMES(p95, "p95", get_p95, true),
     TIMES(p99, "p99", get_p99, true),
     TIMES(stdev, "stdev", get_stdev, true),
-    TIMES(active, "active", dw_row_active, true),
+    TIMES(active, "active", get_active, true),
     TIMES(suspended, "suspended", get_suspended, true),
     TIMES(cpu, "cpu", get_cpu, true),
     {"open", "open", "open", DW_COLUMN_NUMBER, get_open, NULL, true},
@@ -163,14 +166,15 @@ static void put_share(struct dw_out *out, const struct dw_rows *rows, const stru
 }
 
 void dw_column_put(const struct dw_column *column, struct dw_out *out, const struct dw_rows *rows,
-                   const struct dw_row *row)
+                   const struct dw_row *row, const struct dw_metric *metric)
 {
     switch (column->kind) {
     case DW_COLUMN_TEXT: column->text(out, rows, row); break;
-    case DW_COLUMN_NUMBER: dw_out_u64(out, column->get(row)); break;
-    case DW_COLUMN_TIME: dw_rows_put_time(out, rows, column->get(row)); break;
+    case DW_COLUMN_NUMBER: dw_out_u64(out, column->get(row, metric)); break;
+    case DW_COLUMN_TIME: dw_rows_put_time(out, rows, column->get(row, metric)); break;
     case DW_COLUMN_TIME_US:
-        dw_out_u64(out, rows->are_counts ? column->get(row) : column->get(row) / 1000);
+        dw_out_u64(out,
+                   rows->are_counts ? column->get(row, metric) : column->get(row, metric) / 1000);
         break;
     case DW_COLUMN_SHARE: put_share(out, rows, row); break;
     }

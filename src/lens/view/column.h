@@ -14,7 +14,7 @@ enum dw_column_kind {
     DW_COLUMN_SHARE,   /* percents of the total of the row's tree */
 };
 
-typedef uint64_t dw_column_get(const struct dw_row *row);
+typedef uint64_t dw_column_get(const struct dw_row *row, const struct dw_metric *metric);
 typedef void dw_column_put_text(struct dw_out *out, const struct dw_rows *rows,
                                 const struct dw_row *row);
 
@@ -40,7 +40,7 @@ int dw_columns_choose(const struct dw_lens_options *options, const char *const *
 
 /* The text of the cell, as it is. The lens escapes it. */
 void dw_column_put(const struct dw_column *column, struct dw_out *out, const struct dw_rows *rows,
-                   const struct dw_row *row);
+                   const struct dw_row *row, const struct dw_metric *metric);
 
 /* A time of the rows: a duration, or a number of samples when these stand for no known time. */
 void dw_rows_put_time(struct dw_out *out, const struct dw_rows *rows, uint64_t ns);

@@ -86,32 +86,24 @@ void dw_measuring_release(struct dw_measuring *measuring)
     *measuring = (struct dw_measuring){0};
 }
 
-static void get_entry(const struct dw_value_table *values, const struct dw_value_row *row,
-                      struct dw_metric *metric)
+/* The time of a call does not include that in which its generator slept. Numbers of entries are the
+ * first of a row. */
+struct dw_metric dw_family_metric(enum dw_family family, const struct dw_value_table *values,
+                                  const struct dw_value_row *row)
 {
-    *metric = (struct dw_metric){
-        .count = dw_value_get(values, row, DW_COUNT),
-        .total = dw_value_get(values, row, DW_TOTAL),
-        .suspended = dw_value_get(values, row, DW_SUSPENDED),
-        .children = dw_value_get(values, row, DW_CHILDREN),
-        .cpu = dw_value_get(values, row, DW_ENTRY_CPU),
-        .min = dw_value_get(values, row, DW_MIN),
-        .max = dw_value_get(values, row, DW_MAX),
-        .open = dw_value_get(values, row, DW_OPEN),
-        .open_total = dw_value_get(values, row, DW_OPEN_TOTAL),
-        .spread = row->spread ? &values->spreads[row->spread - 1] : NULL,
-    };
-}
-
-/* The time of a call does not include that in which its generator slept. */
-static void get_call(const struct dw_value_table *values, const struct dw_value_row *row,
-                     struct dw_metric *metric)
-{
-    *metric = (struct dw_metric){
-        .count = dw_value_get(values, row, DW_CALLS),
-        .total = dw_value_get(values, row, DW_CALL_TOTAL),
-        .children = dw_value_get(values, row, DW_CALL_CHILDREN),
-    };
+    struct dw_metric metric;
+    const uint64_t *at = &values->numbers[row->first];
+    if (family == DW_FAMILY_CALLS) {
+        metric = (struct dw_metric){.count = dw_value_get(values, row, DW_CALLS),
+                                    .total = dw_value_get(values, row, DW_CALL_TOTAL),
+                                    .children = dw_value_get(values, row, DW_CALL_CHILDREN)};
+        return metric;
+    }
+    for (enum dw_measure measure = 0; measure <= DW_OPEN_TOTAL; measure++)
+        metric.numbers[measure] = row->mask & DW_MASK(measure) ? *at++ : 0;
+    metric.spread = row->spread ? &values->spreads[row->spread - 1] : NULL;
+    metric.owns_spread = false;
+    return metric;
 }
 
 static bool next_row(struct dw_measuring *measuring)
@@ -124,11 +116,9 @@ static bool next_row(struct dw_measuring *measuring)
         return false;
     const struct dw_value_row *row = &values->rows[measuring->next++];
     measuring->item =
-        (struct dw_measured){.path = measuring->profile->function_of[row->path], .row = row};
-    if (measuring->family == DW_FAMILY_CALLS)
-        get_call(values, row, &measuring->item.metric);
-    else
-        get_entry(values, row, &measuring->item.metric);
+        (struct dw_measured){.path = measuring->profile->function_of[row->path],
+                             .metric = dw_family_metric(measuring->family, values, row),
+                             .row = row};
     return true;
 }
 

@@ -53,6 +53,10 @@ struct dw_measured {
     const struct dw_value_row *row; /* that says so; NULL of samples, which are added up */
 };
 
+/* What a row says, of samples excepted. */
+struct dw_metric dw_family_metric(enum dw_family family, const struct dw_value_table *values,
+                                  const struct dw_value_row *row);
+
 /* What a thread spent on a path and under it. */
 struct dw_spent {
     uint64_t count, weight;

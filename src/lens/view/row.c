@@ -60,8 +60,8 @@ static int add_row(struct building *building, dw_path_id path, uint32_t *index)
     if (error)
         return error;
     *index = building->row_of[path] = rows->count;
-    rows->rows[rows->count++] =
-        (struct dw_row){.parent = DW_ROW_NONE, .tree = rows->tree_count - 1, .path = path};
+    rows->rows[rows->count++] = (struct dw_row){
+        .parent = DW_ROW_NONE, .thread = DW_ROW_NONE, .tree = rows->tree_count - 1, .path = path};
     return 0;
 }
 
@@ -88,21 +88,22 @@ static int row_of_path(struct building *building, dw_path_id path, uint32_t *ind
 /* The root is one entry of each process (or thread) although it may never have ended; samples
  * of threads add up in it, as those of their functions do. Its spread does not outlive this
  * function, so it is not to be borrowed. */
-static int merge_root(struct dw_metric *into, const struct dw_metric *from, bool is_sampled)
+static int merge_root(struct dw_rows *rows, struct dw_row *row, const struct dw_metric *from)
 {
-    struct dw_histogram_entry bucket = {dw_histogram_bucket(from->total), 1};
+    struct dw_histogram one = {.only = dw_histogram_entry(dw_histogram_bucket(from->total), 1),
+                               .count = 1};
     struct dw_metric entry = *from;
-    entry.count = is_sampled ? from->count : 1;
+    entry.count = rows->are_samples ? from->count : 1;
     entry.min = entry.max = from->total;
     entry.open_total = 0;
-    entry.spread = &(struct dw_spread){(unsigned __int128)from->total * from->total,
-                                       (struct dw_histogram){&bucket, 1, 1}};
+    entry.spread = &(struct dw_spread){(unsigned __int128)from->total * from->total, one};
     entry.owns_spread = true;
-    return dw_metric_merge(into, &entry);
+    return dw_row_add(rows, row, &entry);
 }
 
-static int add_metric(struct building *building, const struct dw_measured *measured, bool with_root)
+static int add_metric(struct building *building, uint32_t thread, bool with_root)
 {
+    const struct dw_measured *measured = &building->measuring.item;
     bool is_root = measured->path == DW_PATH_ROOT;
     if (!building->shown[measured->path] || (is_root && !with_root))
         return 0;
@@ -111,13 +112,19 @@ static int add_metric(struct building *building, const struct dw_measured *measu
     if (error)
         return error;
     struct dw_row *row = &building->rows->rows[index];
+    bool is_first = !row->measured;
     row->measured = true;
+    row->total += measured->metric.total;
     if (is_root)
-        return merge_root(&row->metric, &measured->metric, building->rows->are_samples);
+        return merge_root(building->rows, row, &measured->metric);
     struct dw_row *parent = &building->rows->rows[row->parent];
     if (parent->path != DW_PATH_ROOT || with_root)
         parent->self += measured->metric.open_total;
-    return dw_metric_merge(&row->metric, &measured->metric);
+    if (!is_first || !measured->row)
+        return dw_row_add(building->rows, row, &measured->metric);
+    row->thread = thread;
+    row->value = (uint32_t)(measured->row - building->measuring.values->rows);
+    return 0;
 }
 
 static int add_thread(struct building *building, uint32_t index)
@@ -128,7 +135,7 @@ static int add_thread(struct building *building, uint32_t index)
     int error = 0;
     dw_measuring_thread(&building->measuring, index);
     while (!error && dw_measuring_next(&building->measuring))
-        error = add_metric(building, &building->measuring.item, with_root);
+        error = add_metric(building, index, with_root);
     return error;
 }
 
@@ -150,16 +157,16 @@ static void finish_tree(struct building *building, uint32_t first)
 {
     struct dw_row *rows = building->rows->rows;
     uint32_t end = building->rows->count;
-    uint64_t whole = rows[first].metric.total;
+    uint64_t whole = rows[first].total;
     building->rows->trees[rows[first].tree].total = whole;
     for (uint32_t i = first + 1; i < end; i++)
-        rows[rows[i].parent].inner += rows[i].metric.total;
+        rows[rows[i].parent].inner += rows[i].total;
     for (uint32_t i = first; i < end; i++) {
         struct dw_row *row = &rows[i];
-        row->total = row->metric.total;
+        struct dw_metric metric = dw_row_metric(building->rows, row);
         building->rows->overlaps |= is_more(row->total, whole) || is_more(row->inner, whole);
         row->inner = difference(row->total, row->inner);
-        row->self = difference(difference(dw_row_active(row), row->metric.children), row->self);
+        row->self = difference(difference(dw_metric_active(&metric), metric.children), row->self);
         building->row_of[row->path] = DW_ROW_NONE;
     }
 }
@@ -251,10 +258,10 @@ static int build(struct dw_rows *rows)
 
 static void keep_first(struct dw_rows *rows, size_t limit)
 {
-    while (limit && rows->count > limit) {
-        dw_metric_release(&rows->rows[--rows->count].metric);
-        rows->left_out++;
-    }
+    if (!limit || rows->count <= limit)
+        return;
+    rows->left_out = rows->count - (uint32_t)limit;
+    rows->count = (uint32_t)limit;
 }
 
 int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options *options,
@@ -273,9 +280,7 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
         .are_counts = family == DW_FAMILY_SAMPLES && dw_samples_are_counts(profile),
         .are_bytes = dw_profile_shown_unit(profile) == DW_UNIT_BYTES,
         .has_hosts = dw_roster_has_hosts(profile)};
-    int error = dw_speller_init(&made.speller, profile->functions.paths, profile->functions.count);
-    if (!error)
-        error = build(&made);
+    int error = build(&made);
     if (!error && options->by == DW_BY_PATH)
         error = dw_rows_flatten_paths(&made);
     if (!error && options->by == DW_BY_NAME)
@@ -286,6 +291,8 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
         error = dw_rows_sort(&made, column);
     if (!error && options->threshold > 0 && !made.is_flat)
         error = dw_rows_prune(&made, options->threshold);
+    if (!error)
+        error = dw_speller_init(&made.speller, profile->functions.paths, profile->functions.count);
     if (error) {
         dw_rows_release(&made);
         return error;
@@ -295,25 +302,53 @@ int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options 
     return 0;
 }
 
+void dw_rows_clear(struct dw_rows *rows)
+{
+    for (uint32_t i = 0; i < rows->sum_count; i++)
+        dw_metric_release(&rows->sums[i]);
+    free(rows->sums);
+    free(rows->rows);
+    rows->sums = NULL;
+    rows->rows = NULL;
+    rows->count = rows->capacity = rows->sum_count = rows->sum_capacity = 0;
+}
+
 void dw_rows_release(struct dw_rows *rows)
 {
-    for (uint32_t i = 0; i < rows->count; i++)
-        dw_metric_release(&rows->rows[i].metric);
+    dw_rows_clear(rows);
     for (uint32_t i = 0; i < rows->tree_count; i++)
         free((char *)rows->trees[i].label.bytes);
-    free(rows->rows);
     free(rows->trees);
     dw_speller_release(&rows->speller);
     *rows = (struct dw_rows){0};
 }
 
-uint64_t dw_row_average(const struct dw_row *row)
+/* Rows are asked for one after the other, and what they point to may lie anywhere: what is soon
+ * asked for is fetched meanwhile. */
+struct dw_metric dw_row_metric(const struct dw_rows *rows, const struct dw_row *row)
 {
-    const struct dw_metric *metric = &row->metric;
-    return metric->count ? difference(metric->total, metric->open_total) / metric->count : 0;
+    if (row->thread == DW_ROW_NONE)
+        return row->value ? rows->sums[row->value - 1] : (struct dw_metric){0};
+    const struct dw_value_table *values = &rows->profile->threads[row->thread].values;
+    const struct dw_row *soon = row + 8, *later = row + 16;
+    if (rows->rows + rows->count - row > 16 && soon->thread == row->thread &&
+        later->thread == row->thread) {
+        __builtin_prefetch(&values->numbers[values->rows[soon->value].first]);
+        __builtin_prefetch(&values->rows[later->value]);
+        __builtin_prefetch(&rows->profile->functions.paths[later->path]);
+    }
+    return dw_family_metric(rows->family, values, &values->rows[row->value]);
 }
 
-uint64_t dw_row_active(const struct dw_row *row)
+int dw_row_add(struct dw_rows *rows, struct dw_row *row, const struct dw_metric *metric)
 {
-    return difference(row->total, row->metric.suspended);
+    if (row->thread != DW_ROW_NONE || !row->value) {
+        int error = DW_GROW(rows->sums, rows->sum_count, rows->sum_capacity);
+        if (error)
+            return error;
+        rows->sums[rows->sum_count] = dw_row_metric(rows, row);
+        row->thread = DW_ROW_NONE;
+        row->value = ++rows->sum_count;
+    }
+    return dw_metric_merge(&rows->sums[row->value - 1], metric);
 }

@@ -9,7 +9,8 @@
 
 #define DW_ROW_NONE UINT32_MAX
 
-/* There may be a million of them, so what all rows of a tree have in common is in the tree. */
+/* There may be a million of them, so what all rows of a tree have in common is in the tree, and
+ * numbers that one thread measured are where the profile has them. */
 struct dw_row {
     uint32_t id;           /* its place in the output */
     uint32_t parent;       /* a row, or DW_ROW_NONE */
@@ -18,12 +19,11 @@ struct dw_row {
     dw_path_id path;       /* in a list by name: one path that ends with the frame */
     uint32_t joined : 31;  /* frames further up the path that this row stands for, too */
     uint32_t measured : 1; /* something was measured on it, not only under it */
-    /* Of all entries: for count, average, percentiles. In a list by name, time suspended and CPU
-     * time are of the outermost entries alone. */
-    struct dw_metric metric;
-    uint64_t total; /* of the outermost entries, in a list by name */
-    uint64_t inner; /* total less that of the rows directly under this one */
-    uint64_t self;  /* active time in none of the entries directly inside */
+    uint32_t thread;       /* whose numbers they are; DW_ROW_NONE: they were added up */
+    uint32_t value;        /* a row of that thread; else 1 + index into the sums, or 0: none */
+    uint64_t total;        /* of the outermost entries, in a list by name */
+    uint64_t inner;        /* total less that of the rows directly under this one */
+    uint64_t self;         /* active time in none of the entries directly inside */
 };
 
 struct dw_row_tree {
@@ -45,6 +45,8 @@ struct dw_rows {
     bool has_hosts;        /* processes ran on several */
     struct dw_row *rows;
     uint32_t count, capacity;
+    struct dw_metric *sums;
+    uint32_t sum_count, sum_capacity;
     uint32_t left_out;    /* rows beyond the limit */
     bool overlaps;        /* threads ran side by side: shares can be more than the whole */
     double threshold;     /* below it, rows were left out: */
@@ -59,6 +61,14 @@ struct dw_rows {
 int dw_rows_make(const struct dw_profile *profile, const struct dw_lens_options *options,
                  struct dw_rows *rows);
 void dw_rows_release(struct dw_rows *rows);
+/* Leaves none of the rows, and all else. */
+void dw_rows_clear(struct dw_rows *rows);
+
+/* Of all entries: for count, average, percentiles. In a list by name, time suspended and CPU time
+ * are of the outermost entries alone. A spread is borrowed. */
+struct dw_metric dw_row_metric(const struct dw_rows *rows, const struct dw_row *row);
+/* Adds to it; 0 or DW_ERR_MEMORY. */
+int dw_row_add(struct dw_rows *rows, struct dw_row *row, const struct dw_metric *metric);
 
 static inline const struct dw_row_tree *dw_row_tree(const struct dw_rows *rows,
                                                     const struct dw_row *row)
@@ -78,10 +88,6 @@ void dw_row_put_path(struct dw_out *out, const struct dw_rows *rows, const struc
 
 /* A line that says what shares are of, unless that is the root of the tree. */
 void dw_rows_put_whole(struct dw_out *out, const struct dw_rows *rows);
-
-/* Mean duration of the completed entries. */
-uint64_t dw_row_average(const struct dw_row *row);
-uint64_t dw_row_active(const struct dw_row *row);
 
 /* The steps of dw_rows_make, in files of their own. */
 struct dw_column;

@@ -14,10 +14,8 @@ static void keep_measured_paths(struct dw_rows *rows)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < rows->count; i++) {
         struct dw_row *row = &rows->rows[i];
-        if (!row->measured || row->path == DW_PATH_ROOT) {
-            dw_metric_release(&row->metric);
+        if (!row->measured || row->path == DW_PATH_ROOT)
             continue;
-        }
         row->parent = DW_ROW_NONE;
         row->depth = 0;
         rows->rows[kept++] = *row;
@@ -50,16 +48,16 @@ static int find_outermost(const struct dw_profile *profile, struct dw_room *room
                              frames, profile->frames.count, *outermost);
 }
 
-static int add_to_name(struct dw_row *into, const struct dw_row *from, bool outermost)
+static int add_to_name(struct dw_rows *list, struct dw_row *into, const struct dw_row *from,
+                       struct dw_metric metric, bool outermost)
 {
-    struct dw_metric metric = from->metric;
     into->inner += from->inner;
     into->self += from->self;
     if (outermost)
         into->total += from->total;
     else
         metric.suspended = metric.cpu = 0;
-    return dw_metric_merge(&into->metric, &metric);
+    return dw_row_add(list, into, &metric);
 }
 
 /* The row of a frame in the list, made when absent; NULL when out of memory. */
@@ -70,8 +68,11 @@ static struct dw_row *name_row(struct dw_rows *list, uint32_t *row_of_frame, dw_
         if (DW_GROW(list->rows, list->count, list->capacity))
             return NULL;
         row_of_frame[frame] = list->count;
-        list->rows[list->count++] = (struct dw_row){
-            .parent = DW_ROW_NONE, .tree = like->tree, .path = like->path, .measured = true};
+        list->rows[list->count++] = (struct dw_row){.parent = DW_ROW_NONE,
+                                                    .thread = DW_ROW_NONE,
+                                                    .tree = like->tree,
+                                                    .path = like->path,
+                                                    .measured = true};
     }
     return list->rows ? &list->rows[row_of_frame[frame]] : NULL;
 }
@@ -85,7 +86,9 @@ static int merge_names(const struct dw_rows *tree, const bool *outermost, uint32
         if (!row->measured)
             continue;
         struct dw_row *named = name_row(list, row_of_frame, paths[row->path].step, row);
-        int error = named ? add_to_name(named, row, outermost[row->path]) : DW_ERR_MEMORY;
+        int error =
+            named ? add_to_name(list, named, row, dw_row_metric(tree, row), outermost[row->path])
+                  : DW_ERR_MEMORY;
         if (error)
             return error;
     }
@@ -96,12 +99,9 @@ void dw_rows_flatten_trees(struct dw_rows *rows)
 {
     uint32_t kept = 0;
     uint64_t whole = 0;
-    for (uint32_t i = 0; i < rows->count; i++) {
+    for (uint32_t i = 0; i < rows->count; i++)
         if (rows->rows[i].parent == DW_ROW_NONE)
             rows->rows[kept++] = rows->rows[i];
-        else
-            dw_metric_release(&rows->rows[i].metric);
-    }
     rows->count = kept;
     for (uint32_t i = 0; i < rows->tree_count; i++)
         whole += rows->trees[i].total;
@@ -109,25 +109,20 @@ void dw_rows_flatten_trees(struct dw_rows *rows)
         rows->trees[i].total = whole;
 }
 
-static void swap_rows(struct dw_rows *a, struct dw_rows *b)
-{
-    struct dw_rows rows = *a;
-    a->rows = b->rows, a->count = b->count, a->capacity = b->capacity;
-    b->rows = rows.rows, b->count = rows.count, b->capacity = rows.capacity;
-}
-
 int dw_rows_flatten_names(struct dw_rows *rows)
 {
-    struct dw_rows list = {0};
+    struct dw_rows list = {.profile = rows->profile, .family = rows->family};
     struct dw_room room = {0};
     uint32_t *row_of_frame = dw_room_get_ids(&room, rows->profile->frames.count);
     bool *outermost;
     int error = find_outermost(rows->profile, &room, &outermost);
-    if (!error) {
+    if (!error)
         error = merge_names(rows, outermost, row_of_frame, &list);
-        swap_rows(rows, &list);
+    dw_rows_clear(error ? &list : rows);
+    if (!error) {
+        rows->rows = list.rows, rows->count = list.count, rows->capacity = list.capacity;
+        rows->sums = list.sums, rows->sum_count = list.sum_count;
     }
-    dw_rows_release(&list);
     dw_room_release(&room);
     return error;
 }

@@ -21,7 +21,8 @@ static uint64_t least(const struct pruning *pruning, const struct dw_row *row)
 static bool joins(const struct pruning *pruning, const struct dw_row *above,
                   const struct dw_row *row)
 {
-    bool is_often = pruning->rows->are_samples || above->metric.count == row->metric.count;
+    bool is_often = pruning->rows->are_samples || dw_row_metric(pruning->rows, above).count ==
+                                                      dw_row_metric(pruning->rows, row).count;
     return above->parent != DW_ROW_NONE && pruning->children[row->parent] == 1 && is_often &&
            above->self < least(pruning, row) && above->total < row->total + least(pruning, row);
 }
@@ -78,9 +79,7 @@ static void compact(struct pruning *pruning)
             join(&rows[above], row);
             pruning->new_id[i] = above;
         }
-        if (is_out || is_joined)
-            dw_metric_release(&row->metric);
-        else
+        if (!is_out && !is_joined)
             keep(pruning, i);
     }
     pruning->rows->count = pruning->kept;

@@ -38,61 +38,79 @@ static int compare(const void *left, const void *right, void *context)
 }
 
 /* In a sort by name all keys are equal, and names decide, as they decide ties. */
-static uint64_t key_of(const struct dw_row *row, const struct dw_column *column)
+static uint64_t key_of(const struct dw_rows *rows, const struct dw_row *row,
+                       const struct dw_column *column)
 {
     if (!column)
         return row->total;
-    return column->kind == DW_COLUMN_TEXT ? 0 : column->get(row);
+    struct dw_metric metric = dw_row_metric(rows, row);
+    return column->kind == DW_COLUMN_TEXT ? 0 : column->get(row, &metric);
 }
 
-/* The children of row r are places[start[r + 1]] up to places[start[r + 2]]; roots come first. */
+/* The children of row r are children[start[r + 1]] up to children[start[r + 2]]; roots come first.
+ */
 struct walk {
-    struct place *places;
+    uint32_t *children;
     uint32_t *start;
-    uint32_t *stack; /* rows to visit, the next one last */
+    uint32_t *order; /* rows that were visited; at its end those to visit, the next one first */
+    struct place *places; /* for the siblings that are sorted, as many as there are at most */
     struct dw_room room;
 };
 
 static int walk_init(struct walk *walk, uint32_t count)
 {
-    DW_ROOM_GET(&walk->room, walk->places, count);
+    DW_ROOM_GET(&walk->room, walk->children, count);
     DW_ROOM_GET(&walk->room, walk->start, count + 2u);
-    DW_ROOM_GET(&walk->room, walk->stack, count);
+    DW_ROOM_GET(&walk->room, walk->order, count);
     return dw_room_error(&walk->room);
 }
 
 /* Counts the children of each row, so that it is known where they end; each that is put there, the
  * last first, then moves their start. DW_ROW_NONE + 1 is 0. */
-static void list_children(struct walk *walk, const struct dw_rows *rows,
-                          const struct dw_column *column)
+static int list_children(struct walk *walk, const struct dw_rows *rows)
 {
-    uint32_t count = rows->count;
+    uint32_t count = rows->count, most = 0;
     for (uint32_t i = 0; i < count; i++)
         walk->start[rows->rows[i].parent + 1]++;
-    for (uint32_t i = 0; i <= count; i++)
-        walk->start[i + 1] += walk->start[i];
+    for (uint32_t i = 0; i <= count; i++) {
+        most = walk->start[i] > most ? walk->start[i] : most;
+        walk->start[i] += i ? walk->start[i - 1] : 0;
+    }
+    walk->start[count + 1] = count;
     for (uint32_t i = count; i-- > 0;)
-        walk->places[--walk->start[rows->rows[i].parent + 1]] =
-            (struct place){key_of(&rows->rows[i], column), i};
+        walk->children[--walk->start[rows->rows[i].parent + 1]] = i;
+    DW_ROOM_GET(&walk->room, walk->places, most);
+    return dw_room_error(&walk->room);
+}
+
+static void sort(struct walk *walk, const struct dw_rows *rows, const struct dw_column *column,
+                 uint32_t *children, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        walk->places[i] =
+            (struct place){key_of(rows, &rows->rows[children[i]], column), children[i]};
+    qsort_r(walk->places, count, sizeof *walk->places, compare, (void *)rows);
+    for (uint32_t i = 0; i < count; i++)
+        children[i] = walk->places[i].row;
 }
 
 /* Roots of trees stay in their order. */
-static void sort_siblings(struct walk *walk, const struct dw_rows *rows)
+static void sort_siblings(struct walk *walk, const struct dw_rows *rows,
+                          const struct dw_column *column)
 {
     for (uint32_t i = rows->is_flat ? 0 : 1; i <= rows->count; i++) {
         uint32_t count = walk->start[i + 1] - walk->start[i];
         if (count > 1)
-            qsort_r(&walk->places[walk->start[i]], count, sizeof *walk->places, compare,
-                    (void *)rows);
+            sort(walk, rows, column, &walk->children[walk->start[i]], count);
     }
 }
 
-/* Puts children on the stack, the last first. */
-static uint32_t push_children(struct walk *walk, uint32_t of, uint32_t depth)
+/* Puts children in front of those to visit. */
+static uint32_t push_children(struct walk *walk, uint32_t of, uint32_t front)
 {
     for (uint32_t i = walk->start[of + 1]; i-- > walk->start[of];)
-        walk->stack[depth++] = walk->places[i].row;
-    return depth;
+        walk->order[--front] = walk->children[i];
+    return front;
 }
 
 static void visit(struct dw_row *rows, uint32_t row, uint32_t id)
@@ -104,31 +122,44 @@ static void visit(struct dw_row *rows, uint32_t row, uint32_t id)
     rows[row].parent = rows[rows[row].parent].id; /* no row looks at it any more */
 }
 
-/* Moves each row to its place; there may be too many for a second array of them. */
-static void permute(struct dw_rows *rows)
+/* Moves each row to its place; there may be too many for a second array of them. They lie anywhere,
+ * so they are fetched some moves ahead. */
+static void permute(struct dw_row *rows, uint32_t *order, uint32_t count)
 {
-    for (uint32_t i = 0; i < rows->count; i++)
-        while (rows->rows[i].id != i) {
-            struct dw_row moved = rows->rows[i], *to = &rows->rows[moved.id];
-            rows->rows[i] = *to;
-            *to = moved;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t to = i, ahead = i;
+        if (order[i] == i)
+            continue;
+        struct dw_row first = rows[i];
+        for (int moves = 0; moves < 8; moves++)
+            ahead = order[ahead];
+        for (uint32_t from; (from = order[to]) != i; to = from) {
+            ahead = order[ahead];
+            __builtin_prefetch(&rows[ahead]);
+            rows[to] = rows[from];
+            order[to] = to;
         }
+        rows[to] = first;
+        order[to] = to;
+    }
 }
 
 int dw_rows_sort(struct dw_rows *rows, const struct dw_column *column)
 {
     struct walk walk = {0};
     int error = walk_init(&walk, rows->count);
+    if (!error)
+        error = list_children(&walk, rows);
     if (!error) {
-        list_children(&walk, rows, column);
-        sort_siblings(&walk, rows);
-        uint32_t depth = push_children(&walk, 0, 0);
-        for (uint32_t id = 0; depth; id++) {
-            uint32_t row = walk.stack[--depth];
+        sort_siblings(&walk, rows, column);
+        uint32_t front = push_children(&walk, 0, rows->count);
+        for (uint32_t id = 0; front < rows->count; id++) {
+            uint32_t row = walk.order[front++];
             visit(rows->rows, row, id);
-            depth = push_children(&walk, row + 1, depth);
+            front = push_children(&walk, row + 1, front);
+            walk.order[id] = row;
         }
-        permute(rows);
+        permute(rows->rows, walk.order, rows->count);
     }
     dw_room_release(&walk.room);
     return error;

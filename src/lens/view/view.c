@@ -173,10 +173,12 @@ static int add_items(struct grouping *grouping)
     const struct dw_profile *profile = grouping->profile;
     dw_measure_mask mask = mask_of(grouping->view);
     int error = 0;
-    for (uint32_t t = 0; t < profile->thread_count; t++)
-        for (uint32_t i = 0; i < profile->threads[t].values.count && !error; i++)
-            if (profile->threads[t].values.rows[i].mask & mask)
+    for (uint32_t t = 0; t < profile->thread_count; t++) {
+        const struct dw_value_table *values = &profile->threads[t].values;
+        for (uint32_t i = 0; i < values->count && !error; i++)
+            if (dw_value_told(values, &values->rows[i]) & mask)
                 error = add_item(grouping, t, i);
+    }
     return error;
 }
 

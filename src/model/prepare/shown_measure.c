@@ -23,7 +23,8 @@ static int copy_row(struct dw_value_table *into, const struct dw_value_table *fr
     uint64_t value = dw_value_get(from, &row, shown);
     uint32_t index;
     int error = dw_value_row_get(into, row.path, row.labels, &index);
-    for (dw_measure_mask rest = row.mask & ~DW_SAMPLE_MASK; rest && !error; rest &= rest - 1) {
+    for (dw_measure_mask rest = dw_value_told(from, &row) & ~DW_SAMPLE_MASK; rest && !error;
+         rest &= rest - 1) {
         enum dw_measure measure = (enum dw_measure)__builtin_ctzll(rest);
         uint64_t number = dw_value_get(from, &row, measure);
         error = dw_value_row_add(into, index, DW_MASK(measure), &number);
