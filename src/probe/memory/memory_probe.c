@@ -247,8 +247,6 @@ static int begin(void)
     memory.is_on = true;
     dw_python_hooks_install(memory.recording.is_exact);
     dw_malloc_hooks_install();
-    if (memory.recording.is_exact)
-        dw_blocks_fill_filter();
     dw_alloc_mode = memory.recording.is_exact ? DW_ALLOC_EXACT : DW_ALLOC_SAMPLED;
     return 0;
 }
