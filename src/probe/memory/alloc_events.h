@@ -10,9 +10,9 @@
 #define DW_ALLOC_PERIOD 524288.0 /* bytes, on the average, from one sample to the next */
 
 enum dw_alloc_mode { DW_ALLOC_OFF, DW_ALLOC_SAMPLED, DW_ALLOC_EXACT };
-extern _Atomic uint8_t dw_alloc_mode;
+extern _Atomic uint8_t dw_alloc_mode DW_ALLOC_INNER;
 /* The only thread that is recorded; 0: all are. */
-extern _Atomic pid_t dw_alloc_only_thread;
+extern _Atomic pid_t dw_alloc_only_thread DW_ALLOC_INNER;
 
 /* These are for threads that are not busy. The block may be NULL, and is none then. */
 void dw_alloc_sample(void *block, size_t size, enum dw_alloc_kind kind);

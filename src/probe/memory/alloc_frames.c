@@ -6,10 +6,9 @@
 #include "base/grow.h"
 #include "probe/memory/alloc_known.h"
 
-#define CHEAP_FRAMES 2u
 #define TRIES 4u
 
-_Atomic uint32_t dw_alloc_long_walks;
+_Atomic uint32_t dw_alloc_walks;
 
 static bool make_room(struct dw_alloc_thread *thread)
 {
@@ -42,10 +41,6 @@ static bool are_callers_same(const struct dw_alloc_thread *thread, uint32_t at)
             break;
         is_same = is_caller_same(known, known - 1);
     }
-    if (&first[at] - known > CHEAP_FRAMES)
-        atomic_store_explicit(&dw_alloc_long_walks,
-                              atomic_load_explicit(&dw_alloc_long_walks, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
     return is_same && (known > first || !dw_py_frame_previous(known->frame));
 }
 
@@ -79,6 +74,8 @@ static bool is_known(const struct dw_alloc_thread *thread, const dw_py_frame *fr
 static uint32_t walk(struct dw_alloc_thread *thread, dw_py_frame *frame, uint32_t *same)
 {
     uint32_t count = 0, known = thread->depth;
+    uint32_t walks = atomic_load_explicit(&dw_alloc_walks, memory_order_relaxed);
+    atomic_store_explicit(&dw_alloc_walks, walks + 1, memory_order_relaxed);
     *same = 0;
     for (; frame && (count < thread->capacity || make_room(thread));
          frame = dw_py_frame_previous(frame)) {
@@ -117,8 +114,10 @@ static void note(struct dw_alloc_thread *thread, uint32_t at, dw_py_frame *frame
  * of them. */
 static struct dw_alloc_frame *note_called(struct dw_alloc_thread *thread, dw_py_frame *frame)
 {
-    dw_py_frame *caller = dw_py_frame_previous(frame);
+    dw_py_frame *caller = frame->previous;
     uint32_t at = thread->depth;
+    while (caller && !dw_py_frame_is_fenced(caller) && _PyFrame_IsIncomplete(caller))
+        caller = caller->previous;
     if (!caller || !dw_py_frame_is_fenced(caller))
         return NULL;
     if (at && !dw_alloc_frame_is_noted(&thread->frames[at - 1], caller))

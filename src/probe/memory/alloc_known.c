@@ -65,11 +65,20 @@ static struct dw_alloc_known *enter(struct dw_alloc_thread *thread, uint32_t slo
     return known;
 }
 
+/* What is in use is found in its own slot the next time. */
+static struct dw_alloc_known *move(struct dw_alloc_known *from, struct dw_alloc_known *to)
+{
+    struct dw_alloc_known former = *to;
+    *to = *from;
+    *from = former;
+    return to;
+}
+
 struct dw_alloc_known *dw_alloc_known_elsewhere(struct dw_alloc_thread *thread, uint32_t slot,
                                                 struct dw_alloc_place place, dw_py_frame *frame)
 {
     for (uint32_t way = 1; thread->known && way < DW_ALLOC_WAYS; way++)
         if (dw_alloc_known_is(&thread->known[slot ^ way], &place))
-            return &thread->known[slot ^ way];
+            return move(&thread->known[slot ^ way], &thread->known[slot]);
     return enter(thread, slot, &place, frame);
 }

@@ -8,7 +8,7 @@
 
 #include "probe/memory/alloc_here.h"
 
-extern struct dw_alloc_here *_Atomic dw_alloc_owner;
+extern struct dw_alloc_here *_Atomic dw_alloc_owner DW_ALLOC_INNER;
 
 void dw_alloc_lock_slow(void);
 void dw_alloc_unlock_slow(void);

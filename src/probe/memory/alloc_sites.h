@@ -62,6 +62,7 @@ struct dw_alloc_site {
 struct dw_alloc_site_record {
     struct dw_alloc_site_key key;
     uint64_t told[DW_SITE_NUMBERS]; /* what the log knows */
+    uint64_t told_events;           /* allocations and frees, in DW_ALLOC_COUNT */
     uint64_t told_peak_ns; /* the same: when the thread was here at the peak; 0: it was not */
 };
 
@@ -98,7 +99,7 @@ struct dw_allocs {
     uint64_t dropped;        /* allocations for which there was no memory */
 };
 
-extern struct dw_allocs dw_allocs;
+extern struct dw_allocs dw_allocs DW_ALLOC_INNER;
 /* Code objects that were met: all that is known was described. */
 extern struct dw_number_set dw_alloc_codes;
 

@@ -36,7 +36,7 @@ struct dw_alloc_thread {
     uint32_t replaced;                   /* of these */
 };
 
-extern uint64_t dw_alloc_recording;
+extern uint64_t dw_alloc_recording DW_ALLOC_INNER;
 
 /* Makes the thread known; NULL when it ends, or when there is no memory. Takes the lock. */
 struct dw_alloc_thread *dw_alloc_thread_make(void);

@@ -142,15 +142,15 @@ static int fence_frames(void *unused)
     return 0;
 }
 
-/* Deep stacks are compared down to a fence. The thread that runs Python code next makes fences
+/* Stacks are compared down to a fence. The thread that runs Python code next makes fences
  * where they are missed. */
 static void look_for_fences(void)
 {
     static uint32_t seen;
-    uint32_t long_walks = atomic_load(&dw_alloc_long_walks);
-    if (long_walks - seen > MANY_WALKS)
+    uint32_t walks = atomic_load(&dw_alloc_walks);
+    if (walks - seen > MANY_WALKS)
         Py_AddPendingCall(fence_frames, NULL);
-    seen = long_walks;
+    seen = walks;
 }
 
 static void look_for_modules(void)
