@@ -37,6 +37,12 @@ struct dw_py_walk {
 
 /* The calling thread's state, also when it does not hold the GIL; NULL when it has none. */
 PyThreadState *dw_py_sampled_thread(void);
+/* The same, faster, for one that was not interrupted. */
+static inline PyThreadState *dw_py_calling_thread(void)
+{
+    PyThreadState *thread = DW_PY_THREAD_WITH_GIL();
+    return thread ? thread : dw_py_sampled_thread();
+}
 bool dw_py_holds_gil(PyThreadState *thread);
 static inline bool dw_py_collects_garbage(const PyThreadState *thread)
 {

@@ -10,6 +10,8 @@
 #include <internal/pycore_interp.h>
 #include <internal/pycore_runtime.h>
 
+/* The thread that calls and has the GIL; NULL: it may have it or not. */
+#define DW_PY_THREAD_WITH_GIL() ((PyThreadState *)NULL)
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->cframe->current_frame)
 #define DW_PY_FRAME_CODE(frame) ((frame)->f_code)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)

@@ -9,6 +9,8 @@
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
 
+/* The thread that calls, when it has the GIL; else NULL. */
+#define DW_PY_THREAD_WITH_GIL() _PyThreadState_UncheckedGet()
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->cframe->current_frame)
 #define DW_PY_FRAME_CODE(frame) ((frame)->f_code)
 #define DW_PY_FRAME_GENERATOR(frame) _PyFrame_GetGenerator(frame)

@@ -13,6 +13,8 @@
 #include <internal/pycore_runtime.h>
 #include <internal/pycore_stackref.h>
 
+/* The thread that calls, when it has the GIL; else NULL. */
+#define DW_PY_THREAD_WITH_GIL() PyThreadState_GetUnchecked()
 #define DW_PY_CURRENT_FRAME(thread) ((thread)->current_frame)
 /* CPython asserts that it is a code object; in a frame that changes while it is read it may not
  * be. */

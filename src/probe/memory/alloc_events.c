@@ -42,10 +42,10 @@ static inline uint32_t inner_mark(const struct dw_alloc_thread *thread, PyThread
     return __builtin_expect(collects, 0) ? 1 + DW_MARK_GC : 0;
 }
 
-static inline uint32_t exact_site(struct dw_alloc_thread *thread, enum dw_alloc_kind kind,
-                                  const void *caller)
+static inline __attribute__((always_inline)) uint32_t
+exact_site(struct dw_alloc_thread *thread, enum dw_alloc_kind kind, const void *caller)
 {
-    PyThreadState *python = dw_py_sampled_thread();
+    PyThreadState *python = dw_py_calling_thread();
     dw_py_frame *running = python ? DW_PY_CURRENT_FRAME(python) : NULL;
     uint32_t inner = inner_mark(thread, python);
     dw_labels_id labels = python ? dw_py_labels_now(python, &thread->labels) : 0;
@@ -175,7 +175,8 @@ static void forget_stale(const struct dw_shadowed *stale)
     dw_alloc_unlock();
 }
 
-static void note(const struct dw_alloc_thread *thread, void *block, uint32_t site, size_t size)
+static __attribute__((noinline)) void note_slow(const struct dw_alloc_thread *thread, void *block,
+                                                uint32_t site, size_t size)
 {
     struct dw_shadowed stale;
     bool is_noted = dw_shadow_put((uintptr_t)block, site, size, &stale);
@@ -191,25 +192,44 @@ static void note(const struct dw_alloc_thread *thread, void *block, uint32_t sit
         dw_allocs.dropped++;
     }
     dw_alloc_unlock();
-    dw_alloc_here_add(size);
 }
 
-void dw_alloc_note(void *block, size_t size, enum dw_alloc_kind kind, const void *caller)
+/* Nothing is recorded of the block. */
+static void note_nothing(const void *block)
+{
+    struct dw_shadowed stale = dw_shadow_take((uintptr_t)block);
+    if (stale.site)
+        forget_stale(&stale);
+}
+
+/* Mostly the thread owns the lock and nothing is in the way, so that nothing is called. */
+static inline void note(struct dw_alloc_thread *thread, void *block, uint32_t site, size_t size)
+{
+    dw_alloc_here_add(size);
+    thread->recent[dw_alloc_here.count++ % DW_ALLOC_RECENT] = recent_of(block);
+    if (!dw_alloc_lock_as_owner() || !dw_shadow_put_soon((uintptr_t)block, site, size)) {
+        dw_alloc_unlock_as_owner();
+        note_slow(thread, block, site, size);
+        return;
+    }
+    dw_alloc_at(thread->index, site);
+    dw_alloc_add(site, DW_ALLOC_COUNT, size);
+    dw_alloc_unlock_as_owner();
+}
+
+void *dw_alloc_note(void *block, size_t size, enum dw_alloc_kind kind, const void *caller)
 {
     if (!block)
-        return;
+        return NULL;
     dw_alloc_here.busy = 1;
     struct dw_alloc_thread *thread = recorded_thread();
     uint32_t site = thread ? exact_site(thread, kind, caller) : 0;
-    if (__builtin_expect(site && site < DW_SHADOW_SITES, 1)) {
+    if (__builtin_expect(site && site < DW_SHADOW_SITES, 1))
         note(thread, block, site, size);
-        thread->recent[dw_alloc_here.count++ % DW_ALLOC_RECENT] = recent_of(block);
-    } else {
-        struct dw_shadowed stale = dw_shadow_take((uintptr_t)block);
-        if (stale.site)
-            forget_stale(&stale);
-    }
+    else
+        note_nothing(block);
     dw_alloc_here.busy = 0;
+    return block;
 }
 
 bool dw_alloc_take_slow(void *block, struct dw_block *taken)
@@ -228,13 +248,17 @@ bool dw_alloc_take_slow(void *block, struct dw_block *taken)
     return is_known;
 }
 
+/* Four at a time. */
 static inline bool is_recent(const void *block)
 {
+    typedef uint32_t four __attribute__((vector_size(16)));
+    typedef int64_t two __attribute__((vector_size(16)));
     const struct dw_alloc_thread *thread = dw_alloc_here.thread;
-    bool is_found = false;
-    for (uint32_t i = 0; thread && i < DW_ALLOC_RECENT; i++)
-        is_found |= thread->recent[i] == recent_of(block);
-    return is_found;
+    if (!thread)
+        return false;
+    const four *recent = (const four *)thread->recent;
+    two found = (two)(recent[0] == recent_of(block)) | (two)(recent[1] == recent_of(block));
+    return found[0] | found[1];
 }
 
 static bool is_temporary(const void *block, const struct dw_block *taken)
@@ -246,33 +270,49 @@ static bool is_temporary(const void *block, const struct dw_block *taken)
            dw_alloc_here.count - taken->born < DW_ALLOC_RECENT;
 }
 
-static inline void drop(uint32_t site, uint64_t count, uint64_t bytes, bool was_temporary)
+void dw_alloc_drop(void *block, const struct dw_block *taken)
 {
     dw_alloc_here.busy = 1;
     dw_alloc_lock();
-    dw_alloc_remove(site, count, bytes, was_temporary);
+    dw_alloc_remove(taken->site, taken->count, taken->bytes, is_temporary(block, taken));
     dw_alloc_unlock();
-    dw_alloc_here.net -= (int64_t)bytes;
+    dw_alloc_here.net -= (int64_t)taken->bytes;
     dw_alloc_here.busy = 0;
 }
 
-void dw_alloc_drop(void *block, const struct dw_block *taken)
-{
-    drop(taken->site, taken->count, taken->bytes, is_temporary(block, taken));
-}
-
-void dw_alloc_forget(void *block)
+void dw_alloc_forget_sample(void *block)
 {
     struct dw_block taken;
-    if (!block || dw_alloc_here.busy)
-        return;
-    if (dw_alloc_mode_now() == DW_ALLOC_EXACT) {
-        struct dw_shadowed found = dw_shadow_take((uintptr_t)block);
-        if (found.site)
-            drop(found.site, DW_ALLOC_COUNT, found.size, is_recent(block));
-    } else if (dw_alloc_take_slow(block, &taken)) {
+    if (block && !dw_alloc_here.busy && dw_alloc_take_slow(block, &taken))
         dw_alloc_drop(block, &taken);
+}
+
+static __attribute__((noinline)) void forget_slow(void *block)
+{
+    struct dw_block taken;
+    dw_alloc_unlock_as_owner();
+    dw_alloc_here.busy = 0;
+    if (dw_alloc_take_slow(block, &taken))
+        dw_alloc_drop(block, &taken);
+}
+
+/* Mostly the thread owns the lock, so that nothing is called. */
+void dw_alloc_forget(void *block)
+{
+    if (dw_alloc_here.busy)
+        return;
+    dw_alloc_here.busy = 1;
+    if (!dw_alloc_lock_as_owner()) {
+        forget_slow(block);
+        return;
     }
+    struct dw_shadowed found = dw_shadow_take((uintptr_t)block);
+    if (found.site) {
+        dw_alloc_remove(found.site, DW_ALLOC_COUNT, found.size, is_recent(block));
+        dw_alloc_here.net -= (int64_t)found.size;
+    }
+    dw_alloc_unlock_as_owner();
+    dw_alloc_here.busy = 0;
 }
 
 void dw_alloc_put_back(void *block, const struct dw_block *taken)

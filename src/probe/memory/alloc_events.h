@@ -10,17 +10,20 @@
 #define DW_ALLOC_PERIOD 524288.0 /* bytes, on the average, from one sample to the next */
 
 enum dw_alloc_mode { DW_ALLOC_OFF, DW_ALLOC_SAMPLED, DW_ALLOC_EXACT };
-extern _Atomic uint8_t dw_alloc_mode;
+extern _Atomic uint8_t dw_alloc_mode DW_ALLOC_INNER;
 /* The only thread that is recorded; 0: all are. */
-extern _Atomic pid_t dw_alloc_only_thread;
+extern _Atomic pid_t dw_alloc_only_thread DW_ALLOC_INNER;
 
 /* These are for threads that are not busy. The block may be NULL, and is none then. */
 void dw_alloc_sample(void *block, size_t size, enum dw_alloc_kind kind);
-void dw_alloc_note(void *block, size_t size, enum dw_alloc_kind kind, const void *caller);
+/* Gives the block. */
+void *dw_alloc_note(void *block, size_t size, enum dw_alloc_kind kind, const void *caller);
 bool dw_alloc_take_slow(void *block, struct dw_block *taken);
 /* What was taken is gone, or is still there since it was not given back after all. */
 void dw_alloc_drop(void *block, const struct dw_block *taken);
 void dw_alloc_put_back(void *block, const struct dw_block *taken);
+void dw_alloc_forget_sample(void *block);
+/* The thread may be busy, and then does nothing. */
 void dw_alloc_forget(void *block);
 
 static inline enum dw_alloc_mode dw_alloc_mode_now(void)
@@ -55,14 +58,16 @@ static inline void dw_alloc_allocated(void *block, size_t size, enum dw_alloc_ki
  * known of it. */
 static inline bool dw_alloc_take(void *block, struct dw_block *taken)
 {
-    return __builtin_expect(dw_block_may_be((uintptr_t)block), 0) &&
-           dw_alloc_take_slow(block, taken);
+    bool may_be = dw_alloc_mode_now() == DW_ALLOC_EXACT || dw_block_may_be((uintptr_t)block);
+    return __builtin_expect(may_be, 0) && dw_alloc_take_slow(block, taken);
 }
 
 static inline void dw_alloc_freed(void *block)
 {
-    if (__builtin_expect(dw_block_may_be((uintptr_t)block), 0))
+    if (dw_alloc_mode_now() == DW_ALLOC_EXACT)
         dw_alloc_forget(block);
+    else if (__builtin_expect(dw_block_may_be((uintptr_t)block), 0))
+        dw_alloc_forget_sample(block);
 }
 
 void dw_alloc_mapped(void *start, size_t size, bool is_file, const void *caller);

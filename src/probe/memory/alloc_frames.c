@@ -6,10 +6,9 @@
 #include "base/grow.h"
 #include "probe/memory/alloc_known.h"
 
-#define CHEAP_FRAMES 2u
 #define TRIES 4u
 
-_Atomic uint32_t dw_alloc_long_walks;
+_Atomic uint32_t dw_alloc_walks;
 
 static bool make_room(struct dw_alloc_thread *thread)
 {
@@ -18,6 +17,16 @@ static bool make_room(struct dw_alloc_thread *thread)
         return false;
     capacity = thread->capacity;
     return !DW_GROW(thread->frames, thread->capacity, thread->capacity);
+}
+
+/* Whether the frame that called one is where it was. Between the two there may be frames of the
+ * interpreter's own. */
+static inline bool is_caller_same(const struct dw_alloc_frame *known,
+                                  const struct dw_alloc_frame *caller)
+{
+    dw_py_frame *previous = known->frame->previous;
+    return (previous == caller->frame || dw_py_frame_complete(previous) == caller->frame) &&
+           DW_PY_FRAME_INSTRUCTION(caller->frame) == caller->instruction;
 }
 
 /* Whether all that called the frame is as it was. Frames are the same if address and instruction
@@ -30,14 +39,9 @@ static bool are_callers_same(const struct dw_alloc_thread *thread, uint32_t at)
     for (; known > first && is_same; known--) {
         if (known->is_fenced && dw_py_frame_is_fenced(known->frame))
             break;
-        is_same = known->frame->previous == known[-1].frame &&
-                  DW_PY_FRAME_INSTRUCTION(known[-1].frame) == known[-1].instruction;
+        is_same = is_caller_same(known, known - 1);
     }
-    if (&first[at] - known > CHEAP_FRAMES)
-        atomic_store_explicit(&dw_alloc_long_walks,
-                              atomic_load_explicit(&dw_alloc_long_walks, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
-    return is_same && (known > first || !known->frame->previous);
+    return is_same && (known > first || !dw_py_frame_previous(known->frame));
 }
 
 /* How many of the frames that are known may be those that called the frame, or are the frame
@@ -70,8 +74,11 @@ static bool is_known(const struct dw_alloc_thread *thread, const dw_py_frame *fr
 static uint32_t walk(struct dw_alloc_thread *thread, dw_py_frame *frame, uint32_t *same)
 {
     uint32_t count = 0, known = thread->depth;
+    uint32_t walks = atomic_load_explicit(&dw_alloc_walks, memory_order_relaxed);
+    atomic_store_explicit(&dw_alloc_walks, walks + 1, memory_order_relaxed);
     *same = 0;
-    for (; frame && (count < thread->capacity || make_room(thread)); frame = frame->previous) {
+    for (; frame && (count < thread->capacity || make_room(thread));
+         frame = dw_py_frame_previous(frame)) {
         if (is_known(thread, frame, &known)) {
             bool has_moved =
                 thread->frames[known - 1].instruction != DW_PY_FRAME_INSTRUCTION(frame);
@@ -89,8 +96,6 @@ static uint32_t walk(struct dw_alloc_thread *thread, dw_py_frame *frame, uint32_
 static uint32_t step_of_caller(struct dw_alloc_thread *thread, dw_py_frame *frame, uint32_t parent)
 {
     struct dw_alloc_place place = {.mark_inner_kind = DW_ALLOC_KINDS};
-    if (_PyFrame_IsIncomplete(frame))
-        return parent;
     dw_alloc_place_at(&place, frame, parent);
     const struct dw_alloc_known *known = dw_alloc_known_find(thread, &place, frame);
     return known ? known->step : 0;
@@ -105,13 +110,28 @@ static void note(struct dw_alloc_thread *thread, uint32_t at, dw_py_frame *frame
     };
 }
 
-/* Calls are mostly those of a function that is fenced, from where it called last. */
-static bool is_called_again(const struct dw_alloc_thread *thread, const dw_py_frame *frame)
+/* Calls are mostly those of a function that is fenced and one of the last two. NULL: this is none
+ * of them. */
+static struct dw_alloc_frame *note_called(struct dw_alloc_thread *thread, dw_py_frame *frame)
 {
-    const struct dw_alloc_frame *last = thread->frames + thread->depth - 1;
-    return thread->depth > 1 && last->frame == frame && frame->previous == last[-1].frame &&
-           dw_alloc_frame_is_same(last - 1, frame->previous) &&
-           DW_PY_FRAME_INSTRUCTION(frame->previous) == last[-1].instruction;
+    dw_py_frame *caller = frame->previous;
+    uint32_t at = thread->depth;
+    while (caller && !dw_py_frame_is_fenced(caller) && _PyFrame_IsIncomplete(caller))
+        caller = caller->previous;
+    if (!caller || !dw_py_frame_is_fenced(caller))
+        return NULL;
+    if (at && !dw_alloc_frame_is_noted(&thread->frames[at - 1], caller))
+        at--;
+    if (!at || at == thread->capacity || !dw_alloc_frame_is_noted(&thread->frames[at - 1], caller))
+        return NULL;
+    struct dw_alloc_frame *known = &thread->frames[at - 1];
+    if (DW_PY_FRAME_INSTRUCTION(caller) != known->instruction) {
+        known->step = step_of_caller(thread, caller, at > 1 ? known[-1].step : 0);
+        known->instruction = DW_PY_FRAME_INSTRUCTION(caller);
+    }
+    note(thread, at, frame);
+    thread->depth = at + 1;
+    return known + 1;
 }
 
 static void forget_fences(struct dw_alloc_thread *thread)
@@ -129,10 +149,9 @@ struct dw_alloc_frame *dw_alloc_frames_note(struct dw_alloc_thread *thread, dw_p
     forget_fences(thread);
     if (!frame)
         return NULL;
-    if (is_called_again(thread, frame)) {
-        note(thread, thread->depth - 1, frame);
-        return &thread->frames[thread->depth - 1];
-    }
+    struct dw_alloc_frame *called = note_called(thread, frame);
+    if (called)
+        return called;
     uint32_t count = walk(thread, frame, &depth), step = depth ? thread->frames[depth - 1].step : 0;
     for (; count && (depth < thread->capacity || make_room(thread)); depth++) {
         note(thread, depth, thread->walked[--count]);

@@ -7,18 +7,18 @@
 #include "cpython/frame_fence.h"
 #include "probe/memory/alloc_thread.h"
 
-/* How often, about, more frames had to be compared than is cheap. */
-extern _Atomic uint32_t dw_alloc_long_walks;
+/* How often, about, frames had to be compared since no fence was near. */
+extern _Atomic uint32_t dw_alloc_walks;
 
 /* Notes the frame that runs and all that called it; these have steps from then on. Takes the lock
  * when something is new. Gives the frame that runs, the innermost of thread->frames, or NULL. */
 struct dw_alloc_frame *dw_alloc_frames_note(struct dw_alloc_thread *thread, dw_py_frame *frame);
 
-/* Whether all that called a frame is as it was when this was noted. */
-static inline bool dw_alloc_frame_is_same(const struct dw_alloc_frame *known,
-                                          const dw_py_frame *frame)
+/* Whether this was noted of a frame that is fenced now. Then all that called it is as it was. */
+static inline bool dw_alloc_frame_is_noted(const struct dw_alloc_frame *known,
+                                           const dw_py_frame *frame)
 {
-    return known->frame == frame && known->is_fenced && dw_py_frame_is_fenced(frame);
+    return known->frame == frame && known->is_fenced;
 }
 
 /* The same for a frame that may be incomplete: mostly one of the last two, which may stand
@@ -28,10 +28,10 @@ static inline struct dw_alloc_frame *dw_alloc_frames_find(struct dw_alloc_thread
 {
     uint32_t fences = atomic_load_explicit(&dw_py_fences, memory_order_relaxed);
     struct dw_alloc_frame *last = thread->frames + thread->depth - 1;
-    if (thread->depth > 1 && thread->fences == fences) {
-        if (dw_alloc_frame_is_same(last, frame))
+    if (thread->depth && thread->fences == fences && dw_py_frame_is_fenced(frame)) {
+        if (dw_alloc_frame_is_noted(last, frame))
             return last;
-        if (dw_alloc_frame_is_same(last - 1, frame)) {
+        if (thread->depth > 1 && dw_alloc_frame_is_noted(last - 1, frame)) {
             thread->depth--;
             return last - 1;
         }

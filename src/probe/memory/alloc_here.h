@@ -12,6 +12,10 @@ enum dw_alloc_inside { DW_ALLOC_OUTSIDE, DW_ALLOC_AS_OWNER, DW_ALLOC_WITH_MUTEX 
 #define DW_ALLOC_IN_PYTHON 0x10000u /* part of `busy`: in an allocator of Python, */
 #define DW_ALLOC_IN_POOL 0x20000u   /* or in one of a library */
 
+/* Of a variable that each allocation looks at: no other object has it, so that its address need
+ * not be looked up. */
+#define DW_ALLOC_INNER __attribute__((visibility("hidden")))
+
 /* Zero in a new thread, and valid until its end, whatever destructors do. */
 struct dw_alloc_here {
     int64_t left;   /* bytes until the next sample */

@@ -11,7 +11,8 @@
 static uint32_t enter_site(const struct dw_alloc_thread *thread, const struct dw_alloc_place *place,
                            uint32_t step)
 {
-    uint32_t inner = place->mark_inner_kind >> 16 & 0xffff, kind = place->mark_inner_kind & 0xffff;
+    uint32_t inner = place->mark_inner_kind >> 16 & 0xffff;
+    uint32_t kind = (uint32_t)(place->mark_inner_kind & 0xffff) - 1;
     struct dw_alloc_site_key key = {
         .step = step,
         .thread = thread->index,
@@ -42,7 +43,7 @@ static uint32_t enter_step(const struct dw_alloc_place *place, dw_py_frame *fram
 static struct dw_alloc_known *choose(struct dw_alloc_thread *thread, uint32_t slot)
 {
     struct dw_alloc_known *known = &thread->known[slot];
-    bool is_free = !(known->step | known->site);
+    bool is_free = !known->place.mark_inner_kind;
     return is_free ? known : &thread->known[slot ^ (thread->replaced++ % DW_ALLOC_WAYS)];
 }
 
@@ -58,16 +59,26 @@ static struct dw_alloc_known *enter(struct dw_alloc_thread *thread, uint32_t slo
     known->step = enter_step(place, frame);
     known->site = enter_site(thread, place, known->step);
     dw_alloc_unlock();
+    if (!(known->step | known->site)) /* it is not known after all */
+        known->place.mark_inner_kind = 0;
     errno = saved_errno;
     return known;
 }
 
+/* What is in use is found in its own slot the next time. */
+static struct dw_alloc_known *move(struct dw_alloc_known *from, struct dw_alloc_known *to)
+{
+    struct dw_alloc_known former = *to;
+    *to = *from;
+    *from = former;
+    return to;
+}
+
 struct dw_alloc_known *dw_alloc_known_elsewhere(struct dw_alloc_thread *thread, uint32_t slot,
-                                                const struct dw_alloc_place *place,
-                                                dw_py_frame *frame)
+                                                struct dw_alloc_place place, dw_py_frame *frame)
 {
     for (uint32_t way = 1; thread->known && way < DW_ALLOC_WAYS; way++)
-        if (dw_alloc_known_is(&thread->known[slot ^ way], place))
-            return &thread->known[slot ^ way];
-    return enter(thread, slot, place, frame);
+        if (dw_alloc_known_is(&thread->known[slot ^ way], &place))
+            return move(&thread->known[slot ^ way], &thread->known[slot]);
+    return enter(thread, slot, &place, frame);
 }

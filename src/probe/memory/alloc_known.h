@@ -15,7 +15,7 @@ struct dw_alloc_place {
     const void *caller;      /* of malloc; NULL: Python is */
     uint64_t version_parent; /* and the step of the function that called it */
     uint64_t labels_region;
-    uint64_t mark_inner_kind;
+    uint64_t mark_inner_kind; /* never 0, which an entry that is free has */
 };
 
 struct dw_alloc_known {
@@ -29,7 +29,7 @@ struct dw_alloc_known {
  * function only calls others, so that there is no site. */
 static inline uint64_t dw_alloc_mark_inner_kind(uint32_t mark, uint32_t inner, uint32_t kind)
 {
-    return (uint64_t)mark << 32 | inner << 16 | kind;
+    return (uint64_t)mark << 32 | inner << 16 | (kind + 1);
 }
 
 static inline uint64_t dw_alloc_labels_region(dw_labels_id labels, dw_frame_id region)
@@ -55,14 +55,13 @@ static inline bool dw_alloc_known_is(const struct dw_alloc_known *known,
            known->place.version_parent == place->version_parent &&
            known->place.caller == place->caller &&
            known->place.labels_region == place->labels_region &&
-           known->place.mark_inner_kind == place->mark_inner_kind && known->step | known->site;
+           known->place.mark_inner_kind == place->mark_inner_kind;
 }
 
 /* The place is not in its slot. Enters it when it is in no other; then this takes the lock. NULL
  * when there is no memory. */
 struct dw_alloc_known *dw_alloc_known_elsewhere(struct dw_alloc_thread *thread, uint32_t slot,
-                                                const struct dw_alloc_place *place,
-                                                dw_py_frame *frame);
+                                                struct dw_alloc_place place, dw_py_frame *frame);
 
 /* The frame is the one that the place is in; NULL when no Python code runs. */
 static inline struct dw_alloc_known *dw_alloc_known_find(struct dw_alloc_thread *thread,
@@ -76,7 +75,7 @@ static inline struct dw_alloc_known *dw_alloc_known_find(struct dw_alloc_thread 
     struct dw_alloc_known *known = thread->known + slot;
     if (__builtin_expect(thread->known && dw_alloc_known_is(known, place), 1))
         return known;
-    return dw_alloc_known_elsewhere(thread, slot, place, frame);
+    return dw_alloc_known_elsewhere(thread, slot, *place, frame);
 }
 
 #endif

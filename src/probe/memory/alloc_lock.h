@@ -8,7 +8,7 @@
 
 #include "probe/memory/alloc_here.h"
 
-extern struct dw_alloc_here *_Atomic dw_alloc_owner;
+extern struct dw_alloc_here *_Atomic dw_alloc_owner DW_ALLOC_INNER;
 
 void dw_alloc_lock_slow(void);
 void dw_alloc_unlock_slow(void);
@@ -18,12 +18,24 @@ bool dw_alloc_lock_or_leave(void);
 /* No thread owns it from then on: for a fork, and for a thread that ends. */
 void dw_alloc_lock_for_all(void);
 
-static inline void dw_alloc_lock(void)
+/* False: it is not the owner, and is to call dw_alloc_lock_slow. */
+static inline bool dw_alloc_lock_as_owner(void)
 {
     atomic_store_explicit(&dw_alloc_here.inside, DW_ALLOC_AS_OWNER, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     struct dw_alloc_here *owner = atomic_load_explicit(&dw_alloc_owner, memory_order_relaxed);
-    if (__builtin_expect(owner != &dw_alloc_here, 0))
+    atomic_signal_fence(memory_order_seq_cst);
+    return __builtin_expect(owner == &dw_alloc_here, 1);
+}
+
+static inline void dw_alloc_unlock_as_owner(void)
+{
+    atomic_store_explicit(&dw_alloc_here.inside, DW_ALLOC_OUTSIDE, memory_order_release);
+}
+
+static inline void dw_alloc_lock(void)
+{
+    if (!dw_alloc_lock_as_owner())
         dw_alloc_lock_slow();
     atomic_signal_fence(memory_order_seq_cst);
 }
@@ -35,7 +47,7 @@ static inline void dw_alloc_unlock(void)
                          0))
         dw_alloc_unlock_slow();
     else
-        atomic_store_explicit(&dw_alloc_here.inside, DW_ALLOC_OUTSIDE, memory_order_release);
+        dw_alloc_unlock_as_owner();
 }
 
 #endif

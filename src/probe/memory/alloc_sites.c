@@ -163,7 +163,7 @@ uint64_t dw_alloc_number(const struct dw_alloc_site *site, enum dw_site_number n
     case DW_SITE_TEMPORARY: return site->temporary;
     default: break;
     }
-    bool is_noted = !dw_allocs.is_at_peak && site->epoch == dw_allocs.epoch;
+    bool is_noted = dw_allocs.noting && site->epoch == dw_allocs.noting;
     return is_noted ? site->peak_bytes : live_bytes;
 }
 

@@ -48,19 +48,21 @@ struct dw_alloc_site_key {
     uint32_t kind;
 };
 
-/* What changes with each block: a line of the processor's cache. Counts are in DW_ALLOC_COUNT. */
+/* What changes with each block: as much as a line of the processor's cache. Counts are in
+ * DW_ALLOC_COUNT. */
 struct dw_alloc_site {
     uint64_t allocations, bytes;
     uint64_t freed, freed_bytes;
+    uint64_t epoch;
     uint64_t temporary;
     uint64_t peak_bytes; /* of the epoch */
-    uint32_t epoch;
     uint32_t kind;
 };
 
 struct dw_alloc_site_record {
     struct dw_alloc_site_key key;
     uint64_t told[DW_SITE_NUMBERS]; /* what the log knows */
+    uint64_t told_events;           /* allocations and frees, in DW_ALLOC_COUNT */
     uint64_t told_peak_ns; /* the same: when the thread was here at the peak; 0: it was not */
 };
 
@@ -70,7 +72,7 @@ struct dw_alloc_thread_entry {
     bool has_live;      /* as of the last look: blocks that it allocated, or had at the peak */
     uint32_t site;      /* of its last allocation */
     uint32_t peak_site; /* the same when most was live, as of the epoch */
-    uint32_t epoch;
+    uint64_t epoch;
 };
 
 struct dw_alloc_code {
@@ -92,12 +94,12 @@ struct dw_allocs {
     uint64_t live_bytes, peak_bytes;
     _Atomic uint64_t now_ns; /* the time, as often as somebody looked; needs no lock */
     uint64_t peak_ns;        /* when the peak was, by that */
-    uint32_t epoch;          /* of the last peak */
-    bool is_at_peak;         /* nothing was given back since */
+    uint64_t epoch;          /* of the last peak */
+    uint64_t noting;         /* the same; 0: nothing was given back since */
     uint64_t dropped;        /* allocations for which there was no memory */
 };
 
-extern struct dw_allocs dw_allocs;
+extern struct dw_allocs dw_allocs DW_ALLOC_INNER;
 /* Code objects that were met: all that is known was described. */
 extern struct dw_number_set dw_alloc_codes;
 
@@ -124,9 +126,9 @@ uint64_t dw_alloc_code_token(const PyCodeObject *code, int32_t unit);
  * epoch for the first time notes what it had before. So nobody looks at all sites. */
 static inline void dw_alloc_note_peak(struct dw_alloc_site *site)
 {
-    if (dw_allocs.is_at_peak || site->epoch == dw_allocs.epoch)
+    if (site->epoch >= dw_allocs.noting)
         return;
-    site->epoch = dw_allocs.epoch;
+    site->epoch = dw_allocs.noting;
     site->peak_bytes = site->bytes - site->freed_bytes;
 }
 
@@ -137,8 +139,8 @@ static inline void dw_alloc_at(uint32_t thread, uint32_t site)
     struct dw_alloc_thread_entry *entry = &dw_allocs.threads[thread];
     if (__builtin_expect(thread >= dw_allocs.thread_count, 0)) /* of a recording that is over */
         return;
-    if (!dw_allocs.is_at_peak && entry->epoch != dw_allocs.epoch) {
-        entry->epoch = dw_allocs.epoch;
+    if (entry->epoch < dw_allocs.noting) {
+        entry->epoch = dw_allocs.noting;
         entry->peak_site = entry->site;
     }
     entry->site = site;
@@ -146,7 +148,7 @@ static inline void dw_alloc_at(uint32_t thread, uint32_t site)
 
 static inline uint32_t dw_alloc_site_at_peak(const struct dw_alloc_thread_entry *entry)
 {
-    bool is_noted = !dw_allocs.is_at_peak && entry->epoch == dw_allocs.epoch;
+    bool is_noted = dw_allocs.noting && entry->epoch == dw_allocs.noting;
     return is_noted ? entry->peak_site : entry->site;
 }
 
@@ -162,7 +164,7 @@ static inline void dw_alloc_add(uint32_t index, uint64_t count, uint64_t bytes)
     if (dw_allocs.live_bytes > dw_allocs.peak_bytes) {
         dw_allocs.peak_bytes = dw_allocs.live_bytes;
         dw_allocs.peak_ns = atomic_load_explicit(&dw_allocs.now_ns, memory_order_relaxed);
-        dw_allocs.is_at_peak = true;
+        dw_allocs.noting = 0;
     }
 }
 
@@ -172,10 +174,8 @@ static inline void dw_alloc_remove(uint32_t index, uint64_t count, uint64_t byte
     struct dw_alloc_site *site = &dw_allocs.sites[index];
     if (__builtin_expect(index >= dw_allocs.site_count, 0))
         return;
-    if (dw_allocs.is_at_peak) {
-        dw_allocs.is_at_peak = false;
-        dw_allocs.epoch++;
-    }
+    if (!dw_allocs.noting)
+        dw_allocs.noting = ++dw_allocs.epoch;
     dw_alloc_note_peak(site);
     site->freed += count;
     site->freed_bytes += bytes;

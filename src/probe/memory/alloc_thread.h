@@ -27,7 +27,7 @@ struct dw_alloc_thread {
     uintptr_t stack_start, stack_end; /* 0: not looked for yet */
     struct dw_py_labels_seen labels;
     /* Of exact recordings. */
-    uint32_t recent[DW_ALLOC_RECENT]; /* blocks, by the lower bits of their addresses */
+    _Alignas(16) uint32_t recent[DW_ALLOC_RECENT]; /* blocks, by the lower bits of addresses */
     struct dw_alloc_frame *frames;
     uint32_t depth, capacity;
     uint32_t fences;                     /* dw_py_fences, as of which frames are fenced */
@@ -36,7 +36,7 @@ struct dw_alloc_thread {
     uint32_t replaced;                   /* of these */
 };
 
-extern uint64_t dw_alloc_recording;
+extern uint64_t dw_alloc_recording DW_ALLOC_INNER;
 
 /* Makes the thread known; NULL when it ends, or when there is no memory. Takes the lock. */
 struct dw_alloc_thread *dw_alloc_thread_make(void);

@@ -71,8 +71,3 @@ void dw_blocks_release(void)
     block_count = block_capacity = free_count = free_capacity = 0;
     memset((void *)dw_block_filter, 0, sizeof dw_block_filter);
 }
-
-void dw_blocks_fill_filter(void)
-{
-    memset((void *)dw_block_filter, UINT8_MAX, sizeof dw_block_filter);
-}

@@ -35,7 +35,5 @@ static inline bool dw_block_may_be(uintptr_t block)
 bool dw_block_put(uintptr_t block, const struct dw_block *what);
 bool dw_block_take(uintptr_t block, struct dw_block *what);
 void dw_blocks_release(void);
-/* Each block may be one from now on: when all are recorded. */
-void dw_blocks_fill_filter(void);
 
 #endif

@@ -48,8 +48,8 @@ uint64_t dw_shadow_sum(uint64_t (*visit)(void *memory, size_t size));
 /* NULL: nothing is known of any block near it. */
 static inline dw_shadow_word *dw_shadow_find(uintptr_t block)
 {
-    bool is_strange = block >> DW_SHADOW_ADDRESS || block & ((1u << DW_SHADOW_GRAIN) - 1);
-    if (__builtin_expect(is_strange, 0))
+    const uintptr_t usual = (UINT64_C(1) << DW_SHADOW_ADDRESS) - (UINT64_C(1) << DW_SHADOW_GRAIN);
+    if (__builtin_expect((block & ~usual) != 0, 0))
         return NULL;
     dw_shadow_leaf *inner = atomic_load_explicit(
         &dw_shadow_roots[block >> (DW_SHADOW_GRAIN + DW_SHADOW_LEAF + DW_SHADOW_INNER)],
@@ -122,6 +122,23 @@ static inline uint32_t dw_shadow_words(uint64_t size)
 
 /* Removes a stale block that has one of the words; site 0 when there is none. */
 struct dw_shadowed dw_shadow_take_stale(uintptr_t block, dw_shadow_word *at, uint32_t words);
+
+/* Enters a block as dw_shadow_put does; false when that has more to do than for most blocks. */
+static inline bool dw_shadow_put_soon(uintptr_t block, uint32_t site, uint64_t size)
+{
+    dw_shadow_word *at = dw_shadow_find(block);
+    if (__builtin_expect(!at || dw_shadow_get(at), 0))
+        return false;
+    if (size <= 16) {
+        dw_shadow_set(at, site << DW_SHADOW_BITS | (uint32_t)size);
+        return true;
+    }
+    if (__builtin_expect(size >> DW_SHADOW_SIZE_BITS || dw_shadow_get(at + 1), 0))
+        return false;
+    dw_shadow_set(at + 1, (uint32_t)size << DW_SHADOW_BITS | DW_SHADOW_SIZE);
+    dw_shadow_set(at, site << DW_SHADOW_BITS | DW_SHADOW_LARGE);
+    return true;
+}
 
 /* Enters a block, which is at least as large as `size` and whose address is a multiple of 16. False
  * when there is no memory. *stale: a block that is in its way, and was removed: then this is to be

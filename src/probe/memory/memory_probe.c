@@ -144,15 +144,15 @@ static int fence_frames(void *unused)
     return 0;
 }
 
-/* Deep stacks are compared down to a fence. The thread that runs Python code next makes fences
+/* Stacks are compared down to a fence. The thread that runs Python code next makes fences
  * where they are missed. */
 static void look_for_fences(void)
 {
     static uint32_t seen;
-    uint32_t long_walks = atomic_load(&dw_alloc_long_walks);
-    if (long_walks - seen > MANY_WALKS)
+    uint32_t walks = atomic_load(&dw_alloc_walks);
+    if (walks - seen > MANY_WALKS)
         Py_AddPendingCall(fence_frames, NULL);
-    seen = long_walks;
+    seen = walks;
 }
 
 static void look_for_modules(void)
@@ -250,8 +250,6 @@ static int begin(void)
     memory.is_on = true;
     dw_python_hooks_install(memory.recording.is_exact);
     dw_malloc_hooks_install();
-    if (memory.recording.is_exact)
-        dw_blocks_fill_filter();
     dw_alloc_mode = memory.recording.is_exact ? DW_ALLOC_EXACT : DW_ALLOC_SAMPLED;
     return 0;
 }

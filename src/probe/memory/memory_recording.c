@@ -64,31 +64,46 @@ static uint64_t shown(const struct dw_alloc_site *site, enum dw_site_number numb
     return counts(number) ? (now + DW_ALLOC_COUNT / 2) / DW_ALLOC_COUNT : now;
 }
 
-static int add_change(struct dw_memory_recording *recording, uint32_t index)
+/* Whether the log knows all of a site: without events only its peak may be another. */
+static inline bool is_told(const struct dw_alloc_site *site,
+                           const struct dw_alloc_site_record *record, uint64_t peak_ns)
 {
-    const struct dw_alloc_site *site = &dw_allocs.sites[index];
-    struct dw_alloc_site_record *record = &dw_allocs.records[index];
+    return site->allocations + site->freed == record->told_events &&
+           dw_alloc_number(site, DW_SITE_PEAK_BYTES) == record->told[DW_SITE_PEAK_BYTES] &&
+           peak_ns == record->told_peak_ns;
+}
+
+static int add_change(struct dw_memory_recording *recording, const struct dw_alloc_site *site,
+                      struct dw_alloc_site_record *record, uint64_t peak_ns)
+{
     struct dw_memory_change change = {.key = record->key,
-                                      .token = dw_allocs.steps[record->key.step].token};
-    bool is_changed = false;
+                                      .token = dw_allocs.steps[record->key.step].token,
+                                      .peak_ns = peak_ns,
+                                      .is_of_peak = peak_ns != record->told_peak_ns};
     for (enum dw_site_number i = 0; i < DW_SITE_NUMBERS; i++) {
         uint64_t now = shown(site, i);
         change.by[i] = now - record->told[i];
-        is_changed |= change.by[i] != 0;
         record->told[i] = now;
     }
-    struct dw_alloc_thread_entry *thread = &recording->entries[record->key.thread];
-    change.peak_ns = dw_alloc_site_at_peak(thread) == index ? dw_allocs.peak_ns : 0;
-    change.is_of_peak = change.peak_ns != record->told_peak_ns;
-    record->told_peak_ns = change.peak_ns;
-    is_changed |= change.is_of_peak;
-    thread->has_live |= site->allocations != site->freed || record->told[DW_SITE_PEAK_BYTES] ||
-                        record->told_peak_ns;
-    if (!is_changed)
-        return 0;
+    record->told_events = site->allocations + site->freed;
+    record->told_peak_ns = peak_ns;
     int error = DW_GROW(recording->changes, recording->change_count, recording->change_capacity);
     if (!error)
         recording->changes[recording->change_count++] = change;
+    return error;
+}
+
+static int look_at_site(struct dw_memory_recording *recording, uint32_t index)
+{
+    const struct dw_alloc_site *site = &dw_allocs.sites[index];
+    struct dw_alloc_site_record *record = &dw_allocs.records[index];
+    struct dw_alloc_thread_entry *thread = &recording->entries[record->key.thread];
+    uint64_t peak_ns = dw_alloc_site_at_peak(thread) == index ? dw_allocs.peak_ns : 0;
+    int error = 0;
+    if (!is_told(site, record, peak_ns))
+        error = add_change(recording, site, record, peak_ns);
+    thread->has_live |= site->allocations != site->freed || record->told[DW_SITE_PEAK_BYTES] ||
+                        record->told_peak_ns;
     return error;
 }
 
@@ -129,7 +144,7 @@ static int copy_news(struct dw_memory_recording *recording, struct dw_alloc_code
     if (!error)
         error = copy_threads(recording);
     for (uint32_t i = 1; i < dw_allocs.site_count && !error; i++)
-        error = add_change(recording, i);
+        error = look_at_site(recording, i);
     recording->log->dropped += dw_allocs.dropped;
     dw_allocs.dropped = 0;
     dw_alloc_unlock();

@@ -21,8 +21,7 @@ struct hooked {
 };
 
 static struct hooked of_all, of_samples;
-static bool has_arenas;    /* small objects are cut out of these, */
-static bool is_mimalloc;   /* or all are, but for those of the raw domain */
+static size_t small_end;   /* what has fewer bytes is cut out of arenas; not in the raw domain */
 static bool is_pymalloc;   /* by CPython's own allocator, with nothing before it */
 static size_t plain_bytes; /* what is not larger comes from that */
 static PyObjectArenaAllocator original_arenas;
@@ -31,8 +30,7 @@ static bool has_arena_hook;
 /* The raw domain, which is the first, is malloc itself. */
 static enum dw_alloc_kind kind_of(int domain, size_t size)
 {
-    bool is_small = size <= SMALL_BYTES || is_mimalloc;
-    return domain && is_small && has_arenas ? DW_ALLOC_PYTHON : DW_ALLOC_LARGE;
+    return domain && size < small_end ? DW_ALLOC_PYTHON : DW_ALLOC_LARGE;
 }
 
 static inline __attribute__((always_inline)) void *call(const PyMemAllocatorEx *original,
@@ -55,11 +53,10 @@ static inline __attribute__((always_inline)) void *allocate_any(int domain, size
                                                                 size_t size, bool is_cleared)
 {
     const PyMemAllocatorEx *original = &of_all.originals[domain];
-    if (dw_alloc_is_quiet())
+    if (dw_alloc_here.busy || dw_alloc_mode_now() != DW_ALLOC_EXACT)
         return call(original, count, size, is_cleared);
     void *block = call_busy(original, count, size, is_cleared);
-    dw_alloc_allocated(block, count * size, kind_of(domain, count * size), NULL);
-    return block;
+    return dw_alloc_note(block, count * size, kind_of(domain, count * size), NULL);
 }
 
 static __attribute__((noinline)) void *allocate_sampled(int domain, size_t count, size_t size,
@@ -283,8 +280,9 @@ void dw_python_hooks_install(bool is_exact)
     struct hooked *hooked = is_exact ? &of_all : &of_samples;
     PyMemAllocatorEx now[DOMAINS];
     const char *chosen = getenv("PYTHONMALLOC");
-    has_arenas = !chosen || strncmp(chosen, "malloc", 6) != 0;
-    is_mimalloc = chosen && !strncmp(chosen, "mimalloc", 8);
+    bool has_arenas = !chosen || strncmp(chosen, "malloc", 6) != 0;
+    bool is_mimalloc = chosen && !strncmp(chosen, "mimalloc", 8);
+    small_end = !has_arenas ? 0 : is_mimalloc ? SIZE_MAX : SMALL_BYTES + 1;
     for (int i = 0; i < DOMAINS; i++)
         PyMem_GetAllocator(domains[i].domain, &now[i]);
     if (!is_exact && !of_samples.is_installed[0])
