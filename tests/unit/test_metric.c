@@ -5,8 +5,8 @@
 
 static void add(struct dw_metric *metric, uint64_t duration)
 {
-    struct dw_histogram_entry bucket = {dw_histogram_bucket(duration), 1};
-    struct dw_spread spread = {(unsigned __int128)duration * duration, {&bucket, 1, 1}};
+    struct dw_histogram_entry bucket = dw_histogram_entry(dw_histogram_bucket(duration), 1);
+    struct dw_spread spread = {(unsigned __int128)duration * duration, {{&bucket}, 1, 1}};
     struct dw_metric entry = {.count = 1,
                               .total = duration,
                               .min = duration,
@@ -94,7 +94,7 @@ static void test_borrowed_spreads_do_not_change(void **state)
 {
     (void)state;
     struct dw_histogram_entry buckets[] = {{3, 1}, {5, 2}};
-    struct dw_spread spreads[] = {{9, {&buckets[0], 1, 1}}, {50, {&buckets[1], 1, 1}}};
+    struct dw_spread spreads[] = {{9, {{&buckets[0]}, 1, 1}}, {50, {{&buckets[1]}, 1, 1}}};
     struct dw_metric sum = {0}, again = {0};
     for (size_t i = 0; i < COUNT_OF(spreads); i++) {
         struct dw_metric metric = {.count = i + 1, .spread = &spreads[i]};
