@@ -47,9 +47,10 @@ int dw_value_row_append(struct dw_value_table *table, dw_path_id path, dw_labels
     int error = DW_GROW(table->rows, table->count, table->capacity);
     if (error)
         return error;
-    const struct dw_value_row *last = table->count ? &table->rows[table->count - 1] : NULL;
-    table->is_mixed |= last && key_of(path, labels) <= key_of(last->path, last->labels);
-    table->rows[table->count] = (struct dw_value_row){.path = path, .labels = labels};
+    struct dw_value_row *added = &table->rows[table->count];
+    *added = (struct dw_value_row){.path = path, .labels = labels};
+    table->is_mixed |=
+        table->count && key_of(path, labels) <= key_of(added[-1].path, added[-1].labels);
     *row = table->count++;
     return 0;
 }
