@@ -446,6 +446,7 @@ def test_threads_that_take_turns_lose_no_count(native: ctypes.CDLL):
             thread.join()
     assert row(tracked, "leak")["live"] == 3000
     numbers = row(tracked, "take_one")
+    assert numbers, tracked.rows("function")
     assert (numbers["allocations"], numbers["live"]) == (24 * 1000, 24 * 500)
 
 

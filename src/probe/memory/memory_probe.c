@@ -241,15 +241,17 @@ static int begin(void)
         error = dw_alloc_threads_begin();
     if (!error)
         error = dw_memory_recording_init(&memory.recording);
-    if (!error)
-        error = start_thread();
+    if (!error) {
+        dw_python_hooks_install(memory.recording.is_exact);
+        dw_malloc_hooks_install();
+        error = start_thread(); /* which renews what was installed */
+    }
     if (error) {
+        dw_malloc_hooks_remove();
         dw_memory_recording_release(&memory.recording);
         return error;
     }
     memory.is_on = true;
-    dw_python_hooks_install(memory.recording.is_exact);
-    dw_malloc_hooks_install();
     dw_alloc_mode = memory.recording.is_exact ? DW_ALLOC_EXACT : DW_ALLOC_SAMPLED;
     return 0;
 }
