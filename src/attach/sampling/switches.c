@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * An event of the kernel's perf that counts nothing and only has records of switches, which are of
  * one size. The oldest of them are written over. */
-#define _GNU_SOURCE
 #include "attach/sampling/switches.h"
 
 #include "base/clock.h"

@@ -29,7 +29,7 @@ struct dw_known_frame {
 struct dw_cpu_account {
     uint32_t users;
     struct dw_watched *runner; /* the user that the thread ran for in this round */
-    void *switches;            /* owned */
+    void *switches;            /* owned: of a CPU, to it and away; NULL: they are not known */
     uint64_t counted_ns, looked_ns;
     uint64_t queued_ns;  /* that it was ready without a CPU, */
     uint64_t stopped_ns; /* some of which we kept it from running, since that was known */

@@ -151,13 +151,14 @@ static void read_pages(uint64_t start, size_t count, struct heap_head heads[PAGE
     process_vm_readv(getpid(), to, pieces, from, pieces, 0);
 }
 
-/* A block with a mapping of its own begins with a word that is 0 and its size. */
+/* A block with a mapping of its own begins with a word that is 0 and its size, since glibc 2.43
+ * without these two words. */
 static uint64_t piece_size(uint64_t at, const struct heap_head *head)
 {
-    uint64_t size = head->before - IS_MAPPED;
+    uint64_t size = head->before - IS_MAPPED, pages = (size + 4095) & ~UINT64_C(4095);
     if (at % HEAP_BYTES == 0 && is_heap(at, head))
         return head->size;
-    return !head->arena && size % 4096 == 0 && size >= BLOCK_MIN ? size : 0;
+    return !head->arena && pages - size <= 16 && size % 16 == 0 && pages >= BLOCK_MIN ? pages : 0;
 }
 
 struct dw_malloc_piece dw_malloc_first_in(uint64_t start, uint64_t end)
