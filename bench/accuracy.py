@@ -33,6 +33,7 @@ PROGRAMS = {
     "from outside, in step with the samples": f"{SHARES}samples_do_not_keep_step",
     "from outside, with native frames": f"{SHARES}native_frames_are_where_they_belong",
     "from outside, half of the time waiting": f"{SHARES}wall_time_has_what_waits",
+    "regions of threads, tasks and a child, four probes": "cli/test_run_together.py::test_cpu",
     "memory: sampled runs inside of their interval, of 95.4 %": f"{MEMORY}estimates",
     "memory: lists of 8 and 160 MB, exact": f"{MEMORY}lists_of_8_and_160_megabytes[exact",
     "memory: lists of 8 and 160 MB, sampled": f"{MEMORY}lists_of_8_and_160_megabytes[sampled",

@@ -140,10 +140,10 @@ def start_ns():
 
 def error_in_process(program):
     """From the start of the interpreter on; a worker that was forked has a file of its own, from
-    the fork on."""
+    the fork on, which has none of the time of the process that forked it."""
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/run.dwell"
-        with program.running([BIN / "dwell", "run", "-q", "-o", file]) as pid:
+        with program.running([BIN / "dwell", "run", "-q", "--keep", "-o", file]) as pid:
             time.sleep(SECONDS)
         own = pathlib.Path(folder, f"run.{pid}.dwell")
         unseen_ns = 0 if own.exists() else start_ns()

@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from handled import BIN, Server  # noqa: E402
-from suites import PYTEST, suite  # noqa: E402
+from suites import TESTS, suite  # noqa: E402
 
 from tests.lens.totals import Totals  # noqa: E402
 
@@ -42,7 +42,7 @@ def of_suite(name, options=()):
         if folder is None:
             raise FileNotFoundError(name)
         environment = ["env", f"PYTHONPATH={folder}/src", "PYTHONDONTWRITEBYTECODE=1"]
-        command = [*environment, *RUN, *options, "-o", file, *PYTEST]
+        command = [*environment, *RUN, *options, "-o", file, *TESTS[name]]
         subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL)
 
     return record

@@ -83,6 +83,8 @@ def parse(text: str) -> Stacks:
     stacks: Stacks = Counter()
     for line in text.splitlines():
         names, _, weight = line.rpartition(" ")
+        if names.endswith(";<memory map>"):
+            continue  # the kernel mapped memory for the thread, and where it was is not known
         frames = [split(frame) for frame in names.split(";")[1:] if frame != "[no frames]"]
         stacks[tuple(frames)] += int(weight)
     return stacks

@@ -76,12 +76,14 @@ def weights(attached: Attached) -> Counter[tuple[str, ...]]:
     return found
 
 
-def wait_for(attached: Attached, seconds: float) -> Counter[tuple[str, ...]]:
-    """What the recording holds when it has that much time."""
-    while sum((found := weights(attached)).values()) < seconds * 1e6:
+def wait_for(attached: Attached, end: tuple[str, ...], us: int) -> Counter[tuple[str, ...]]:
+    """What the recording holds when stacks with that end have that much time."""
+    while True:
+        found = weights(attached)
+        if sum(found[stack] for stack in found if stack[-len(end) :] == end) >= us:
+            return found
         assert attached.goes_on()
         time.sleep(0.05)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -100,15 +102,15 @@ def wait_for(attached: Attached, seconds: float) -> Counter[tuple[str, ...]]:
 def test_a_thread_that_goes_elsewhere_is_followed(
     start: Start, attach: Attach, tmp_path: Path, program: str, end: tuple[str, ...]
 ):
-    """What it was in before says nothing of what it is in now. All that is recorded after the
-    program was inside has been sampled there."""
+    """What it was in before says nothing of what it is in now. When the first sample from inside is
+    in the file, all those from before are."""
     process = start(HELD + program, str(tmp_path / "go"), sleeps=False)
     attached = attach(process, "--rate", "200", "--duration", "60")
     attached.wait_for_samples()
     (tmp_path / "go").touch()
     assert process.stdout and process.stdout.readline() == "inside\n"
-    before = wait_for(attached, time.monotonic() - attached.began)
-    after = wait_for(attached, sum(before.values()) / 1e6 + 0.3)
+    before = wait_for(attached, end, 1)
+    after = wait_for(attached, end, 1_000_000)
     attached.process.terminate()
     attached.wait()
     assert {stack[-len(end) :] for stack in after - before} == {end}

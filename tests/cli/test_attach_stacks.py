@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from ..measured import off_unless, repeated
 from .conftest import MAY_READ, Attach, Start
 
 pytestmark = MAY_READ
@@ -198,3 +199,21 @@ def test_a_chain_of_frames_that_leads_out_of_memory(start: Start, attach: Attach
     attached = attach(process, "--duration", "0.3").wait()
     names = {name for stack in attached.stacks() for name, _ in stack}
     assert "spoil" in names and "run_without_gil" not in names
+
+
+MAPS = """\
+import mmap
+print("ready", flush=True)
+while True:
+    mmap.mmap(-1, 65536).close()
+    sum(range(300))
+"""
+
+
+@pytest.mark.accuracy
+@repeated
+def test_thread_that_maps_memory_is_not_said_to_be_where_it_is_later(start: Start, attach: Attach):
+    """Its memory cannot be read at that moment, and it maps all the time."""
+    attached = attach(start(MAPS, sleeps=False), "--rate", "1000", "--duration", "1").wait()
+    found = attached.dwell("export", "--to", "collapsed").count(";<memory map> ")
+    off_unless(found > 0, "no sample met it")

@@ -85,7 +85,7 @@ def test_parts_of_resident_memory_add_up_to_it(mode, run_dwell: Program, tmp_pat
     sums = sum(parts.values()) - 2 * parts.get("<live, but never touched>", 0)
     assert sums == pytest.approx(resident, rel=0.1)
     assert parts["<mapped by the program>"] >= 20_000_000
-    assert parts["<Python, live>"] >= 200_000_000
+    assert parts["<Python, live>"] >= (200_000_000 if mode == "exact" else 100_000_000)
     assert parts.get("<not explained>", 0) < 0.1 * resident
 
 

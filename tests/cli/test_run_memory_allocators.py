@@ -73,9 +73,10 @@ def test_an_allocator_that_is_preloaded_is_seen_and_named(library, mode, run_dwe
     assert live == pytest.approx(KEPT, rel=0.02 if mode == "exact" else 0.5)
     assert function_has(run_dwell, "churn", "live_bytes") == 0
     parts = parts_of(run_dwell)
-    assert any(PRELOADED[library] in name for name in parts), parts
     assert "<free, kept by malloc>" not in parts
+    # An estimate may be above what the allocator has, and leave nothing to name.
     if mode == "exact":
+        assert any(PRELOADED[library] in name for name in parts), parts
         assert parts.get("<not explained>", 0) < 0.1 * sum(parts.values())
 
 

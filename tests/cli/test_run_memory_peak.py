@@ -12,7 +12,7 @@ from ..conftest import Program
 # The other threads wait at known places when the main thread reaches the peak, and go elsewhere
 # after it. A thread that has ended before is not among them.
 PROGRAM = """
-import threading, time
+import os, threading, time
 at_peak, ready = threading.Event(), threading.Barrier(3)
 
 def wait_here():
@@ -38,6 +38,8 @@ def early():
 first = threading.Thread(target=early)
 first.start()
 first.join()
+while os.path.exists(f"/proc/self/task/{first.native_id}"):
+    pass  # before 3.13 join() returns a moment before the thread has ended
 threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads:
     thread.start()

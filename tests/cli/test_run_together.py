@@ -6,10 +6,11 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from ..measured import assert_above
+from ..measured import assert_above, assert_close, repeated, shares
 from ..sampled import Samples
 
 PROGRAM = """\
@@ -282,6 +283,91 @@ def test_a_killed_program_leaves_all_four(tmp_path, run_dwell, data, dwell_progr
     found, lines, regions = calls_of(data), lines_of(data), regions_of(run_dwell)
     assert found["leaf"] > 0 and sum(lines["watched"].values()) > 0 and regions["nap"] > 0
     assert Samples.of(tmp_path / "x.dwell").weight_ns > 0
+
+
+# Each process says what its regions have used, over and over.
+IN_REGIONS = """\
+import asyncio, json, os, threading, time
+import dwell
+
+spent = {}
+
+def leaf(n):
+    return n * n
+
+def burn(region, n):
+    began = time.thread_time_ns()
+    with dwell.region(region):
+        for i in range(n):
+            leaf(i)
+    spent[region] = spent.get(region, 0) + time.thread_time_ns() - began
+
+async def task(n):
+    with dwell.label(size=str(n)):
+        await asyncio.sleep(0)
+        burn("task", n)
+
+async def tasks():
+    await asyncio.gather(task(10_000), task(20_000))
+
+def turn():
+    burn("main", 40_000)
+    thread = threading.Thread(target=burn, args=("thread", 60_000))
+    thread.start()
+    thread.join()
+    asyncio.run(tasks())
+
+first = os.getpid()
+is_child = not os.fork()
+while not is_child or os.getppid() == first:
+    if is_child:
+        burn("child", 50_000)
+    else:
+        turn()
+    with open(f"new.{os.getpid()}", "w") as file:
+        json.dump(spent, file)
+    os.replace(f"new.{os.getpid()}", f"spent.{os.getpid()}")
+"""
+
+
+def spent_in(folder):
+    """CPU seconds of each region, as the processes have told them last."""
+    return {
+        region: spent_ns / 1e9
+        for file in folder.glob("spent.*")
+        for region, spent_ns in json.loads(file.read_text()).items()
+    }
+
+
+@pytest.mark.accuracy
+@repeated
+def test_cpu_time_of_regions_in_what_a_killed_program_leaves(
+    tmp_path, run_dwell, data, dwell_program
+):
+    for left in [*tmp_path.glob("*.dwell"), *tmp_path.glob("spent.*")]:
+        left.unlink()  # by an attempt before
+    (tmp_path / "program.py").write_text(IN_REGIONS)
+    probes = ["--sample", "--regions", "--calls", "-f", "burn"]
+    command = [dwell_program, "run", "-o", "x.dwell", *probes, "program.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as dwell:
+        while sum(spent_in(tmp_path).values()) < 6:
+            assert dwell.poll() is None
+            time.sleep(0.1)
+        dwell.send_signal(signal.SIGKILL)
+    files = [file.name for file in tmp_path.glob("x*.dwell")]
+    assert len(files) == 2
+    assert run_dwell("merge", *files, "-o", "all.dwell").returncode == 0
+    words = ("report", "all.dwell", "--by", "region", "--measure", "cpu", "--format", "json")
+    rows = json.loads(run_dwell(*words).stdout)["rows"]
+    truth = spent_in(tmp_path)
+    found = {row["region"]: row["cpu"]["total"] for row in rows if row["region"] in truth}
+    assert found.keys() == truth.keys()
+    assert_close(shares(found), shares(truth), 2)
+    words = ("report", "all.dwell", "--by", "size", "--measure", "cpu,calls", "--format", "json")
+    sizes = {
+        row["size"]: row["cpu"]["total"] for row in json.loads(run_dwell(*words).stdout)["rows"]
+    }
+    assert_above(1.5, sizes["20000"] / sizes["10000"])
 
 
 def test_a_program_that_a_signal_ends_has_all(tmp_path, run_dwell, data):

@@ -155,8 +155,8 @@ with cluster(workers=1) as local, Client(local) as client:
         client.wait_for_workers(2)
         client.submit(spin, 0.2, key="spin-new", workers=[1], allow_other_workers=False).result()
         local.scale(1)
-        while len(client.run(os.getpid)) > 1:
-            pass
+        while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.workers)) > 1:
+            pass  # to ask the one that leaves would be to wait for its answer
 """)
     assert "1" in {row["worker"] for row in rows("run.dwell", "worker")}
 

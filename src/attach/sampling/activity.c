@@ -43,6 +43,8 @@ enum dw_activity dw_activity_parse(const char *text, uint64_t gil)
         return DW_ACTIVITY_RUNS;
     if (sscanf(text, "%ld %" SCNx64, &number, &argument) != 2)
         return DW_ACTIVITY_UNKNOWN;
+    if (number < 0)
+        return DW_ACTIVITY_WAITS_FOR_MEMORY;
     return number == SYS_futex && gil && argument >= gil && argument - gil < GIL_BYTES
                ? DW_ACTIVITY_WAITS_FOR_GIL
                : DW_ACTIVITY_WAITS;
@@ -68,7 +70,7 @@ enum dw_activity dw_activity_find(const struct dw_activity_files *files, uint64_
     char text[256];
     read_text(files->syscall_fd, text, sizeof text);
     enum dw_activity activity = dw_activity_parse(text, gil);
-    bool waits = activity == DW_ACTIVITY_WAITS || activity == DW_ACTIVITY_WAITS_FOR_GIL;
+    bool waits = dw_activity_waits(activity);
     const char *last = waits ? strrchr(text, ' ') : NULL;
     while (last && last > text && last[-1] != ' ')
         last--; /* the last but one */

@@ -12,7 +12,13 @@ enum dw_activity {
     DW_ACTIVITY_RUNS,
     DW_ACTIVITY_WAITS,
     DW_ACTIVITY_WAITS_FOR_GIL,
+    DW_ACTIVITY_WAITS_FOR_MEMORY, /* which it touched: often for microseconds */
 };
+
+static inline bool dw_activity_waits(enum dw_activity activity)
+{
+    return activity >= DW_ACTIVITY_WAITS;
+}
 
 #define DW_TURNS_BYTES 80
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Which place calls which code. A thread that ran while it was read may seem to be in a function
- * under one that does not call it. So a call counts only after it was seen in a sure reading. */
+ * under one that does not call it. So a call counts only after it was proven: seen in a sure
+ * reading, or twice within a moment. */
 #ifndef DW_ATTACH_SAMPLING_CALL_TABLE_H
 #define DW_ATTACH_SAMPLING_CALL_TABLE_H
 

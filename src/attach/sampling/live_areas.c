@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * An area is a range that is copied as a whole; near ones of a kind are joined. Copies must stay
- * small, since a copy that takes longer than a call is not one moment any more. */
+ * small, since a copy that takes longer than a call is not one moment any more. So the frames of
+ * greenlets and coroutines that have not run of late are left out, and read when they run. */
 #include "attach/sampling/live_areas.h"
 
 #include <string.h>
@@ -10,9 +11,9 @@
 #define MAX_GAP_BYTES 4096u        /* between frames that are read in one go */
 #define MAX_STACK_GAP_BYTES 16384u /* the same on the C stack */
 #define SLACK_BYTES 1024u          /* for calls to come */
-#define MAX_GROWTH_BYTES 8192u
-#define MAX_FRAME_BYTES 512u /* dw_py_offsets_init allows no larger ones */
-#define FORGET_AFTER 512     /* looks in which an area was not needed */
+#define MAX_FRAME_BYTES 512u       /* dw_py_offsets_init allows no larger ones */
+#define FORGET_AFTER 8             /* looks in which an area was not needed */
+#define FORGET_STACK_AFTER 512     /* the same of the C stack, where there are few */
 
 /* How far apart areas of one kind may be to be joined. */
 static uint64_t max_gap(enum dw_live_kind kind)
@@ -49,7 +50,8 @@ void dw_live_areas_remove(struct dw_live_thread *thread, uint32_t index)
 void dw_live_areas_age(struct dw_live_thread *thread)
 {
     for (uint32_t i = thread->area_count; i-- > 0;)
-        if (thread->looks - thread->areas[i].used > FORGET_AFTER)
+        if (thread->looks - thread->areas[i].used >
+            (thread->areas[i].kind == DW_LIVE_C_STACK ? FORGET_STACK_AFTER : FORGET_AFTER))
             dw_live_areas_remove(thread, i);
 }
 
@@ -140,16 +142,14 @@ static void take_for_deep(struct dw_live_thread *thread)
     thread->is_deep = true;
 }
 
-/* False when the chain does not hold together. */
-static bool learn_frames(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                         uint64_t address, bool *is_new)
+/* False when the chain does not hold together, or is in more areas than are read at once. */
+static bool learn_frames(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                         uint64_t address, struct dw_raw_stack *stack, bool *is_new)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     uint8_t bytes[MAX_FRAME_BYTES];
     uint64_t marked = 0;
-    reader->spare.count = 0;
-    reader->spare.state = DW_STACK_WHOLE;
-    for (uint32_t i = 0; address && i <= reader->spare.capacity; i++) {
+    for (uint32_t i = 0; address && i <= stack->capacity; i++) {
         if (address == marked)
             return false; /* it changed, and leads back to where it was */
         if (!(i & (i - 1)))
@@ -162,38 +162,21 @@ static bool learn_frames(struct dw_live_reader *reader, struct dw_live_thread *t
             return false;
         if (!dw_live_areas_add(thread, start, offsets->frame_size, kind_of(&frame), is_new)) {
             take_for_deep(thread);
-            return true;
+            return false;
         }
-        dw_raw_stack_add(&reader->spare, &frame);
+        dw_raw_stack_add(stack, &frame);
     }
     return true;
 }
 
-enum dw_live_learnt dw_live_areas_learn(struct dw_live_reader *reader,
-                                        struct dw_live_thread *thread, uint64_t address)
+bool dw_live_areas_learn(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                         uint64_t address, struct dw_raw_stack *stack, bool *is_new)
 {
-    bool is_new = false;
     thread->is_deep = false;
-    bool is_whole = learn_frames(reader, thread, address, &is_new) &&
-                    dw_raw_stack_has_end(&reader->python->offsets, &reader->spare);
+    bool is_whole = learn_frames(reader, thread, address, stack, is_new) &&
+                    dw_raw_stack_has_end(&reader->python->offsets, stack);
     put_calls_first(thread);
-    return is_new ? DW_LEARNT_NEW : is_whole ? DW_LEARNT_SAME : DW_LEARNT_BROKEN;
-}
-
-enum dw_live_learnt dw_live_areas_adapt(struct dw_live_reader *reader,
-                                        struct dw_live_thread *thread, uint64_t frame)
-{
-    uint64_t end = frame + reader->python->offsets.frame_size;
-    for (uint32_t i = 0; i < thread->area_count; i++) {
-        struct dw_live_area *area = &thread->areas[i];
-        if (area->kind == DW_LIVE_CALLS && frame >= area->end - SLACK_BYTES && end > area->end &&
-            frame < area->end + MAX_GROWTH_BYTES && sum_of_areas(thread) < DW_LIVE_COPY_BYTES / 2) {
-            area->end = with_slack(end);
-            area->used = thread->looks;
-            return DW_LEARNT_NEW;
-        }
-    }
-    return dw_live_areas_learn(reader, thread, frame);
+    return is_whole;
 }
 
 void dw_live_areas_add_stack(const struct dw_py_offsets *offsets, struct dw_live_thread *thread,

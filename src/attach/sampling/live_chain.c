@@ -18,23 +18,23 @@ static bool is_base(const struct dw_live_thread *thread, uint64_t address)
 
 enum dw_live_chain dw_live_chain_walk(const struct dw_live_reader *reader,
                                       struct dw_live_thread *thread, uint32_t round,
-                                      uint64_t address, struct dw_raw_stack *stack)
+                                      uint64_t *address, struct dw_raw_stack *stack)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
-    uint64_t innermost = address, marked = 0;
+    uint64_t innermost = *address, marked = 0;
     stack->count = 0;
     stack->state = DW_STACK_WHOLE;
-    for (uint32_t steps = 0; address; steps++) {
+    for (uint32_t steps = 0; *address; steps++) {
         struct dw_raw_frame frame;
-        if (address % 8 || address == marked)
+        if (*address % 8 || *address == marked)
             return DW_CHAIN_BROKEN; /* it leads back to where it was, or to nothing */
         if (!(steps & (steps - 1)))
-            marked = address;
+            marked = *address;
         const uint8_t *bytes =
-            dw_live_copy_find(reader, thread, round, address, offsets->frame_size);
+            dw_live_copy_find(reader, thread, round, *address, offsets->frame_size);
         if (!bytes)
             return DW_CHAIN_LEAVES;
-        if (!dw_raw_frame_parse(offsets, address, bytes, &frame, &address))
+        if (!dw_raw_frame_parse(offsets, *address, bytes, &frame, address))
             return DW_CHAIN_BROKEN;
         dw_raw_stack_add(stack, &frame);
     }
@@ -66,7 +66,7 @@ static uint64_t outermost_of(const struct dw_raw_stack *stack)
 static bool try_chain(struct dw_live_reader *reader, struct dw_live_thread *thread,
                       uint64_t address, uint64_t outermost)
 {
-    return dw_live_chain_walk(reader, thread, 0, address, &reader->spare) == DW_CHAIN_WHOLE &&
+    return dw_live_chain_walk(reader, thread, 0, &address, &reader->spare) == DW_CHAIN_WHOLE &&
            outermost_of(&reader->spare) == outermost &&
            !dw_live_chain_drop_returned(&reader->spare);
 }

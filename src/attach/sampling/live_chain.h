@@ -10,14 +10,16 @@
 
 enum dw_live_chain {
     DW_CHAIN_WHOLE,
+    DW_CHAIN_MENDED, /* it left the copy, and the rest was read a moment later */
     DW_CHAIN_LEAVES, /* to where nothing was copied */
     DW_CHAIN_BROKEN, /* the frames do not form a chain: some are not live any more */
 };
 
-/* The chain from that frame outwards, within a copy. */
+/* The chain from that frame outwards, within a copy. The address is that of the frame at which it
+ * ended then: 0, or where nothing was copied. */
 enum dw_live_chain dw_live_chain_walk(const struct dw_live_reader *reader,
                                       struct dw_live_thread *thread, uint32_t round,
-                                      uint64_t address, struct dw_raw_stack *stack);
+                                      uint64_t *address, struct dw_raw_stack *stack);
 /* Drops the frames that have returned already; false when there are none. */
 bool dw_live_chain_drop_returned(struct dw_raw_stack *stack);
 /* Makes a whole chain, which was the thread's a little before or after the copy, the one at the

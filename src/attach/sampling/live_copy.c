@@ -3,10 +3,14 @@
  * order, so what must be read before or after the frames is asked for before or after them. */
 #include "attach/sampling/live_copy.h"
 
+#include "base/clock.h"
+
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 #define MAX_PARTS (6 + DW_LIVE_ROUNDS * (DW_LIVE_AREAS + 3)) /* of one system call */
 #define NO_AREA UINT32_MAX
+#define SHORT_CHANGE_NS 200000
 
 /* One system call, being put together. */
 struct request {
@@ -29,10 +33,19 @@ static uint8_t *round_at(const struct dw_live_reader *reader, uint32_t round)
     return reader->copies + round * (size_t)DW_LIVE_COPY_BYTES;
 }
 
-static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
+/* The first areas are those of calls. */
+static uint32_t count_calls(const struct dw_live_thread *thread)
+{
+    uint32_t count = 0;
+    while (count < thread->area_count && thread->areas[count].kind == DW_LIVE_CALLS)
+        count++;
+    return count;
+}
+
+static void ask_for_areas(const struct dw_live_thread *thread, uint32_t count, uint8_t *copy,
                           struct request *request)
 {
-    for (uint32_t i = 0; i < thread->area_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         size_t size = (size_t)(thread->areas[i].end - thread->areas[i].start);
         ask(request, thread->areas[i].start, copy, size);
         request->areas[request->count - 1] = i;
@@ -40,8 +53,9 @@ static void ask_for_areas(const struct dw_live_thread *thread, uint8_t *copy,
     }
 }
 
-/* Forgets the part that could not be read, so that it is not asked for again. */
-static void forget_missing(const struct request *request, size_t got, struct dw_live_thread *thread)
+/* Forgets the part that could not be read, so that it is not asked for again. False when nothing
+ * can be read without it. */
+static bool forget_missing(const struct request *request, size_t got, struct dw_live_thread *thread)
 {
     unsigned long part = 0;
     while (part + 1 < request->count && got >= request->local[part].iov_len)
@@ -52,23 +66,30 @@ static void forget_missing(const struct request *request, size_t got, struct dw_
         dw_live_areas_remove(thread, request->areas[part]);
     else if (!is_code)
         thread->known = false;
+    return thread->known;
 }
 
-/* The code object comes last, since it may be gone and the rest is good without it. For a sure
- * reading it comes between copies of the stack, which proves that it belongs to them. */
-bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                       uint32_t rounds, struct dw_live_copy *copy, struct dw_live_look *found)
+/* The code object comes last, since it may be gone and the rest is good without it. Where the stack
+ * is copied more than once it comes between copies, which proves that it belongs to them. */
+static bool take(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                 uint32_t rounds, bool again, struct dw_live_copy *copy, struct dw_live_look *found,
+                 bool *is_lost)
 {
     const struct dw_py_offsets *offsets = &reader->python->offsets;
     struct request request = {.count = 0};
     uint64_t thread_frame_at = thread->state + offsets->thread_frame;
     copy->asked_cframe = thread->cframe;
+    found->is_at_once = false;
     ask(&request, thread->state + reader->thread_start, copy->thread,
         reader->thread_end - reader->thread_start);
     if (thread->cframe)
         ask(&request, thread->cframe + offsets->cframe_frame, &copy->frame, 8);
+    if (again)
+        ask_for_areas(thread, count_calls(thread), round_at(reader, 1), &request);
+    if (again && thread->code)
+        ask(&request, thread->code, found->code_head, offsets->code_bytecode);
     for (uint32_t i = 0; i < rounds; i++) {
-        ask_for_areas(thread, round_at(reader, i), &request);
+        ask_for_areas(thread, thread->area_count, round_at(reader, i), &request);
         if (thread->cframe)
             ask(&request, thread->cframe + offsets->cframe_frame, &copy->rounds[i].frame, 8);
         ask(&request, thread_frame_at, &copy->rounds[i].thread_frame, 8);
@@ -77,14 +98,46 @@ bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_threa
     }
     ask(&request, thread->gil + dw_live_gil_start(offsets), copy->gil, DW_LIVE_GIL_BYTES);
     size_t needed = request.size;
-    if (thread->code && rounds == 1)
+    if (thread->code && rounds == 1 && !again)
         ask(&request, thread->code, found->code_head, offsets->code_bytecode);
     ssize_t got = process_vm_readv(reader->python->target->pid, request.local, request.count,
                                    request.remote, request.count, 0);
     found->code = got == (ssize_t)request.size ? thread->code : 0;
-    if (got < (ssize_t)needed)
-        forget_missing(&request, got > 0 ? (size_t)got : 0, thread);
+    *is_lost =
+        got < (ssize_t)needed && !forget_missing(&request, got > 0 ? (size_t)got : 0, thread);
     return got >= (ssize_t)needed;
+}
+
+/* Notes whether a change of the memory map kept us from reading for a moment, which the kernel
+ * counts as waiting, and whether we had the CPU all the time. A change that takes long is that of a
+ * function which is most likely still there after it. */
+static bool take_first(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                       uint32_t rounds, bool again, struct dw_live_copy *copy,
+                       struct dw_live_look *found, bool *is_lost)
+{
+    struct rusage before = {0}, after = {0};
+    getrusage(RUSAGE_THREAD, &before);
+    uint64_t began_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    bool is_taken = take(reader, thread, rounds, again, copy, found, is_lost);
+    uint64_t took_ns = dw_clock_ns(CLOCK_MONOTONIC) - began_ns;
+    getrusage(RUSAGE_THREAD, &after);
+    bool has_waited = after.ru_nvcsw != before.ru_nvcsw;
+    found->is_begun = true;
+    found->has_waited = has_waited && took_ns < SHORT_CHANGE_NS;
+    found->is_at_once = !has_waited && after.ru_nivcsw == before.ru_nivcsw;
+    return is_taken;
+}
+
+/* Memory of greenlets that have ended is gone; what is left is copied at once. */
+bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                       uint32_t rounds, bool again, struct dw_live_copy *copy,
+                       struct dw_live_look *found)
+{
+    bool is_taken = false, is_lost = false;
+    for (uint32_t tries = thread->area_count + 1; tries && !is_taken && !is_lost; tries--)
+        is_taken = (found->is_begun ? take : take_first)(reader, thread, rounds, again, copy, found,
+                                                         &is_lost);
+    return is_taken;
 }
 
 const uint8_t *dw_live_copy_find(const struct dw_live_reader *reader, struct dw_live_thread *thread,

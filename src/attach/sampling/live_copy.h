@@ -24,9 +24,12 @@ static inline uint32_t dw_live_gil_start(const struct dw_py_offsets *offsets)
     return offsets->gil_locked < offsets->gil_holder ? offsets->gil_locked : offsets->gil_holder;
 }
 
-/* False when some part could not be read; that part is forgotten. */
+/* With `again`, of a single round, the frames of calls are copied once more right before, as the
+ * next round. Areas that are gone are forgotten, and left out. False when what is left cannot be
+ * read. */
 bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                       uint32_t rounds, struct dw_live_copy *copy, struct dw_live_look *found);
+                       uint32_t rounds, bool again, struct dw_live_copy *copy,
+                       struct dw_live_look *found);
 /* The bytes of that memory; NULL when they were not copied. */
 const uint8_t *dw_live_copy_find(const struct dw_live_reader *reader, struct dw_live_thread *thread,
                                  uint32_t round, uint64_t address, size_t size);

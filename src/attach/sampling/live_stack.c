@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #define LOOKS 3
-#define AGE_EVERY 256          /* looks */
 #define STRAY 16               /* the weight of a look that lacked frames; 16 * 16 if all do */
 #define ASTRAY 64              /* a quarter of them do */
+#define DOUBTS 256             /* looks that take a second copy */
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -90,12 +90,42 @@ static bool find_sure_stack(struct dw_live_reader *reader, struct dw_live_thread
         struct dw_raw_stack *found = i ? &reader->spare : stack;
         if (copy->rounds[i].thread_frame != thread_frame ||
             !dw_live_copy_after(reader, thread, copy, i, &after) || after != frame ||
-            dw_live_chain_walk(reader, thread, i, frame, found) != DW_CHAIN_WHOLE ||
+            dw_live_chain_walk(reader, thread, i, &(uint64_t){frame}, found) != DW_CHAIN_WHOLE ||
             !is_innermost(&reader->python->offsets, found) || dw_live_chain_drop_returned(found) ||
             !agree(stack, found))
             return false;
     }
     return true;
+}
+
+/* The frame of a call as the second copy has it, with its caller; false unless it is the same
+ * there, and runs or waits as it did. */
+static bool find_again(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                       const struct dw_raw_frame *frame, struct dw_raw_frame *again,
+                       uint64_t *caller)
+{
+    const struct dw_py_offsets *offsets = &reader->python->offsets;
+    const uint8_t *bytes =
+        frame->owner ? NULL
+                     : dw_live_copy_find(reader, thread, 1, frame->address, offsets->frame_size);
+    return bytes && dw_raw_frame_parse(offsets, frame->address, bytes, again, caller) &&
+           is_same(again, frame) && again->runs == frame->runs;
+}
+
+bool dw_live_is_steady(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                       const struct dw_live_look *look, const struct dw_raw_stack *stack,
+                       uint32_t callee)
+{
+    struct dw_raw_frame again;
+    uint64_t previous;
+    if (!look->is_twice || callee + 1 >= stack->count || !stack->frames[0].runs)
+        return false;
+    const struct dw_raw_frame *called = &stack->frames[callee], *caller = called + 1;
+    return find_again(reader, thread, &stack->frames[0], &again, &previous) &&
+           find_again(reader, thread, called, &again, &previous) &&
+           previous == (called->entry ? called->entry : caller->address) &&
+           find_again(reader, thread, caller, &again, &previous) &&
+           again.instruction == caller->instruction;
 }
 
 /* Where the innermost frame is now. */
@@ -112,9 +142,16 @@ static bool read_innermost(const struct dw_live_reader *reader, struct dw_live_t
     return !*frame || !dw_target_read_u64(target, *frame + offsets->cframe_frame, frame);
 }
 
-/* Where the frames are now; false when the thread's state cannot be read. */
+enum learnt {
+    LEARNT_NEW,    /* frames lay where nothing was copied */
+    LEARNT_SAME,   /* all lay in the areas */
+    LEARNT_BROKEN, /* the same, but the chain did not hold together */
+};
+
+/* Where the frames are now, which are in the spare stack then; false when the thread's state cannot
+ * be read. */
 static bool learn_now(struct dw_live_reader *reader, struct dw_live_thread *thread,
-                      enum dw_live_learnt *learnt)
+                      enum learnt *learnt)
 {
     uint64_t frame;
     bool is_new = false;
@@ -122,10 +159,11 @@ static bool learn_now(struct dw_live_reader *reader, struct dw_live_thread *thre
         return false;
     if (thread->cframe)
         dw_live_areas_add(thread, thread->cframe, DW_LIVE_CFRAME_BYTES, DW_LIVE_C_STACK, &is_new);
-    *learnt = dw_live_areas_learn(reader, thread, frame);
-    thread->known = *learnt != DW_LEARNT_BROKEN;
-    if (is_new)
-        *learnt = DW_LEARNT_NEW;
+    reader->spare.count = 0;
+    reader->spare.state = DW_STACK_WHOLE;
+    bool is_whole = dw_live_areas_learn(reader, thread, frame, &reader->spare, &is_new);
+    thread->known = is_new || is_whole;
+    *learnt = is_new ? LEARNT_NEW : is_whole ? LEARNT_SAME : LEARNT_BROKEN;
     return true;
 }
 
@@ -145,16 +183,24 @@ static enum dw_live_result read_deep(struct dw_live_reader *reader, struct dw_li
     return DW_LIVE_GOOD;
 }
 
-/* Follows the chain from the innermost frame, read before or after the copy. One that leaves the
- * copy for memory that holds frames makes the reading worthless, whatever else is in it: the
- * innermost part of the stack is not there. The next one has it. */
+/* Follows the chain from the innermost frame, read before or after the copy. When it leaves the
+ * copy for memory that holds frames, the frames from there on are read one by one, which takes a
+ * moment. They wait for those inside of them, so that most likely they are still what they were: to
+ * take another copy instead would be to choose stacks that last. The next copy has that memory.
+ * If one of them runs, it waits no longer. */
 static enum dw_live_chain follow(struct dw_live_reader *reader, struct dw_live_thread *thread,
                                  uint64_t frame, struct dw_raw_stack *stack)
 {
-    enum dw_live_chain chain = dw_live_chain_walk(reader, thread, 0, frame, stack);
-    if (chain == DW_CHAIN_LEAVES && dw_live_areas_adapt(reader, thread, frame) != DW_LEARNT_NEW)
+    bool is_new = false;
+    enum dw_live_chain chain = dw_live_chain_walk(reader, thread, 0, &frame, stack);
+    if (chain != DW_CHAIN_LEAVES)
+        return chain;
+    dw_live_chain_drop_returned(stack);
+    bool is_whole = dw_live_areas_learn(reader, thread, frame, stack, &is_new);
+    if (!is_new)
         return DW_CHAIN_BROKEN; /* it was not live any more */
-    return chain;
+    is_whole &= stack->count && !dw_live_chain_drop_returned(stack);
+    return is_whole ? DW_CHAIN_MENDED : DW_CHAIN_LEAVES;
 }
 
 /* From 3.14 on, frames do not tell that they returned. The innermost one was read a little before
@@ -164,7 +210,7 @@ static void choose_running(struct dw_live_reader *reader, struct dw_live_thread 
 {
     dw_live_chain_drop_returned(stack);
     if ((stack->count && stack->frames[0].runs) ||
-        dw_live_chain_walk(reader, thread, 0, after, &reader->spare) != DW_CHAIN_WHOLE)
+        dw_live_chain_walk(reader, thread, 0, &after, &reader->spare) != DW_CHAIN_WHOLE)
         return;
     dw_live_chain_drop_returned(&reader->spare);
     if (reader->spare.count && reader->spare.frames[0].runs)
@@ -177,7 +223,7 @@ static enum dw_live_chain find_stack(struct dw_live_reader *reader, struct dw_li
                                      const struct dw_live_copy *copy, struct dw_raw_stack *stack)
 {
     uint64_t before, after;
-    enum dw_live_learnt learnt;
+    enum learnt learnt;
     if (!dw_live_copy_before(reader, thread, copy, &before)) {
         learn_now(reader, thread, &learnt);
         return DW_CHAIN_LEAVES;
@@ -192,9 +238,9 @@ static enum dw_live_chain find_stack(struct dw_live_reader *reader, struct dw_li
         dw_live_chain_refine(reader, thread, stack);
     if (chain != DW_CHAIN_BROKEN)
         return chain;
-    if (!learn_now(reader, thread, &learnt) || learnt == DW_LEARNT_BROKEN)
+    if (!learn_now(reader, thread, &learnt) || learnt == LEARNT_BROKEN)
         return DW_CHAIN_BROKEN;
-    if (learnt == DW_LEARNT_NEW)
+    if (learnt == LEARNT_NEW)
         return DW_CHAIN_LEAVES;
     const struct dw_raw_stack *now = &reader->spare;
     return now->count &&
@@ -203,11 +249,11 @@ static enum dw_live_chain find_stack(struct dw_live_reader *reader, struct dw_li
                : DW_CHAIN_BROKEN;
 }
 
-/* Now and then forgets what is not needed any more. */
+/* Forgets what is not needed any more. */
 static void begin_look(struct dw_live_thread *thread)
 {
-    if (++thread->looks % AGE_EVERY == 0)
-        dw_live_areas_age(thread);
+    thread->looks++;
+    dw_live_areas_age(thread);
 }
 
 static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_live_thread *thread,
@@ -215,11 +261,12 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
                                      struct dw_live_look *found)
 {
     struct dw_live_copy copy;
-    enum dw_live_learnt learnt;
+    enum learnt learnt;
     begin_look(thread);
     if (!thread->known && !learn_now(reader, thread, &learnt))
         return DW_LIVE_GONE;
-    if (!dw_live_copy_take(reader, thread, sure ? DW_LIVE_ROUNDS : 1, &copy, found))
+    bool again = !sure && thread->doubts && !reader->python->offsets.saved_is_pointer;
+    if (!dw_live_copy_take(reader, thread, sure ? DW_LIVE_ROUNDS : 1, again, &copy, found))
         return DW_LIVE_AGAIN;
     if (!dw_live_copy_is_of(reader, thread, &copy))
         return DW_LIVE_GONE;
@@ -227,12 +274,15 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     if (thread->is_deep)
         return read_deep(reader, thread, sure, stack);
     enum dw_live_chain chain = find_stack(reader, thread, &copy, stack);
+    found->is_twice = again && found->is_at_once && chain == DW_CHAIN_WHOLE;
     thread->is_stray = chain == DW_CHAIN_LEAVES;
     if (reader->python->offsets.has_cframe)
         thread->cframe = dw_live_copy_thread_frame(reader, &copy);
-    bool is_good =
-        chain == DW_CHAIN_WHOLE && (!sure || find_sure_stack(reader, thread, &copy, stack));
-    return is_good ? DW_LIVE_GOOD : DW_LIVE_AGAIN;
+    if (chain == DW_CHAIN_MENDED && !sure)
+        return DW_LIVE_GOOD;
+    if (chain != DW_CHAIN_WHOLE || (sure && !find_sure_stack(reader, thread, &copy, stack)))
+        return DW_LIVE_AGAIN;
+    return DW_LIVE_GOOD;
 }
 
 /* When the stack has grown out of what was copied, the next copy has it. */
@@ -241,6 +291,7 @@ enum dw_live_result dw_live_read(struct dw_live_reader *reader, struct dw_live_t
 {
     enum dw_live_result result = DW_LIVE_AGAIN;
     thread->is_stray = false;
+    thread->doubts -= thread->doubts > 0;
     for (int i = 0; i < LOOKS && result == DW_LIVE_AGAIN; i++) {
         result = look_once(reader, thread, sure, stack, found);
         thread->strays += !i && thread->is_stray ? STRAY : 0;
@@ -258,7 +309,7 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
 {
     struct dw_live_thread bare = {.state = thread->state, .gil = thread->gil};
     struct dw_live_copy copy;
-    if (!dw_live_copy_take(reader, &bare, 1, &copy, found) ||
+    if (!dw_live_copy_take(reader, &bare, 1, false, &copy, found) ||
         !dw_live_copy_is_of(reader, thread, &copy))
         return DW_LIVE_GONE;
     found->gil_holder = dw_live_copy_gil_holder(reader, &copy);
@@ -275,6 +326,11 @@ void dw_live_learn(struct dw_live_reader *reader, struct dw_live_thread *thread,
     begin_look(thread);
     if (read_innermost(reader, thread, &frame))
         dw_live_areas_add_stack(&reader->python->offsets, thread, stack);
+}
+
+void dw_live_doubt(struct dw_live_thread *thread)
+{
+    thread->doubts = DOUBTS;
 }
 
 bool dw_live_is_astray(struct dw_live_thread *thread)

@@ -36,6 +36,7 @@ struct dw_live_thread {
     uint64_t looks;
     uint32_t strays; /* grows with looks that lacked frames */
     bool is_stray;   /* the last look was such */
+    uint32_t doubts; /* for so many more looks, frames of calls are copied twice */
     bool known;      /* where its frames lie has been learnt */
     bool is_deep;    /* in more areas than are read at once */
 };
@@ -54,8 +55,13 @@ enum dw_live_result {
     DW_LIVE_GONE,  /* the thread state is no longer this thread's, or cannot be read */
 };
 
+/* What readings for one sample have found. Zero-initialised before the first of them. */
 struct dw_live_look {
     uint64_t gil_holder; /* a thread state; 0: nobody has it */
+    bool is_twice;       /* frames of calls were copied twice: dw_live_is_steady */
+    bool is_begun;       /* a copy was asked for, */
+    bool has_waited;     /* and had to wait, since a thread changed the memory map just then */
+    bool is_at_once;     /* the last copy was made without losing the CPU */
     uint64_t code;       /* a code object whose head was read with the stack; 0: none */
     uint8_t code_head[DW_PY_MAX_CODE_BYTES];
 };
@@ -75,6 +81,14 @@ enum dw_live_result dw_live_read_stopped(struct dw_live_reader *reader,
 /* Notes where the frames of that stack lie, which was read while the thread stood still. */
 void dw_live_learn(struct dw_live_reader *reader, struct dw_live_thread *thread,
                    const struct dw_raw_stack *stack);
+/* There may be frames that do not belong together: for a while the next looks copy them twice. */
+void dw_live_doubt(struct dw_live_thread *thread);
+/* Whether the last look, the one given, shows that a frame of that stack was called by the one
+ * outside of it: both were the same in two copies less than a microsecond apart, and the innermost
+ * one ran in both. From 3.14 on frames do not tell that, so it is false. */
+bool dw_live_is_steady(const struct dw_live_reader *reader, struct dw_live_thread *thread,
+                       const struct dw_live_look *look, const struct dw_raw_stack *stack,
+                       uint32_t callee);
 /* Whether frames are so often outside of the copies that readings of the running thread would
  * mostly show those that happen to be inside. Ask once for each sample. */
 bool dw_live_is_astray(struct dw_live_thread *thread);

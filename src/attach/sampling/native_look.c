@@ -18,11 +18,6 @@ static bool copy_stacks(struct dw_native_look *look)
     return true;
 }
 
-static bool waits(enum dw_activity activity)
-{
-    return activity == DW_ACTIVITY_WAITS || activity == DW_ACTIVITY_WAITS_FOR_GIL;
-}
-
 /* The copy counts only if the thread did not run meanwhile. */
 static bool look_at_waiting(struct dw_native_look *look)
 {
@@ -31,7 +26,8 @@ static bool look_at_waiting(struct dw_native_look *look)
     dw_activity_has_run(look->files);
     look->activity =
         dw_activity_find(look->files, look->thread->gil, &registers->sp, &registers->pc);
-    return waits(look->activity) && copy_stacks(look) && !dw_activity_has_run(look->files);
+    return dw_activity_waits(look->activity) && copy_stacks(look) &&
+           !dw_activity_has_run(look->files);
 }
 
 static bool look_at_running(struct dw_native_look *look)
@@ -41,8 +37,7 @@ static bool look_at_running(struct dw_native_look *look)
     look->activity = DW_ACTIVITY_RUNS;
     if (!look->id || !dw_thread_stop(look->code->python->target->pid, look->id, &signal))
         return false;
-    bool good = dw_thread_registers(look->id, &look->native->registers, &look->in_call) &&
-                copy_stacks(look);
+    bool good = dw_thread_registers(look->id, &look->native->registers) && copy_stacks(look);
     dw_thread_let_go(look->id, signal);
     look->stopped_ns = dw_clock_ns(CLOCK_MONOTONIC) - begun_ns;
     return good;
@@ -55,7 +50,7 @@ bool dw_native_look(struct dw_native_look *look)
     for (int i = 0; i < WAITING_TRIES; i++) {
         if (look_at_waiting(look))
             return true;
-        if (!waits(look->activity))
+        if (!dw_activity_waits(look->activity))
             return look_at_running(look);
         if (dw_native_code_refresh(look->code, dw_clock_ns(CLOCK_MONOTONIC)))
             return false;

@@ -21,7 +21,6 @@ struct dw_native_look {
     struct dw_live_look live;
     enum dw_activity activity;
     uint64_t stopped_ns; /* how long it was kept from running; 0: it was not stopped */
-    bool in_call;        /* it was stopped at the end of a system call */
 };
 
 /* False when it could not be read. */

@@ -218,9 +218,16 @@ static void forget_child(struct dw_recording *recording, struct dw_recorded *pro
 static int end_process(struct dw_recording *recording, struct dw_recorded *process)
 {
     process->has_ended = true;
-    int error = dw_recorded_has_file(process) ? dw_recorded_end(process) : 0;
+    bool is_child = process != recording->processes;
+    int error = dw_sampler_spend_rest(process->sampler);
+    if (!error && is_child)
+        error = dw_recorded_keep_child(process);
+    if (error == DW_ERR_IO && lacks_files(recording))
+        error = 0;
+    if (!error && dw_recorded_has_file(process))
+        error = dw_recorded_end(process);
     int number = errno;
-    if (process != recording->processes)
+    if (is_child)
         forget_child(recording, process);
     errno = number;
     return error;

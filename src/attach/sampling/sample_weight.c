@@ -6,12 +6,12 @@
 #include "base/grow.h"
 #include "record/samples.h"
 
-#define GAP_NS 2000000         /* longer than this, and than two periods, is a gap */
-#define COUNT_AFTER_NS 1000000 /* between looks at what a thread's CPU time is */
-#define LOST_CPU_NS 1000000    /* threads that are woken mostly have one sooner than this */
-#define MAX_PENDING 65536      /* samples that wait to be told */
-#define WAIT_NS 100000000      /* for a sample in which the thread has a CPU */
-#define UNCOUNTED_NS 4000000   /* how much of a turn the kernel may not have counted yet */
+#define GAP_NS 2000000           /* longer than this, and than two periods, is a gap */
+#define COUNT_AFTER_NS 1000000   /* between looks at what a thread's CPU time is */
+#define LOST_CPU_NS 1000000      /* threads that are woken mostly have one sooner than this */
+#define MAX_PENDING 65536        /* samples that wait to be told */
+#define SHARE_AFTER_NS 250000000 /* the CPU time of so long is shared at once */
+#define UNCOUNTED_NS 4000000     /* how much of a turn the kernel may not have counted yet */
 
 static int add_sample(struct dw_sampler *sampler, const struct dw_pending_sample *sample,
                       uint64_t weight_ns)
@@ -78,10 +78,14 @@ static int spend_seen(struct dw_sampler *sampler, struct dw_cpu_account *account
 int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread)
 {
     struct dw_cpu_account *account = thread->cpu;
-    uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity);
+    uint64_t cpu_ns = dw_activity_cpu_ns(&thread->activity), uncounted_ns = UNCOUNTED_NS;
+    if (cpu_ns < account->last_ns) { /* it has ended */
+        cpu_ns = account->last_ns;
+        uncounted_ns += sampler->log->sampling.period_ns;
+    }
     bool is_known = cpu_ns >= account->counted_ns && cpu_ns;
     return spend_seen(sampler, account,
-                      is_known ? cpu_ns - account->counted_ns + UNCOUNTED_NS : UINT64_MAX);
+                      is_known ? cpu_ns - account->counted_ns + uncounted_ns : UINT64_MAX);
 }
 
 /* A thread that is ready and has no CPU stands where it lost it, which kernels like to do at the
@@ -103,9 +107,10 @@ static void take_back(struct dw_cpu_account *account, uint64_t queued_ns)
 }
 
 /* The samples in which a thread ran have all of its CPU time, that of turns in which it was not
- * seen included: on a busy machine we get to run mostly when it does not. The kernel counts the
- * time up some hundred times a second and when a turn ends. Of the newest sample it is not known
- * yet whether the thread had a CPU. */
+ * seen included: on a busy machine we get to run mostly when it does not. A sample that met a short
+ * turn stands for the many short turns that were not met, so the time is that of many turns. The
+ * kernel counts it up some hundred times a second and when a turn ends. Of the newest sample it is
+ * not known yet whether the thread had a CPU. */
 static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     struct dw_cpu_account *account = thread->cpu;
@@ -114,12 +119,13 @@ static int count_cpu(struct dw_sampler *sampler, struct dw_watched *thread, uint
     uint64_t queued_ns, before_ns = account->counted_ns;
     uint64_t cpu_ns = dw_activity_times(&thread->activity, &queued_ns);
     account->looked_ns = now_ns;
+    account->last_ns = cpu_ns > account->last_ns ? cpu_ns : account->last_ns;
     if (!cpu_ns || account->pending_count >= MAX_PENDING)
         return spend_seen(sampler, account, UINT64_MAX);
     if (queued_ns > account->queued_ns)
         take_back(account, queued_ns);
-    if (cpu_ns <= before_ns || !seen_ns(account) ||
-        (!has_any_cpu(account) && now_ns - account->pending[0].until_ns < WAIT_NS))
+    if (cpu_ns <= before_ns || now_ns - account->pending[0].until_ns < SHARE_AFTER_NS ||
+        !seen_ns(account))
         return 0;
     account->counted_ns = cpu_ns;
     return spend(sampler, account, cpu_ns - before_ns);
@@ -177,5 +183,13 @@ int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
         error = is_cpu ? add_cpu_sample(sampler, thread, &sample)
                        : add_wall_sample(sampler, thread, &sample);
     }
+    return error;
+}
+
+int dw_sampler_spend_rest(struct dw_sampler *sampler)
+{
+    int error = 0;
+    for (uint32_t i = 0; !error && i < sampler->thread_count; i++)
+        error = dw_weights_spend_rest(sampler, &sampler->threads[i]);
     return error;
 }

@@ -94,8 +94,10 @@ static int find_again(struct dw_sampler *sampler, uint64_t now_ns)
                                .start_ticks = sampler->target.start_ticks};
     if (sampler->is_lost && now_ns - sampler->listed_ns < FIND_AFTER_NS)
         return see_end(&sampler->target);
+    int error = dw_sampler_spend_rest(sampler);
     forget_process(sampler);
-    int error = find_process(sampler, before.pid);
+    if (!error)
+        error = find_process(sampler, before.pid);
     if (!sampler->target.pid)
         sampler->target = before;
     sampler->is_lost = error != 0;

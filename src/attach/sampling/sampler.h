@@ -36,7 +36,7 @@ struct dw_sampler {
     struct dw_code_cache cache;
     struct dw_raw_stack stack;
     struct dw_call_table calls;
-    bool is_to_prove; /* the stack that was found last has a call that a sure reading may prove */
+    bool is_to_prove; /* the stack that was found last had a call that is worth a sure reading */
     struct dw_py_threads listed;
     struct dw_tasks tasks; /* used when the process sees other ids than we do */
     struct dw_thread_names names;
@@ -61,6 +61,8 @@ void dw_sampler_release(struct dw_sampler *sampler);
  * one's. DW_ERR_ENDED when the process has ended; DW_ERR_PERMISSION when it became one that may
  * not be read, which may pass. */
 int dw_sampler_take(struct dw_sampler *sampler, uint64_t until_ns);
+/* Gives the last samples their CPU time, of which they wait to be told. */
+int dw_sampler_spend_rest(struct dw_sampler *sampler);
 /* Looks up the names of threads that have none, and again those of some that have one, since they
  * may be given late. */
 int dw_sampler_name_threads(struct dw_sampler *sampler);

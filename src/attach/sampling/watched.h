@@ -31,10 +31,17 @@ struct dw_cpu_account {
     struct dw_watched *runner; /* the user that the thread ran for in this round */
     void *switches;            /* owned: of a CPU, to it and away; NULL: they are not known */
     uint64_t counted_ns, looked_ns;
+    uint64_t last_ns;    /* what the kernel had counted at the last look */
     uint64_t queued_ns;  /* that it was ready without a CPU, */
     uint64_t stopped_ns; /* some of which we kept it from running, since that was known */
     struct dw_pending_sample *pending; /* owned */
     uint32_t pending_count, pending_capacity;
+};
+
+/* The CPU time of a process and of one of its threads when they were compared last. */
+struct dw_alone {
+    uint64_t looked_ns, process_ns, thread_ns;
+    bool is_alone; /* hardly another thread ran between the last two times */
 };
 
 struct dw_watched {
@@ -48,17 +55,20 @@ struct dw_watched {
     uint32_t log_thread;
     struct dw_known_frame *known; /* owned; outermost first */
     uint32_t known_count, known_capacity;
+    uint32_t same_count; /* so many of them are those of the last sample too */
     uint64_t looked_up_ns;
     bool has_stack, is_listed;
-    uint32_t call_stops; /* how many of its stops were at the end of a system call, of 65536 */
-    bool is_missed;      /* it could not be read: its next sample stands for this one's time too */
+    bool is_missed;  /* it could not be read: its next sample stands for this one's time too */
+    bool is_short;   /* its path ends before a call that is not proven */
+    bool is_mapping; /* it was changing its memory map, so where it was is not known */
     bool is_met, is_named; /* whether it has a name at all, and one that `threading` gave it */
     dw_path_id path, last_path;
     uint32_t state, last_state; /* DW_NO_STATE: it had no stack yet */
     uint64_t last_ns;           /* until when its last sample stands */
     uint64_t stopped_ns;        /* how long we have kept it from running since */
-    uint64_t stop_next_ns;      /* when it may be stopped again, unless there is no other way */
+    uint64_t stop_next_ns;      /* when it may be stopped again */
     struct dw_cpu_account *cpu; /* owned by all its users */
+    struct dw_alone alone;
 };
 
 /* Memory that made no sense, since it changed while it was read. */
@@ -93,6 +103,10 @@ int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint6
 bool dw_watched_runs(const struct dw_watched *thread);
 /* After the looks at all threads: of states of the same thread only one is not waiting. */
 void dw_watched_choose_runners(struct dw_sampler *sampler);
+
+/* watched_map.c: for a thread that runs, and could be read only after the memory map of its process
+ * had been changed. If that was its own doing, it is_mapping, and its path is one that says so. */
+int dw_watched_check_map(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns);
 
 /* sample_weight.c: what the looks at all threads stand for. */
 int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Decides how a thread is read: not at all while it waits where it was, once when that will do,
- * again or stopped when the stack is doubtful. The share of its time that a thread is stopped is
- * limited. */
+ * Decides how a thread is read: not at all while it waits where it was, mostly once; again or
+ * stopped when the stack was not whole, or to learn which calls there are. The share of its time
+ * that a thread is stopped is limited. */
 #include "attach/sampling/watched.h"
 
 #include "attach/sampling/native_look.h"
@@ -13,11 +13,8 @@
 
 #define SURE_WITHIN_NS 200000 /* a thread with the GIL that ran this recently runs */
 #define SURE_TRIES 3          /* the first may find code that is new */
-#define LIKELY_TRIES 5
 #define TRIES 30
-#define AMONG_STOPS 256      /* the last so many stops of a thread, */
-#define MANY_CALL_STOPS 2048 /* where so many of 65536 are at the end of a system call */
-#define STOPPED_SHARE 50     /* a thread runs this much longer than it is stopped for looks */
+#define STOPPED_SHARE 50 /* a thread runs this much longer than it is stopped for looks */
 
 /* A thread that waits is not stopped: its stack can be read without that, and its system call would
  * end. */
@@ -25,7 +22,7 @@ static bool stop(struct dw_sampler *sampler, struct dw_watched *thread, int *sig
 {
     enum dw_activity activity = dw_activity_read(&thread->activity, thread->live.gil);
     uint64_t begun_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    if (!thread->id || activity == DW_ACTIVITY_WAITS || activity == DW_ACTIVITY_WAITS_FOR_GIL ||
+    if (!thread->id || dw_activity_waits(activity) ||
         !dw_thread_stop(sampler->target.pid, thread->id, signal))
         return false;
     thread->stopped_ns -= begun_ns;
@@ -71,46 +68,54 @@ static enum dw_live_result read_once(struct dw_sampler *sampler, struct dw_watch
     return dw_is_foreign(*error) ? DW_LIVE_AGAIN : result;
 }
 
-static bool is_same_stack(const struct dw_raw_stack *stack, uint32_t count,
-                          const struct dw_raw_frame *innermost)
+static enum dw_live_result read_surely(struct dw_sampler *sampler, struct dw_watched *thread,
+                                       uint64_t now_ns, struct dw_live_look *look, int *error,
+                                       int tries)
 {
-    return count && stack->count == count && stack->frames[0].address == innermost->address &&
-           stack->frames[0].code == innermost->code;
+    enum dw_live_result result = DW_LIVE_AGAIN;
+    for (int i = 0; i < tries && result == DW_LIVE_AGAIN; i++)
+        result = read_once(sampler, thread, true, now_ns, look, error);
+    return result;
 }
 
-/* Stacks with calls that were never seen have to be read surely. If that gives another stack it
- * changes too fast, and the thread is stopped: to take the stack that lasted long enough would be
- * to miss all short calls. The same for stacks that were not read whole, unless that happens all
- * the time. */
+/* Of a stack that was not read whole. The thread is stopped for it, unless that happens all the
+ * time. */
 static enum dw_live_result read_again(struct dw_sampler *sampler, struct dw_watched *thread,
                                       uint64_t now_ns, struct dw_live_look *look, int *error)
 {
-    uint32_t count = sampler->stack.count;
-    bool may_stop = *error || now_ns >= thread->stop_next_ns;
-    struct dw_raw_frame innermost = sampler->stack.frames[0];
-    enum dw_live_result result = DW_LIVE_AGAIN;
-    for (int i = 0; i < SURE_TRIES && result == DW_LIVE_AGAIN; i++)
-        result = read_once(sampler, thread, true, now_ns, look, error);
-    if (result == DW_LIVE_GOOD && is_same_stack(&sampler->stack, count, &innermost))
-        return result;
-    if (result != DW_LIVE_GONE && may_stop)
+    enum dw_live_result result = read_surely(sampler, thread, now_ns, look, error, SURE_TRIES);
+    if (result == DW_LIVE_AGAIN && now_ns >= thread->stop_next_ns)
         result = read_stopped(sampler, thread, now_ns, look, error);
-    for (int i = 0; i < TRIES && result == DW_LIVE_AGAIN; i++)
-        result = read_once(sampler, thread, true, now_ns, look, error);
-    return result;
+    return result == DW_LIVE_AGAIN ? read_surely(sampler, thread, now_ns, look, error, TRIES)
+                                   : result;
 }
 
-/* One reading is enough for nearly all stacks. A call that was doubted often is a reading gone
- * wrong: reading once more is as good as a sure reading, and stops nobody. */
-static enum dw_live_result read_likely(struct dw_sampler *sampler, struct dw_watched *thread,
-                                       uint64_t now_ns, struct dw_live_look *look, int *error)
+static bool is_same_stack(const struct dw_raw_stack *stack, uint32_t count,
+                          const struct dw_raw_frame *innermost)
 {
-    enum dw_live_result result = read_once(sampler, thread, false, now_ns, look, error);
-    sampler->log->sampling.retried += result == DW_LIVE_AGAIN;
-    for (int i = 0; i < LIKELY_TRIES && result == DW_LIVE_AGAIN && *error && !sampler->is_to_prove;
-         i++)
-        result = read_once(sampler, thread, false, now_ns, look, error);
-    return result;
+    return stack->count == count && stack->frames[0].address == innermost->address &&
+           stack->frames[0].code == innermost->code;
+}
+
+/* For a stack with a call that was never seen. When it is still there a sure reading shows it all.
+ * Else its path ends at that call, and stopping the thread shows which calls there are where it is
+ * now. That is not the sample: to take what lasted long enough would be to miss all short calls. */
+static int prove_calls(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_live_look look = {.code = 0};
+    struct dw_raw_frame innermost = sampler->stack.frames[0];
+    dw_path_id path = thread->path;
+    uint32_t count = sampler->stack.count;
+    int error = 0;
+    enum dw_live_result result = read_surely(sampler, thread, now_ns, &look, &error, SURE_TRIES);
+    if (result == DW_LIVE_GOOD && is_same_stack(&sampler->stack, count, &innermost))
+        return error;
+    if (result != DW_LIVE_GONE && now_ns >= thread->stop_next_ns)
+        read_stopped(sampler, thread, now_ns, &look, &error);
+    thread->path = path;
+    thread->is_short = false; /* nothing more can be learnt of it */
+    sampler->stack.count = 0; /* it is not the sample's */
+    return dw_is_foreign(error) ? 0 : error;
 }
 
 /* When frames are hardly ever where they are looked for, the few stacks that are found are not a
@@ -123,12 +128,16 @@ static enum dw_live_result read_stack(struct dw_sampler *sampler, struct dw_watc
         result = read_stopped(sampler, thread, now_ns, look, error);
         sampler->log->sampling.retried += result == DW_LIVE_GOOD;
     }
-    if (result == DW_LIVE_AGAIN)
-        result = read_likely(sampler, thread, now_ns, look, error);
+    if (result == DW_LIVE_AGAIN) {
+        result = read_once(sampler, thread, false, now_ns, look, error);
+        sampler->log->sampling.retried += result == DW_LIVE_AGAIN;
+    }
     if (result == DW_LIVE_AGAIN)
         result = read_again(sampler, thread, now_ns, look, error);
     if (dw_is_foreign(*error))
         *error = 0;
+    if (result == DW_LIVE_GOOD && !*error && sampler->is_to_prove)
+        *error = prove_calls(sampler, thread, now_ns);
     return result;
 }
 
@@ -140,6 +149,13 @@ static bool still_wants_gil(const struct dw_watched *thread, const struct dw_liv
            look->gil_holder && look->gil_holder != thread->live.state;
 }
 
+/* Who touches memory while we read it may wait for us, for a moment. One that has not had a CPU for
+ * longer waits for a disk. */
+static bool just_ran(const struct dw_watched *thread)
+{
+    return thread->cpu->switches && thread->has_cpu;
+}
+
 static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *look,
                          uint64_t now_ns)
 {
@@ -148,6 +164,8 @@ static uint32_t state_of(struct dw_watched *thread, const struct dw_live_look *l
     if (holds_gil && now_ns - thread->ran_ns < SURE_WITHIN_NS)
         return DW_SAMPLE_RUNNING | flag;
     enum dw_activity activity = dw_activity_read(&thread->activity, thread->live.gil);
+    if (activity == DW_ACTIVITY_WAITS_FOR_MEMORY)
+        activity = just_ran(thread) ? DW_ACTIVITY_RUNS : DW_ACTIVITY_WAITS;
     if (activity == DW_ACTIVITY_RUNS && still_wants_gil(thread, look))
         return DW_SAMPLE_GIL;
     if (activity == DW_ACTIVITY_UNKNOWN)
@@ -204,6 +222,8 @@ static int look_plainly(struct dw_sampler *sampler, struct dw_watched *thread, u
 {
     struct dw_live_look look = {.code = 0};
     int error = 0;
+    thread->same_count = UINT32_MAX;
+    thread->is_mapping = false;
     enum dw_live_result result = read_stack(sampler, thread, now_ns, &look, &error);
     if (result == DW_LIVE_GONE)
         thread->is_listed = thread->has_stack = false;
@@ -213,8 +233,12 @@ static int look_plainly(struct dw_sampler *sampler, struct dw_watched *thread, u
         return error;
     thread->has_stack = true;
     thread->state = state_of(thread, &look, now_ns);
-    sampler->log->sampling.cut += sampler->stack.state == DW_STACK_CUT;
-    return 0;
+    if (look.has_waited && dw_watched_runs(thread))
+        error = dw_watched_check_map(sampler, thread, now_ns);
+    else if (thread->is_short && !dw_watched_runs(thread)) /* it may stay there for long */
+        error = prove_calls(sampler, thread, now_ns);
+    sampler->log->sampling.cut += !thread->is_mapping && sampler->stack.state == DW_STACK_CUT;
+    return error;
 }
 
 /* What native frames need, made when the first sample is taken. */
@@ -242,22 +266,12 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
     bool in_python = dw_native_code_is_python(&sampler->native, native->registers.pc);
     thread->has_stack = true;
     thread->state = activity == DW_ACTIVITY_WAITS_FOR_GIL ? DW_SAMPLE_GIL
-                    : activity == DW_ACTIVITY_WAITS       ? DW_SAMPLE_WAITING | flag
+                    : dw_activity_waits(activity)         ? DW_SAMPLE_WAITING | flag
                     : in_python                           ? DW_SAMPLE_PYTHON | flag
                                                           : DW_SAMPLE_NATIVE | flag;
     sampler->log->sampling.guessed += native->is_guessed;
     sampler->log->sampling.cut += sampler->stack.state != DW_STACK_CUT && !native->is_complete;
     return 0;
-}
-
-/* A thread stops some microseconds after it was told to, or before that when a system call ends. So
- * one that makes many of them is found there too often, and elsewhere too seldom. Counts how often
- * that is. */
-static bool makes_many_calls(struct dw_watched *thread, const struct dw_native_look *look)
-{
-    thread->call_stops -= thread->call_stops / AMONG_STOPS;
-    thread->call_stops += look->in_call ? AMONG_STOPS : 0;
-    return thread->call_stops > MANY_CALL_STOPS;
 }
 
 /* Whether it is in another function than it was before it was told to stop. */
@@ -267,17 +281,18 @@ static bool has_moved(const struct dw_native_look *look, uint64_t code, uint32_t
     return now->count != depth || (depth && now->frames[0].code != code);
 }
 
-/* The sample has the native stack too when that is of the same moment. When it cannot be read, the
- * sample counts as guessed. */
+/* A thread stops some microseconds after it was told to, or before that when a system call ends,
+ * which is not a fair choice. So the sample has the native stack only when the thread is still in
+ * the same function. When that cannot be read, the sample counts as guessed. */
 static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     int error = prepare_native(sampler, now_ns);
     if (!error)
         error = look_plainly(sampler, thread, now_ns);
-    if (error || !thread->is_listed)
+    if (error || !thread->is_listed || thread->is_mapping)
         return error;
-    bool is_read = thread->has_stack && !thread->is_missed;
-    if (is_read && dw_watched_runs(thread) && !thread->has_cpu)
+    bool is_read = thread->has_stack && !thread->is_missed, ran = dw_watched_runs(thread);
+    if (is_read && ran && !thread->has_cpu)
         return 0; /* it would stop when it has one, and be elsewhere */
     uint32_t depth = sampler->stack.count;
     uint64_t code = depth ? sampler->stack.frames[0].code : 0;
@@ -291,8 +306,8 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
     bool good = dw_native_look(&look);
     thread->stopped_ns += look.stopped_ns;
     sampler->stops += look.stopped_ns != 0;
-    if (good && look.stopped_ns && makes_many_calls(thread, &look) && thread->has_stack &&
-        (thread->is_missed || has_moved(&look, code, depth)))
+    bool runs = look.activity == DW_ACTIVITY_RUNS;
+    if (good && is_read && (runs != ran || (runs && has_moved(&look, code, depth))))
         return 0;
     if (good)
         error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);

@@ -17,34 +17,61 @@ static bool is_known(const struct dw_watched *thread, uint32_t index,
            known->instruction == frame->instruction && known->owner == frame->owner;
 }
 
-/* DW_ERR_DAMAGED for a call that a sure reading has to show first. */
-static int check_call(struct dw_sampler *sampler, dw_place_id caller, uint32_t callee,
-                      enum dw_reading reading)
+/* A stack whose path is looked for, and how it was read. */
+struct search {
+    struct dw_sampler *sampler;
+    struct dw_watched *thread;
+    enum dw_reading reading;
+    const struct dw_live_look *look;
+    uint32_t last_identity; /* of the codes that were known before */
+    uint64_t now_ns;
+};
+
+/* Whether the frame was called by the one outside of it for sure, and its code was known before.
+ * What the innermost one runs may be gone a moment later, and another function there. */
+static bool is_sure(const struct search *search, const struct dw_raw_frame *frame)
 {
-    bool is_proven;
-    if (reading != DW_READING_LIKELY)
+    const struct dw_sampler *sampler = search->sampler;
+    const struct dw_raw_stack *stack = &sampler->stack;
+    if (search->reading != DW_READING_LIKELY)
+        return true;
+    return sampler->cache.last_identity == search->last_identity &&
+           (frame != stack->frames || search->look->code == frame->code) &&
+           dw_live_is_steady(&sampler->reader, &search->thread->live, search->look, stack,
+                             (uint32_t)(frame - stack->frames));
+}
+
+/* DW_ERR_EMPTY for a call that a sure reading has to show first. */
+static int check_call(const struct search *search, const struct dw_raw_frame *frame,
+                      dw_place_id caller, uint32_t callee)
+{
+    struct dw_sampler *sampler = search->sampler;
+    bool is_proven, is_to_prove;
+    int error = dw_call_table_check(&sampler->calls, caller, callee, &is_proven, &is_to_prove);
+    if (error || is_proven)
+        return error;
+    if (is_sure(search, frame))
         return dw_call_table_prove(&sampler->calls, caller, callee);
-    int error =
-        dw_call_table_check(&sampler->calls, caller, callee, &is_proven, &sampler->is_to_prove);
-    return !error && !is_proven ? DW_ERR_DAMAGED : error;
+    sampler->is_to_prove = is_to_prove;
+    return DW_ERR_EMPTY;
 }
 
 /* Finds the path of a frame under the one that is known last, and makes it known. */
-static int add_known(struct dw_sampler *sampler, struct dw_watched *thread,
-                     const struct dw_raw_frame *frame, bool is_innermost, enum dw_reading reading,
-                     uint64_t now_ns)
+static int add_known(const struct search *search, const struct dw_raw_frame *frame)
 {
+    struct dw_sampler *sampler = search->sampler;
+    struct dw_watched *thread = search->thread;
     struct dw_known_frame outer = {.path = DW_PATH_ROOT};
     struct dw_code_place code;
     if (thread->known_count)
         outer = thread->known[thread->known_count - 1];
     struct dw_known_frame known = {*frame, outer.path, outer.place};
-    int error =
-        dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log, frame, now_ns, &code);
-    if (!error && !code.has_begun && !is_innermost)
+    int error = dw_code_cache_place(&sampler->cache, &sampler->python, sampler->log, frame,
+                                    search->now_ns, &code);
+    if (!error && !code.has_begun && frame != sampler->stack.frames)
         error = DW_ERR_DAMAGED;
     if (!error && code.place)
-        error = check_call(sampler, outer.place, code.identity, reading);
+        error = check_call(search, frame, outer.place, code.identity);
     if (!error && code.place) {
         known.place = code.place;
         error = dw_ledger_path(sampler->log, outer.path, code.place, &known.path);
@@ -91,29 +118,42 @@ static int find_codes(struct dw_sampler *sampler, uint64_t now_ns)
 }
 
 /* The path of a stack. Frames that are the same as the last time, from the outermost on, need
- * no looking up. */
+ * no looking up. A call that is not proven, or a function that is not known yet, ends it: its time
+ * is the caller's. To read again instead would be to miss what is short or rare. */
 int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
                          enum dw_reading reading, const struct dw_live_look *look, uint64_t now_ns)
 {
     const struct dw_raw_stack *stack = &sampler->stack;
-    uint32_t index = 0;
+    struct search search = {sampler, thread, reading, look, sampler->cache.last_identity, now_ns};
+    uint32_t index = 0, count = stack->count;
     bool all = now_ns - thread->looked_up_ns > LOOK_UP_AFTER_NS, same = false;
     int error = reading == DW_READING_SURE ? find_codes(sampler, now_ns) : 0;
-    sampler->is_to_prove = true;
-    if (!error && stack->count)
+    sampler->is_to_prove = thread->is_short = false;
+    if (!error && count)
         error = check_innermost(sampler, reading, look, now_ns, &same);
-    while (!all && index + !same < stack->count &&
+    if (dw_is_foreign(error) && reading == DW_READING_LIKELY && count > 1) {
+        count--;
+        error = 0;
+        sampler->is_to_prove = thread->is_short = true;
+    }
+    while (index < count && index + !same < stack->count &&
            is_known(thread, index, &stack->frames[stack->count - 1 - index]))
         index++;
+    thread->same_count = index < thread->same_count ? index : thread->same_count;
+    index = all ? 0 : index;
     thread->known_count = index;
-    for (; !error && index < stack->count; index++)
-        error = add_known(sampler, thread, &stack->frames[stack->count - 1 - index],
-                          index + 1 == stack->count, reading, now_ns);
+    for (; !error && index < count; index++)
+        error = add_known(&search, &stack->frames[stack->count - 1 - index]);
+    if (error == DW_ERR_EMPTY) {
+        dw_live_doubt(&thread->live);
+        thread->is_short = true;
+        error = thread->known_count ? 0 : DW_ERR_DAMAGED;
+    }
     if (error)
         return error;
     if (all)
         thread->looked_up_ns = now_ns;
-    thread->path = stack->count ? thread->known[stack->count - 1].path : DW_PATH_ROOT;
+    thread->path = thread->known_count ? thread->known[thread->known_count - 1].path : DW_PATH_ROOT;
     return 0;
 }
 

@@ -122,13 +122,12 @@ bool dw_thread_stop(pid_t pid, pid_t id, int *signal)
     return false;
 }
 
-bool dw_thread_registers(pid_t id, struct dw_registers *registers, bool *in_call)
+bool dw_thread_registers(pid_t id, struct dw_registers *registers)
 {
     struct user_regs_struct user;
     if (ptrace(PTRACE_GETREGS, id, NULL, &user))
         return false;
     dw_registers_of_user(&user, registers);
-    *in_call = (int64_t)user.orig_rax >= 0; /* an interrupt has no number */
     return true;
 }
 

@@ -12,8 +12,7 @@
  * program, or somebody else traces it. */
 bool dw_thread_stop(pid_t pid, pid_t id, int *signal);
 /* The registers of a stopped thread. */
-/* `in_call` says whether it was stopped at the end of a system call. */
-bool dw_thread_registers(pid_t id, struct dw_registers *registers, bool *in_call);
+bool dw_thread_registers(pid_t id, struct dw_registers *registers);
 /* Lets it go on, with the signal that dw_thread_stop kept it from getting. */
 void dw_thread_let_go(pid_t id, int signal);
 

@@ -56,6 +56,7 @@ struct object {
     uintptr_t relro_start, relro_end;
     const ElfW(Sym) * symbols;
     const char *strings;
+    const uint32_t *hash;
     const ElfW(Rela) * relocations[2];
     size_t counts[2];
 };
@@ -140,6 +141,7 @@ static void read_dynamic(struct object *object, const ElfW(Dyn) * entry)
         switch (entry->d_tag) {
         case DT_SYMTAB: object->symbols = (const ElfW(Sym) *)address; break;
         case DT_STRTAB: object->strings = (const char *)address; break;
+        case DT_GNU_HASH: object->hash = (const uint32_t *)address; break;
         case DT_RELA: object->relocations[0] = (const ElfW(Rela) *)address; break;
         case DT_RELASZ: object->counts[0] = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
         case DT_JMPREL: object->relocations[1] = (const ElfW(Rela) *)address; break;
@@ -186,6 +188,22 @@ static bool is_spared(const struct object *object, const struct dw_got_patch *pa
         if (patch->spared[i] && holds(object, patch->spared[i]))
             return true;
     return false;
+}
+
+/* Whether a library calls one of the functions. Those of others come first among its symbols: the
+ * second word of the hash table says where its own begin, if it has any. Large libraries have a
+ * thousand times as many relocations. */
+static bool needs_patch(const struct object *object, const struct dw_got_patch *patch)
+{
+    uint32_t own = object->hash ? object->hash[1] : 0;
+    for (size_t i = 0; i < patch->count; i++)
+        if (patch->hooks[i].object)
+            return true;
+    for (uint32_t at = 1; at < own; at++)
+        for (size_t i = 0; i < patch->count; i++)
+            if (!strcmp(object->strings + object->symbols[at].st_name, patch->hooks[i].name))
+                return true;
+    return own < 2;
 }
 
 /* What was read-only becomes so again. */
@@ -329,6 +347,9 @@ static int patch_object(struct dl_phdr_info *info, size_t size, void *context)
     object.is_loader = is_loader(&object, info->dlpi_name, applying->patch);
     if (!object.symbols || !object.strings ||
         is_spared(&object, applying->patch) != applying->patch->is_for_spared)
+        return 0;
+    bool is_library = info->dlpi_name && info->dlpi_name[0];
+    if (is_library && !needs_patch(&object, applying->patch))
         return 0;
     if (applying->is_on)
         find_own_functions(applying->patch, info->dlpi_name, object.base);

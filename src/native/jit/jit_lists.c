@@ -33,10 +33,12 @@ static bool has_name(const struct dw_elf *elf, const Elf64_Shdr *names, uint32_t
            !memcmp(name, VARIABLE, sizeof name);
 }
 
-static bool may_be_variable(const Elf64_Sym *symbol)
+/* What C++ says of its types has the same size, and there are many thousands of these in large
+ * libraries; but nobody writes to them. */
+static bool may_be_variable(const Elf64_Sym *symbol, uint64_t constants)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
-           symbol->st_size == sizeof(struct dw_jit_head);
+           symbol->st_size == sizeof(struct dw_jit_head) && symbol->st_shndx != constants;
 }
 
 /* Tables of large libraries have a hundred megabytes of names, so names are read one by one. */
@@ -44,6 +46,8 @@ static bool search_table(const struct dw_elf *elf, const Elf64_Shdr *table, uint
 {
     Elf64_Sym block[READ_AT_ONCE];
     uint64_t left = table->sh_size / sizeof *block, at = table->sh_offset;
+    const Elf64_Shdr *section = dw_elf_section(elf, ".data.rel.ro");
+    uint64_t constants = section ? (uint64_t)(section - elf->sections) : SHN_UNDEF;
     if (table->sh_link >= elf->section_count)
         return false;
     while (left) {
@@ -51,7 +55,7 @@ static bool search_table(const struct dw_elf *elf, const Elf64_Shdr *table, uint
         if (dw_elf_read(elf, at, block, count * sizeof *block))
             return false;
         for (uint64_t i = 0; i < count; i++) {
-            if (may_be_variable(&block[i]) &&
+            if (may_be_variable(&block[i], constants) &&
                 has_name(elf, &elf->sections[table->sh_link], block[i].st_name)) {
                 *address = block[i].st_value;
                 return true;

@@ -12,8 +12,7 @@
 
 #include <stdbool.h>
 
-#define DW_CODE_LIMIT (DW_CODE_COMMON + DW_CODE_RARE)
-#define DW_CODE_COMMON (1u << 17) /* few, since all of their memory is soon in use */
+#define DW_CODE_COMMON (1u << 15) /* few, since all of their memory is soon in use */
 #define DW_CODE_RARE (1u << 20)   /* of programs that make code all the time */
 
 /* A text as Python keeps it: `width` bytes a character. */

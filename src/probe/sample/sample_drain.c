@@ -7,7 +7,8 @@
 #include "record/recorder.h"
 
 #define TICKS_MOST_NS                                                                              \
-    50000000u /* that ticks are ahead of the time that samples came too late for */
+    50000000u                 /* that ticks are ahead of the time that samples came too late for */
+#define RECENT_NS 1000000000u /* of that time: what ticks said before says little about now */
 
 static int push_path(struct dw_sample_places *places, struct dw_slot *slot, dw_path_id *path,
                      uint64_t token)
@@ -63,6 +64,12 @@ static void owe_kernel(struct dw_slot *slot, const struct dw_sample_record *reco
         slot->owed_since_ns = record->now_ns;
     slot->owed_ns += weight_ns;
     slot->owed_path = path;
+    slot->owed_sum_ns += weight_ns;
+    if (slot->owed_sum_ns > RECENT_NS) {
+        bool are_ahead = slot->tick_sum_ns > slot->owed_sum_ns;
+        slot->tick_sum_ns = (are_ahead ? slot->owed_sum_ns : slot->tick_sum_ns) / 2;
+        slot->owed_sum_ns /= 2;
+    }
 }
 
 /* Nobody knows how much of the time between ticks that was, but on the average it is all of it as
@@ -72,7 +79,9 @@ static void note_tick(struct dw_slot *slot, const struct dw_sample_record *recor
     uint64_t told_ns = slot->tick_told_ns;
     slot->tick_told_ns = 0;
     slot->tick_path = path;
-    slot->tick_ns += record->cpu_ns > told_ns ? record->cpu_ns - told_ns : 0;
+    uint64_t said_ns = record->cpu_ns > told_ns ? record->cpu_ns - told_ns : 0;
+    slot->tick_sum_ns += said_ns;
+    slot->tick_ns += said_ns;
     slot->tick_ns = slot->tick_ns < TICKS_MOST_NS ? slot->tick_ns : TICKS_MOST_NS;
 }
 

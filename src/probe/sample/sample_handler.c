@@ -18,6 +18,7 @@
 #include "probe/sample/sample_slot.h"
 #include "probe/sample/sample_task.h"
 #include "probe/sample/sample_timer.h"
+#include "probe/sample/stack_watch.h"
 #include "record/recorder.h"
 
 #include <errno.h>
@@ -30,9 +31,6 @@
 #define UNKNOWN_STACK_BYTES (8u << 20)
 #define LONG_WALK_NS 50000u /* the thread may have lost the CPU in a walk that seems this long */
 #define FRAME_NS 5000u      /* no frame takes longer: the rest is the machine's */
-#define STATE_BYTES_AT 468  /* in the registers that the kernel saves: how many bytes these are */
-#define FRAME_MORE_BYTES (8 + 64 + 128) /* return address, alignment, red zone */
-#define PROGRAMS_HANDLER_BYTES 512      /* the least that is left to a handler of the program */
 
 static const struct dw_native_view *_Atomic view;
 static _Atomic bool is_enabled;
@@ -426,53 +424,16 @@ void *dw_handler_cookie(void)
     return &is_enabled;
 }
 
-/* Neither the frame of one more signal nor a handler in between may get past the end of a stack for
- * signals: the kernel kills a program then. A frame takes what it took for this signal, and what
- * the kernel leaves free below the stack pointer. */
-static bool is_tight(const ucontext_t *context, const stack_t *stack)
-{
-    const uint8_t *state = (const uint8_t *)context->uc_mcontext.fpregs;
-    uint32_t state_bytes;
-    if (!stack->ss_size || stack->ss_flags & SS_DISABLE || !state)
-        return false;
-    memcpy(&state_bytes, state + STATE_BYTES_AT, sizeof state_bytes);
-    size_t frame = (size_t)(state + state_bytes - (const uint8_t *)context) + FRAME_MORE_BYTES;
-    return stack->ss_size < 2 * frame + PROGRAMS_HANDLER_BYTES;
-}
-
-static void mind_stack(struct dw_slot *slot, const ucontext_t *context, const stack_t *stack)
-{
-    if (is_tight(context, stack))
-        dw_timer_step_aside(slot, stack->ss_size);
-}
-
-static bool is_at_sigaltstack(const ucontext_t *context)
-{
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP] == (uintptr_t)sigaltstack;
-}
-
-/* The thread is about to register a stack for signals. */
-static void mind_new_stack(struct dw_slot *slot, const ucontext_t *context)
-{
-    stack_t stack;
-    uint64_t address = (uint64_t)context->uc_mcontext.gregs[REG_RDI];
-    if (dw_memory_own_checked.read(dw_memory_own_checked.context, address, &stack, sizeof stack))
-        mind_stack(slot, context, &stack);
-}
-
 void dw_handler_run(int signal, siginfo_t *info, void *context, struct dw_slot *slot)
 {
     int saved_errno = errno;
     bool is_sent = info->si_code == SI_QUEUE || info->si_code == SI_TIMER;
     bool is_silent_in_kernel = info->si_code == POLL_IN || info->si_code == POLL_HUP;
     bool is_ours = is_silent_in_kernel || (is_sent && info->si_value.sival_ptr == &is_enabled);
-    bool is_watch = is_silent_in_kernel && is_at_sigaltstack(context);
     (void)signal;
-    if (is_watch)
-        mind_new_stack(slot, context);
-    else if (is_ours)
-        mind_stack(slot, context, &((ucontext_t *)context)->uc_stack);
-    bool is_sample = is_ours && !is_watch && !atomic_load(&slot->tight_stack);
+    if (is_ours)
+        dw_stack_watch_look(slot, context);
+    bool is_sample = is_ours && !atomic_load(&slot->tight_stack);
     bool is_tick = info->si_code == SI_TIMER && atomic_load(&slot->period_ns);
     if (is_sample && atomic_load(&is_enabled)) {
         if (is_tick)

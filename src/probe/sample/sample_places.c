@@ -10,10 +10,9 @@
 #include <string.h>
 
 struct dw_described_code {
-    dw_frame_id frame; /* 0: not described yet */
+    dw_frame_id frame;
     uint32_t first_line;
-    uint32_t before; /* the number of the one that was described before it */
-    uint8_t *table;  /* owned */
+    uint8_t *table; /* owned */
     size_t table_size;
 };
 
@@ -35,9 +34,9 @@ int dw_sample_places_init(struct dw_sample_places *places, struct dw_ledger *log
     memset(places, 0, sizeof *places);
     places->log = log;
     places->numbers = numbers;
-    places->codes = calloc((size_t)numbers->common + numbers->rare, sizeof *places->codes);
+    places->code_ids = calloc((size_t)numbers->common + numbers->rare, sizeof *places->code_ids);
     places->cache = calloc(DW_PLACE_CACHE, sizeof *places->cache);
-    int error = places->codes && places->cache ? 0 : DW_ERR_MEMORY;
+    int error = places->code_ids && places->cache ? 0 : DW_ERR_MEMORY;
     for (int i = 0; i < DW_MARKS && !error; i++)
         error = mark_place(log, mark_names[i], strlen(mark_names[i]), &places->marks[i]);
     return error;
@@ -54,9 +53,10 @@ int dw_sample_places_set_base(struct dw_sample_places *places, const struct dw_f
 
 void dw_sample_places_release(struct dw_sample_places *places)
 {
-    for (uint32_t i = places->described; i; i = places->codes[i - 1].before)
-        free(places->codes[i - 1].table);
+    for (uint32_t i = 0; i < places->code_count; i++)
+        free(places->codes[i].table);
     free(places->codes);
+    free(places->code_ids);
     free(places->cache);
     dw_buffer_release(&places->text);
     dw_sample_natives_release(&places->natives);
@@ -131,12 +131,14 @@ static bool is_of_event_loop(const struct dw_code_record *record)
 
 void dw_sample_places_learn(struct dw_sample_places *places, const struct dw_code_record *record)
 {
-    struct dw_described_code *code = &places->codes[record->id - 1];
-    if (code->frame || describe(places, record, code))
+    uint32_t *id = &places->code_ids[record->id - 1];
+    if (*id || DW_GROW(places->codes, places->code_count, places->code_capacity))
         return;
+    struct dw_described_code *code = &places->codes[places->code_count];
+    if (describe(places, record, code))
+        return;
+    *id = ++places->code_count;
     places->has_event_loop |= is_of_event_loop(record);
-    code->before = places->described;
-    places->described = record->id;
     code->first_line = record->first_line;
     code->table = record->table_size ? malloc((size_t)record->table_size) : NULL;
     code->table_size = code->table ? (size_t)record->table_size : 0;
@@ -171,11 +173,12 @@ static dw_place_id mark_of(const struct dw_sample_places *places, uint64_t rest)
 
 static dw_place_id python_place(struct dw_sample_places *places, uint64_t rest)
 {
-    const struct dw_described_code *code = &places->codes[(rest >> 32) - 1];
+    uint32_t code_id = places->code_ids[(rest >> 32) - 1];
     int64_t unit = (int64_t)(uint32_t)rest - 1;
     dw_place_id id = 0;
-    if (!code->frame)
+    if (!code_id)
         return places->marks[DW_MARK_UNKNOWN];
+    const struct dw_described_code *code = &places->codes[code_id - 1];
     struct dw_location at = dw_location_find(code->table, code->table_size, code->first_line, unit);
     struct dw_place place = {
         .frame = code->frame,

@@ -28,8 +28,9 @@ struct dw_sample_places {
     struct dw_ledger *log;
     struct dw_number_set *numbers; /* of codes */
     struct dw_sample_natives natives;
-    struct dw_described_code *codes; /* by number - 1 */
-    uint32_t described;              /* the number of the last one that was; 0: none */
+    uint32_t *code_ids;              /* by number - 1: the index of what is described, plus 1 */
+    struct dw_described_code *codes; /* one after the other: each page that is new is a fault */
+    uint32_t code_count, code_capacity;
     dw_place_id marks[DW_MARKS];
     dw_place_id tasks[DW_TASK_NUMBERS]; /* by number - 1 */
     dw_frame_id base;                   /* stacks begin behind it; 0: nowhere */

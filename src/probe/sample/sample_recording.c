@@ -13,6 +13,7 @@
 #include "probe/sample/sample_names.h"
 #include "probe/sample/sample_sleep.h"
 #include "probe/sample/sample_timer.h"
+#include "probe/sample/stack_watch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,10 +37,23 @@
 #define UNSEEN_NS 5000000u        /* less may be a difference between clocks */
 #define PATIENCE_NS 5000000u      /* of CPU time without a sample */
 
+/* Says once which thread is not seen as well as others, and why. */
+static void tell_tight_stack(struct dw_sample_recording *recording, const struct dw_slot *slot)
+{
+    uint64_t size = atomic_load(&slot->tight_stack);
+    if (size && !recording->has_told_tight)
+        dprintf(STDERR_FILENO,
+                "dwell: thread %d has a stack for signals of %" PRIu64 " bytes, too small for one "
+                "more signal; it is sampled from outside, which sees less\n",
+                (int)slot->tid, size);
+    recording->has_told_tight |= size != 0;
+}
+
 /* Nothing more comes from the thread. */
 static void complete_thread(struct dw_sample_recording *recording, struct dw_slot *slot)
 {
     uint64_t now_ns = dw_clock_ns(CLOCK_MONOTONIC);
+    tell_tight_stack(recording, slot);
     dw_sample_drain(&recording->places, slot);
     dw_sleep_pay_kernel(&recording->reader, slot, now_ns, true);
     dw_sample_drain_rest(&recording->places, slot, now_ns);
@@ -181,18 +195,6 @@ static bool is_wall(const struct dw_sample_recording *recording)
     return recording->options.mode == DW_SAMPLE_WALL;
 }
 
-/* Says once which thread is not seen as well as others, and why. */
-static void tell_tight_stack(struct dw_sample_recording *recording, const struct dw_slot *slot)
-{
-    uint64_t size = atomic_load(&slot->tight_stack);
-    if (size && !recording->has_told_tight)
-        dprintf(STDERR_FILENO,
-                "dwell: thread %d has a stack for signals of %" PRIu64 " bytes, too small for one "
-                "more signal; it is sampled from outside, which sees less\n",
-                (int)slot->tid, size);
-    recording->has_told_tight |= size != 0;
-}
-
 static void look_at_kernel(struct dw_sample_recording *recording, uint64_t now_ns)
 {
     int signal = recording->threads.signal;
@@ -280,6 +282,7 @@ void dw_sample_recording_work(struct dw_sample_recording *recording, uint64_t no
         recording->looked_ns = now_ns;
         keep_signal(recording);
         refresh_natives(recording);
+        dw_stack_watch_renew();
         look_at_threads(recording, now_ns, false);
         for (uint32_t i = 0; i < recording->threads.count; i++)
             dw_timer_settle(recording->threads.slots[i]);
@@ -411,6 +414,14 @@ static int open_all(struct dw_sample_recording *recording)
                                          &recording->heritage.python);
 }
 
+/* One signal that takes no sample tells how much room signals need. */
+static void measure_signal(int signal)
+{
+    const struct dw_slot *slot = dw_slot_find((pid_t)gettid());
+    if (slot)
+        dw_thread_signal(slot, signal);
+}
+
 int dw_sample_recording_begin(struct dw_sample_recording *recording,
                               const struct dw_sampler_options *options)
 {
@@ -435,7 +446,9 @@ int dw_sample_recording_begin(struct dw_sample_recording *recording,
         return error;
     }
     look_at_limit(recording);
+    dw_stack_watch_start();
     enter_threads(recording);
+    measure_signal(signal);
     dw_handler_enable(true);
     recording->unseen_ns = unseen_cpu_ns(recording);
     recording->begun_ns = recording->looked_ns = recording->flushed_ns =
@@ -465,6 +478,7 @@ int dw_sample_recording_end(struct dw_sample_recording *recording)
     dw_sample_recording_enter_births(recording);
     dw_handler_enable(false);
     dw_sample_threads_stop(&recording->threads);
+    dw_stack_watch_stop();
     while (dw_sample_threads_are_busy(&recording->threads))
         sched_yield();
     refresh_natives(recording);

@@ -20,7 +20,8 @@ bool dw_sleep_account(struct dw_sample_reader *reader, struct dw_slot *slot, uin
                       uint64_t now_ns);
 /* Tells where the time in the kernel was spent that the slot has in `owed_ns`: where ticks met the
  * thread in a system call, as much as they say. What is left after a while, or at the `end`, is
- * where the sample after it was: most of that is memory that the program touched. */
+ * there too if they explain most of it, else where the sample after it was: that is mostly memory
+ * that the program touched. */
 void dw_sleep_pay_kernel(struct dw_sample_reader *reader, struct dw_slot *slot, uint64_t now_ns,
                          bool end);
 

@@ -95,7 +95,7 @@ struct dw_slot *dw_slot_new(pid_t tid)
         return NULL;
     memset(&slot->memory, 0, sizeof *slot - offsetof(struct dw_slot, memory));
     slot->memory = memory;
-    slot->timer.fd = slot->stack_watch.fd = -1;
+    slot->timer.fd = -1;
     slot->ring.bytes = slot->memory->ring;
     slot->ring.size = sizeof slot->memory->ring;
     return slot;

@@ -8,7 +8,6 @@
 #include "model/label_table.h"
 #include "model/path_tree.h"
 #include "native/unwind/unwind.h"
-#include "probe/sample/perf_event.h"
 #include "probe/sample/sample_counters.h"
 #include "probe/sample/sample_ring.h"
 
@@ -118,7 +117,11 @@ struct dw_slot {
     /* The bounds of the stack: set by the sampler's thread, which is told where to look. */
     _Atomic uintptr_t stack_start, stack_end, stack_wanted;
     /* The sampler's thread. */
-    struct dw_perf_event timer, stack_watch;
+    struct {
+        int fd; /* -1: none */
+        uint64_t
+            id; /* shows when the program has closed the file, and given its number to another */
+    } timer;
     bool has_ticks; /* the other kind of timer, which may tick beside the first */
     timer_t ticks;
     uint64_t ticks_ns;
@@ -149,12 +152,12 @@ struct dw_slot {
         dw_frame_id region;
     } last_doing;
     /* Time in the kernel for which samples came too late, and since when. */
-    uint64_t owed_ns, owed_since_ns;
+    uint64_t owed_ns, owed_since_ns, owed_sum_ns;
     dw_path_id owed_path;
     /* Where ticks met it there, how much they say it was, and how much of that was told by looks.
      */
     dw_path_id tick_path;
-    uint64_t tick_ns, tick_told_ns;
+    uint64_t tick_ns, tick_told_ns, tick_sum_ns;
     struct dw_slot_path {
         dw_path_id path;
         uint64_t token;

@@ -26,7 +26,6 @@
 #define GROWING_STACK_BYTES (8u << 20) /* the main thread's goes on downwards as it is used */
 #define NAME_TRIES 200                 /* until one of ours has its name, on a busy machine */
 #define NAME_PAUSE_NS 100000
-#define WATCHED_MOST 64 /* threads whose stacks for signals are watched: each takes a file */
 #define QUICK_THREADS 8 /* those that live for a short time are among the newest */
 
 void dw_thread_signal(const struct dw_slot *slot, int signal)
@@ -104,8 +103,6 @@ static struct dw_slot *add_thread(struct dw_sample_threads *threads, pid_t tid)
     atomic_store(&slot->cpu_done_ns, slot->cpu_first_ns);
     threads->slots[threads->count++] = slot;
     atomic_store(&slot->tid, tid);
-    if (threads->count <= WATCHED_MOST)
-        dw_timer_watch_stacks(slot, threads->signal);
     if (!dw_timer_start(slot, threads->period_ns, threads->signal))
         threads->is_refused |= dw_thread_cpu_ns(tid) > 0;
     return slot;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Periods vary at random around the one that is asked for. The program may close our files, so each
- * use checks that the event is still ours. */
+ * Periods vary at random around the one that is asked for. The program may close our files, which
+ * have numbers that it hardly reaches, so each use checks that the event is still ours. */
 #define _GNU_SOURCE
 #include "probe/sample/sample_timer.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "probe/sample/sample_handler.h"
 
 #include <fcntl.h>
-#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -44,14 +45,52 @@ static uint64_t first_period_ns(uint64_t period_ns)
     return least_ns + dw_hash_bytes(&now_ns, sizeof now_ns) % (period_ns - least_ns);
 }
 
+/* The kernel sends the signal to the thread itself. */
+static bool direct_signals(struct dw_slot *slot, int signal)
+{
+    struct f_owner_ex owner = {F_OWNER_TID, slot->tid};
+    int fd = slot->timer.fd;
+    return !fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, signal) &&
+           !fcntl(fd, F_SETFL, O_ASYNC) && !ioctl(fd, PERF_EVENT_IOC_ID, &slot->timer.id) &&
+           !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static bool open_perf(struct dw_slot *slot, uint64_t first_ns, int signal)
+{
+    struct perf_event_attr attributes = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attributes,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = first_ns,
+        .wakeup_events = 1,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    int *fd = &slot->timer.fd;
+    *fd = (int)syscall(SYS_perf_event_open, &attributes, slot->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (*fd >= 0 && dw_fd_move(fd) && direct_signals(slot, signal))
+        return true;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return false;
+}
+
+/* Whether its file is still what it was. */
+static bool is_perf_open(const struct dw_slot *slot)
+{
+    uint64_t id;
+    return slot->timer.fd >= 0 && !ioctl(slot->timer.fd, PERF_EVENT_IOC_ID, &id) &&
+           id == slot->timer.id;
+}
+
 static bool start_perf(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
-    struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
-                                         .config = PERF_COUNT_SW_TASK_CLOCK};
     slot->period_ns = period_ns;
     slot->cpu_timed_ns = dw_thread_cpu_ns(slot->tid);
-    slot->current_period_ns = attributes.sample_period = first_period_ns(period_ns);
-    if (dw_perf_event_open(&slot->timer, &attributes, slot->tid, signal))
+    slot->current_period_ns = first_period_ns(period_ns);
+    if (open_perf(slot, slot->current_period_ns, signal))
         return true;
     slot->period_ns = slot->current_period_ns = 0;
     return false;
@@ -90,6 +129,14 @@ static bool ticks_wait_for_end_of_call(void)
            (major > 5 || (major == 5 && minor >= 9));
 }
 
+/* The thread may have registered a small stack just before the timer began. */
+static void mind_stack(struct dw_slot *slot)
+{
+    size_t size = (size_t)atomic_load(&slot->tight_stack);
+    if (size)
+        dw_timer_step_aside(slot, size);
+}
+
 void dw_timer_tick(struct dw_slot *slot, int signal)
 {
     if (slot->has_ticks || !slot->period_ns || atomic_load(&slot->tight_stack) ||
@@ -97,30 +144,19 @@ void dw_timer_tick(struct dw_slot *slot, int signal)
         return;
     slot->tick_cpu_ns = dw_thread_cpu_ns(slot->tid);
     start_ticks(slot, slot->period_ns, signal);
-}
-
-/* An instruction breakpoint at the function that registers stacks for signals. */
-void dw_timer_watch_stacks(struct dw_slot *slot, int signal)
-{
-    struct perf_event_attr attributes = {
-        .type = PERF_TYPE_BREAKPOINT,
-        .bp_type = HW_BREAKPOINT_X,
-        .bp_addr = (uintptr_t)sigaltstack,
-        .bp_len = sizeof(long),
-        .sample_period = 1,
-    };
-    dw_perf_event_open(&slot->stack_watch, &attributes, slot->tid, signal);
+    mind_stack(slot);
 }
 
 bool dw_timer_start(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
-    return start_perf(slot, period_ns, signal) || start_ticks(slot, period_ns, signal);
+    bool is_on = start_perf(slot, period_ns, signal) || start_ticks(slot, period_ns, signal);
+    mind_stack(slot);
+    return is_on;
 }
 
 void dw_timer_renew(struct dw_slot *slot, uint64_t period_ns, int signal)
 {
-    if (slot->timer.fd < 0 || dw_perf_event_is_open(&slot->timer) ||
-        atomic_load(&slot->tight_stack))
+    if (slot->timer.fd < 0 || is_perf_open(slot) || atomic_load(&slot->tight_stack))
         return;
     slot->carries = true; /* the time without a timer was not spent in the kernel */
     dw_timer_start(slot, period_ns, signal);
@@ -133,8 +169,9 @@ bool dw_timer_is_on(const struct dw_slot *slot)
 
 void dw_timer_stop(struct dw_slot *slot)
 {
-    dw_perf_event_close(&slot->timer);
-    dw_perf_event_close(&slot->stack_watch);
+    if (is_perf_open(slot))
+        close(slot->timer.fd);
+    slot->timer.fd = -1;
     if (slot->has_ticks)
         timer_delete(slot->ticks);
     slot->has_ticks = false;
@@ -142,10 +179,8 @@ void dw_timer_stop(struct dw_slot *slot)
 
 void dw_timer_use_signal(struct dw_slot *slot, int signal)
 {
-    if (dw_perf_event_is_open(&slot->timer))
+    if (is_perf_open(slot))
         fcntl(slot->timer.fd, F_SETSIG, signal);
-    if (dw_perf_event_is_open(&slot->stack_watch))
-        fcntl(slot->stack_watch.fd, F_SETSIG, signal);
     if (!slot->has_ticks || atomic_load(&slot->tight_stack))
         return;
     start_ticks(slot, slot->ticks_ns, signal);
@@ -179,7 +214,7 @@ void dw_timer_step_aside(struct dw_slot *slot, size_t size)
 {
     struct itimerspec never = {0};
     atomic_store(&slot->tight_stack, size);
-    if (dw_perf_event_is_open(&slot->timer))
+    if (is_perf_open(slot))
         ioctl(slot->timer.fd, PERF_EVENT_IOC_DISABLE, 0);
     if (slot->has_ticks)
         timer_settime(slot->ticks, 0, &never, NULL);
@@ -187,8 +222,7 @@ void dw_timer_step_aside(struct dw_slot *slot, size_t size)
 
 void dw_timer_settle(struct dw_slot *slot)
 {
-    if (slot->is_late && dw_perf_event_is_open(&slot->timer) &&
-        !atomic_exchange(&slot->is_begun, true))
+    if (slot->is_late && is_perf_open(slot) && !atomic_exchange(&slot->is_begun, true))
         ioctl(slot->timer.fd, PERF_EVENT_IOC_PERIOD, &(uint64_t){slot->period_ns});
     slot->is_late = !atomic_load(&slot->is_begun);
 }
@@ -206,8 +240,7 @@ bool dw_timer_may_be_held_back(uint64_t period_ns)
 uint64_t dw_timer_end_ns(const struct dw_slot *slot)
 {
     uint64_t counted_ns;
-    if (!dw_perf_event_is_open(&slot->timer) ||
-        read(slot->timer.fd, &counted_ns, sizeof counted_ns) < 0)
+    if (!is_perf_open(slot) || read(slot->timer.fd, &counted_ns, sizeof counted_ns) < 0)
         return 0;
     return slot->cpu_timed_ns + counted_ns;
 }

@@ -22,9 +22,6 @@ void dw_timer_use_signal(struct dw_slot *slot, int signal);
 /* At each signal: periods change, so that samples do not keep step with a program that does
  * something at the same pace; the first one was shorter anyway. [signal-safe] */
 void dw_timer_vary(struct dw_slot *slot);
-/* From now on the thread's signal also comes, before anything else happens, when it is about to
- * register a stack for signals. Where the system refuses that, the next sample sees the stack. */
-void dw_timer_watch_stacks(struct dw_slot *slot, int signal);
 /* The thread's stack for signals has that size, and no room for ours beside a signal of the
  * program. Ours stop, and the thread's stack is read from outside. [signal-safe] */
 void dw_timer_step_aside(struct dw_slot *slot, size_t size);
