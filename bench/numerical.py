@@ -28,7 +28,7 @@ from turns import run
 HERE = pathlib.Path(__file__).parent
 BIN = pathlib.Path(sys.executable).parent
 RATE = 1000
-ROUNDS, BLOCKS = 3, 10  # so many blocks with samples, and as many without, by turns
+ROUNDS, BLOCKS = 10, 10  # so many blocks with samples, and as many without, by turns
 BLOCK_S = 0.1
 SECONDS = 4  # that a tool watches from outside
 
@@ -205,7 +205,8 @@ def py_spy(pid, folder):
 
 def attach(pid, folder):
     file = f"{folder}/attached.dwell"
-    options = ["--native", "--mode", "cpu", "--duration", str(SECONDS), "-o", file]
+    pace = ["--rate", str(RATE), "--duration", str(SECONDS)]
+    options = ["--native", "--mode", "cpu", *pace, "-o", file]
     subprocess.run([BIN / "dwell", "attach", str(pid), *options], capture_output=True)
     return share_of("counts", dwell("export", file, "--to", "collapsed"))
 
