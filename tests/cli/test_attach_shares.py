@@ -282,6 +282,7 @@ def native_shares(attached: Attached) -> tuple[Counter[str], int]:
     return found, in_c
 
 
+@pytest.mark.repeated
 def test_native_frames_are_where_they_belong(start: Start, attach: Attach):
     def attempt() -> tuple[Shares, Shares, float]:
         process = start(NATIVE + RUN_PARTS, "5", stdin=subprocess.PIPE)
