@@ -247,6 +247,20 @@ static void test_calls_that_two_copies_show_are_steady(void **state)
     tear_down(fixture);
 }
 
+/* A thread that goes on while it is asked is not in C code that the innermost function called. */
+static void test_an_instruction_that_changes_does_not_stay(void **state)
+{
+    (void)state;
+    struct fixture *fixture = set_up();
+    struct frame *innermost = &fixture->memory->calls[0];
+    innermost->instruction = 8;
+    read_live(fixture);
+    assert_true(dw_live_stays(&fixture->reader, &fixture->stack.frames[0]));
+    innermost->instruction = 16;
+    assert_false(dw_live_stays(&fixture->reader, &fixture->stack.frames[0]));
+    tear_down(fixture);
+}
+
 /* A greenlet that waits has a stack of its own that looks live, since it is in C code; its entry
  * frame is where that of the other one was. */
 static void test_another_stack_of_the_thread_is_not_taken_for_it(void **state)
@@ -338,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_more_coroutines_than_are_read_at_once),
         cmocka_unit_test(test_rest_of_a_stack_that_breaks_off),
         cmocka_unit_test(test_calls_that_two_copies_show_are_steady),
+        cmocka_unit_test(test_an_instruction_that_changes_does_not_stay),
         cmocka_unit_test(test_another_stack_of_the_thread_is_not_taken_for_it),
         cmocka_unit_test(test_memory_of_frames_that_is_gone),
         cmocka_unit_test(test_frame_that_returned_gives_way_to_the_one_that_runs),

@@ -14,6 +14,7 @@
 #define STRAY 16               /* the weight of a look that lacked frames; 16 * 16 if all do */
 #define ASTRAY 64              /* a quarter of them do */
 #define DOUBTS 256             /* looks that take a second copy */
+#define STAYS 8                /* times that an instruction must be seen; half a microsecond each */
 #define CFRAME_PREVIOUS_AT 16u /* in 3.11, where it is looked at */
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -126,6 +127,16 @@ bool dw_live_is_steady(const struct dw_live_reader *reader, struct dw_live_threa
            previous == (called->entry ? called->entry : caller->address) &&
            find_again(reader, thread, caller, &again, &previous) &&
            again.instruction == caller->instruction;
+}
+
+bool dw_live_stays(const struct dw_live_reader *reader, const struct dw_raw_frame *innermost)
+{
+    uint64_t field = innermost->address + reader->python->offsets.frame_instruction, now;
+    for (uint32_t i = 0; i < STAYS; i++)
+        if (dw_target_read_u64(reader->python->target, field, &now) ||
+            now != innermost->instruction)
+            return false;
+    return true;
 }
 
 /* Where the innermost frame is now. */

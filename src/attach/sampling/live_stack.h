@@ -89,6 +89,9 @@ void dw_live_doubt(struct dw_live_thread *thread);
 bool dw_live_is_steady(const struct dw_live_reader *reader, struct dw_live_thread *thread,
                        const struct dw_live_look *look, const struct dw_raw_stack *stack,
                        uint32_t callee);
+/* Whether the thread does not leave that instruction of its innermost frame for some microseconds,
+ * as while C code runs that was called there. */
+bool dw_live_stays(const struct dw_live_reader *reader, const struct dw_raw_frame *innermost);
 /* Whether frames are so often outside of the copies that readings of the running thread would
  * mostly show those that happen to be inside. Ask once for each sample. */
 bool dw_live_is_astray(struct dw_live_thread *thread);

@@ -36,10 +36,19 @@ static bool is_alone(const struct dw_sampler *sampler, struct dw_watched *thread
     return last->is_alone;
 }
 
-/* The innermost function may have been called anew. */
-static dw_path_id path_around(const struct dw_watched *thread)
+/* Most likely that is what maps memory. */
+static bool is_in_c_code(const struct dw_sampler *sampler, const struct dw_watched *thread)
 {
-    uint32_t count = thread->known_count ? thread->known_count - 1 : 0;
+    return !thread->is_short &&
+           dw_live_stays(&sampler->reader, &thread->known[thread->known_count - 1].frame);
+}
+
+/* The innermost function may have been called anew, unless it is in C code that it called. */
+static dw_path_id path_around(const struct dw_sampler *sampler, const struct dw_watched *thread)
+{
+    uint32_t count = thread->known_count;
+    if (count && !is_in_c_code(sampler, thread))
+        count--;
     count = thread->same_count < count ? thread->same_count : count;
     return count ? thread->known[count - 1].path : DW_PATH_ROOT;
 }
@@ -54,5 +63,6 @@ int dw_watched_check_map(struct dw_sampler *sampler, struct dw_watched *thread, 
     int error = dw_ledger_named_place(sampler->log, DW_FRAME_MARK,
                                       (struct dw_string){name, sizeof name - 1},
                                       (struct dw_string){"", 0}, 0, &place);
-    return error ? error : dw_ledger_path(sampler->log, path_around(thread), place, &thread->path);
+    return error ? error
+                 : dw_ledger_path(sampler->log, path_around(sampler, thread), place, &thread->path);
 }

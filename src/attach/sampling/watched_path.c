@@ -7,14 +7,29 @@
 
 #define LOOK_UP_AFTER_NS 50000000 /* how long frames that did not change are believed */
 
-static bool is_known(const struct dw_watched *thread, uint32_t index,
-                     const struct dw_raw_frame *frame)
+/* Whether the frame was there before, wherever in its function. */
+static bool was_there(const struct dw_watched *thread, uint32_t index,
+                      const struct dw_raw_frame *frame)
 {
     if (index >= thread->known_count)
         return false;
     const struct dw_raw_frame *known = &thread->known[index].frame;
     return known->address == frame->address && known->code == frame->code &&
-           known->instruction == frame->instruction && known->owner == frame->owner;
+           known->owner == frame->owner;
+}
+
+static bool is_known(const struct dw_watched *thread, uint32_t index,
+                     const struct dw_raw_frame *frame)
+{
+    return was_there(thread, index, frame) &&
+           thread->known[index].frame.instruction == frame->instruction;
+}
+
+/* How many frames are those of the last sample, the first `known` of which have not moved. */
+static uint32_t count_same(const struct dw_watched *thread, const struct dw_raw_stack *stack,
+                           uint32_t known)
+{
+    return known + (known + 1 == stack->count && was_there(thread, known, stack->frames));
 }
 
 /* A stack whose path is looked for, and how it was read. */
@@ -139,7 +154,8 @@ int dw_watched_find_path(struct dw_sampler *sampler, struct dw_watched *thread,
     while (index < count && index + !same < stack->count &&
            is_known(thread, index, &stack->frames[stack->count - 1 - index]))
         index++;
-    thread->same_count = index < thread->same_count ? index : thread->same_count;
+    uint32_t same_count = count_same(thread, stack, index);
+    thread->same_count = same_count < thread->same_count ? same_count : thread->same_count;
     index = all ? 0 : index;
     thread->known_count = index;
     for (; !error && index < count; index++)
