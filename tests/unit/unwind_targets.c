@@ -138,4 +138,46 @@ __asm__(".text\n"
         ".globl dw_chain_kernel_end\n"
         "dw_chain_kernel_end:\n"
         ".size dw_chain_kernel, . - dw_chain_kernel\n");
+
+void dw_chain_dense_matrix(dw_then then)
+{
+    dw_chain_dense_kernel(then);
+    sink++;
+}
+
+/* The same where all registers are needed: the frame is in a word above the stack pointer, which is
+ * lowered by an amount that is computed. */
+__asm__(".text\n"
+        ".globl dw_chain_dense_kernel\n"
+        ".type dw_chain_dense_kernel, @function\n"
+        "dw_chain_dense_kernel:\n"
+        "  sub $0x40, %rsp\n"
+        "  mov %rbx, (%rsp)\n"
+        "  mov %rbp, 8(%rsp)\n"
+        "  mov %r12, 16(%rsp)\n"
+        "  mov %rsp, %rbp\n"
+        "  mov %rdi, %rax\n"
+        "  and $0xff, %rax\n"
+        "  imul $0xc0, %rax, %rax\n"
+        "  add $0x100, %rax\n"
+        "  sub %rax, %rsp\n"
+        "  and $-4096, %rsp\n"
+        "  mov %rbp, 0x78(%rsp)\n"
+        "  mov %rdi, (%rsp)\n"
+        "  mov $0x1800, %ebp\n"
+        "  lea (%rbp,%rbp,2), %rbx\n"
+        "  lea 8(%rbp), %r12\n"
+        "1:\n"
+        "  dec %rbp\n"
+        "  jne 1b\n"
+        "  call *(%rsp)\n"
+        "  mov 0x78(%rsp), %rsp\n"
+        "  mov (%rsp), %rbx\n"
+        "  mov 8(%rsp), %rbp\n"
+        "  mov 16(%rsp), %r12\n"
+        "  add $0x40, %rsp\n"
+        "  ret\n"
+        ".globl dw_chain_dense_kernel_end\n"
+        "dw_chain_dense_kernel_end:\n"
+        ".size dw_chain_dense_kernel, . - dw_chain_dense_kernel\n");
 #endif

@@ -18,6 +18,10 @@ void dw_chain_undescribed(dw_then then); /* the assembler */
 void dw_chain_matrix(dw_then then);
 void dw_chain_kernel(dw_then then); /* the long function */
 extern const char dw_chain_kernel_end[];
+/* The same with the frame in no register. */
+void dw_chain_dense_matrix(dw_then then);
+void dw_chain_dense_kernel(dw_then then);
+extern const char dw_chain_dense_kernel_end[];
 /* Calls a function of its own. */
 void dw_chain_call(dw_then then);
 

@@ -63,8 +63,13 @@ static bool meet(struct dw_code_state *into, const struct dw_code_state *other)
 static int32_t moved(int32_t value, int32_t by)
 {
     int64_t sum = (int64_t)value + by;
-    bool is_in_range = sum > INT32_MIN && sum < INT32_MAX && dw_value_is_place((int32_t)sum);
-    return dw_value_is_place(value) && is_in_range ? (int32_t)sum : UNKNOWN;
+    if (sum <= INT32_MIN || sum >= INT32_MAX)
+        return UNKNOWN;
+    int32_t place = (int32_t)sum;
+    return (dw_value_is_place(value) && dw_value_is_place(place)) ||
+                   (dw_value_is_by_floor(value) && dw_value_is_by_floor(place))
+               ? place
+               : UNKNOWN;
 }
 
 /* The place that a memory operand is; UNKNOWN when it may be anywhere. */
@@ -84,7 +89,7 @@ static void store(struct dw_code_state *state, int32_t place, int32_t value)
         bool is_it = value == DW_VALUE_AT_ENTRY(i);
         if (state->saved[i] == place && !is_it)
             state->saved[i] = UNKNOWN;
-        if (is_it && state->saved[i] == UNKNOWN)
+        if (is_it && state->saved[i] == UNKNOWN && dw_value_is_place(place))
             state->saved[i] = place;
     }
     if (state->kept_at == place)
@@ -120,11 +125,24 @@ static void push(struct dw_code_state *state, uint8_t reg)
     store(state, *sp, value);
 }
 
+/* The stack pointer is somewhere else, and what was counted from the last floor is forgotten. */
+static void begin_floor(struct dw_code_state *state)
+{
+    for (uint32_t i = 0; i < DW_REGISTERS; i++)
+        if (dw_value_is_by_floor(state->values[i]))
+            state->values[i] = UNKNOWN;
+    if (dw_value_is_by_floor(state->kept_at))
+        state->kept_at = UNKNOWN;
+    state->values[DW_RSP] = DW_VALUE_FLOOR;
+}
+
 static void forget_registers(struct dw_code_state *state, uint32_t registers)
 {
     for (uint32_t i = 0; i < DW_REGISTERS; i++)
         if (registers >> i & 1)
             state->values[i] = UNKNOWN;
+    if (registers >> DW_RSP & 1)
+        begin_floor(state);
 }
 
 static void call(struct dw_code_state *state)

@@ -7,19 +7,27 @@
 
 #include "native/unwind/decode_x86_64.h"
 
-/* A value is a place, as its distance from the CFA, or one of these. */
+/* A value is a place, as its distance from the CFA, or one of these. The floor is where the stack
+ * pointer was when it was aligned or lowered by what is not known: places can be counted from there
+ * too, but nobody knows how far below the CFA it is. */
 #define DW_VALUE_UNKNOWN INT32_MIN
+#define DW_VALUE_FLOOR (1 << 26)
 #define DW_VALUE_AT_ENTRY(register) ((1 << 28) + (int32_t)(register))
 
 struct dw_code_state {
     int32_t values[DW_REGISTERS];
     int32_t saved[DW_REGISTERS]; /* where their values at the entry are saved; or unknown */
-    int32_t kept, kept_at;       /* a place that was put on the stack, and where */
+    int32_t kept, kept_at; /* a place that was put on the stack, and where, maybe by the floor */
 };
 
 static inline bool dw_value_is_place(int32_t value)
 {
     return value > -(1 << 24) && value < 1 << 24;
+}
+
+static inline bool dw_value_is_by_floor(int32_t value)
+{
+    return value > DW_VALUE_FLOOR - (1 << 24) && value < DW_VALUE_FLOOR + (1 << 24);
 }
 
 /* Called for each instruction in order, with what is known before it. NULL: no way that could be

@@ -22,6 +22,26 @@ static struct dw_cfi_slot slot_of(const struct dw_code_state *state, uint32_t re
     return (struct dw_cfi_slot){DW_CFI_AT_CFA, saved};
 }
 
+static uint64_t make_rule(const struct dw_code_state *state, struct dw_cfi_rule rule)
+{
+    rule.fp = slot_of(state, DW_RBP);
+    rule.rbx = slot_of(state, DW_RBX);
+    rule.pc = (struct dw_cfi_slot){DW_CFI_AT_CFA, -DW_WORD_BYTES};
+    return dw_cfi_pack(&rule);
+}
+
+/* Kernels that use all registers keep where their frame is above the stack pointer. */
+static uint64_t rule_by_kept(const struct dw_code_state *state)
+{
+    int32_t sp = state->values[DW_RSP];
+    if (!dw_value_is_by_floor(sp) || !dw_value_is_by_floor(state->kept_at))
+        return 0;
+    return make_rule(state, (struct dw_cfi_rule){.base = DW_REGISTER_SP,
+                                                 .is_indirect = true,
+                                                 .offset = state->kept_at - sp,
+                                                 .beyond = -state->kept});
+}
+
 /* Registers that callees keep come first: what others hold is known in the innermost frame only. */
 static uint64_t rule_of(const struct dw_code_state *state)
 {
@@ -45,16 +65,11 @@ static uint64_t rule_of(const struct dw_code_state *state)
                  {DW_RDI, 5}};
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
         int32_t value = state->values[bases[i].reg];
-        if (!dw_value_is_place(value))
-            continue;
-        struct dw_cfi_rule rule = {.base = bases[i].number,
-                                   .offset = -value,
-                                   .fp = slot_of(state, DW_RBP),
-                                   .rbx = slot_of(state, DW_RBX),
-                                   .pc = {DW_CFI_AT_CFA, -DW_WORD_BYTES}};
-        return dw_cfi_pack(&rule);
+        if (dw_value_is_place(value))
+            return make_rule(state,
+                             (struct dw_cfi_rule){.base = bases[i].number, .offset = -value});
     }
-    return 0;
+    return rule_by_kept(state);
 }
 
 static int put_row(void *context, uint32_t offset, const struct dw_code_state *state)
