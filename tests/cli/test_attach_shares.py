@@ -87,10 +87,10 @@ def loop(n):
 PARTS = {"fib": lambda: fib(12), "leaf": lambda: leaf(40, 1000), "loop": lambda: loop(1000)}
 """
 
-# Does the same thing every hundredth of a second.
+# Does the same thing in turns of so many nanoseconds.
 IN_STEP = """\
 import json, sys, time
-PERIOD = 10_000_000
+PERIOD = int(sys.argv[1])
 
 def short():
     while time.perf_counter_ns() % PERIOD < PERIOD // 4:
@@ -115,12 +115,14 @@ sys.stdin.readline()
 
 
 @pytest.mark.accuracy
-def test_samples_do_not_keep_step_with_the_program(start: Start, attach: Attach):
-    """As many samples a second as the program has turns would all be of the same moment."""
+@pytest.mark.parametrize("turn_us", [1000, 1618, 2618])
+def test_samples_do_not_keep_step_with_the_program(start: Start, attach: Attach, turn_us: int):
+    """As many samples a second as the program has turns would all be of the same moment. If they
+    came in steps of the golden section, a part of some turns would be met twice as often."""
 
     def attempt() -> tuple[Shares, Shares, float]:
-        process = start(IN_STEP, stdin=subprocess.PIPE)
-        attached = attach(process, "--rate", "100")
+        process = start(IN_STEP, str(1000 * turn_us), stdin=subprocess.PIPE)
+        attached = attach(process, "--rate", "1000")
         truth, starved = measure(process, attached)
         functions = attached.functions()
         return shares({part: functions[part] for part in truth}), shares(truth), starved

@@ -7,6 +7,7 @@
 #include "attach/sampling/recorded.h"
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/map.h"
 #include "record/probes.h"
 
 #include <dirent.h>
@@ -16,7 +17,6 @@
 #include <time.h>
 
 #define CHILDREN_EVERY_NS 50000000
-#define GOLDEN_SECTION 0.6180339887
 #define MAX_PROCESSES 1024
 #define TRY_AT_LEAST_NS 1000000000 /* how rarely a child that does not run Python is looked at */
 #define PAUSE_NS 5000000           /* between tries: a Python takes some of these to start */
@@ -54,7 +54,7 @@ static int try_to_begin(struct dw_recording *recording, const struct dw_recordin
     int error = add_process(recording, options->pid)
                     ? dw_recorded_open(recording->processes, options)
                     : DW_ERR_MEMORY;
-    recording->begun_ns = recording->period_start_ns = recording->next_ns =
+    recording->begun_ns = recording->period_start_ns = recording->next_ns = recording->chance =
         dw_clock_ns(CLOCK_MONOTONIC);
     recording->flush_ns = recording->begun_ns + DW_FLUSH_NS;
     return error;
@@ -286,10 +286,10 @@ static int flush(struct dw_recording *recording)
     return 0;
 }
 
-/* The moment of the next sample: somewhere in the next period, and in another place than in the
- * one before, since programs that do something at the same pace would always be met at the same
- * point. Steps of the golden section spread the places evenly. Samples that should have been taken
- * meanwhile are missed: the next one stands for their time too. */
+/* The moment of the next sample: somewhere in the next period, by chance. Programs that do
+ * something at the same pace as any steps would be met at some points more often than at others.
+ * Samples that should have been taken meanwhile are missed: the next one stands for their time too.
+ */
 static void schedule(struct dw_recording *recording, uint64_t now_ns)
 {
     uint64_t period_ns = recording->options.period_ns;
@@ -297,7 +297,6 @@ static void schedule(struct dw_recording *recording, uint64_t now_ns)
         recording->next_ns = now_ns;
         return;
     }
-    uint64_t place_ns = recording->next_ns - recording->period_start_ns;
     recording->period_start_ns += period_ns;
     recording->is_behind = false;
     if (recording->period_start_ns < now_ns) {
@@ -306,8 +305,8 @@ static void schedule(struct dw_recording *recording, uint64_t now_ns)
         recording->processes[0].log->sampling.missed += missed;
         recording->is_behind = missed != 0;
     }
-    place_ns = (place_ns + (uint64_t)((double)period_ns * GOLDEN_SECTION)) % period_ns;
-    recording->next_ns = recording->period_start_ns + place_ns;
+    recording->chance = dw_hash_mix(recording->chance + 1);
+    recording->next_ns = recording->period_start_ns + recording->chance % period_ns;
 }
 
 static int do_what_is_due(struct dw_recording *recording, uint64_t now_ns)

@@ -36,6 +36,7 @@ struct dw_recording {
     uint64_t begun_ns, ended_ns;
     uint64_t period_start_ns;                /* of the period that the next sample stands for */
     uint64_t next_ns, flush_ns, children_ns; /* when what is due */
+    uint64_t chance;                         /* the number that was drawn last */
     bool is_over;                            /* all processes have ended */
     bool is_behind;                          /* samples were missed since the last one */
     bool is_barred;   /* the process asked for became one that we may not read: its end, for us */
