@@ -286,10 +286,9 @@ static int flush(struct dw_recording *recording)
     return 0;
 }
 
-/* The moment of the next sample: somewhere in the next period, by chance. Programs that do
- * something at the same pace as any steps would be met at some points more often than at others.
- * Samples that should have been taken meanwhile are missed: the next one stands for their time too.
- */
+/* The moment of the next sample: somewhere in the next period, by chance, since there is a program
+ * that keeps step with any other rule. Samples that should have been taken meanwhile are missed:
+ * the next one stands for their time too. */
 static void schedule(struct dw_recording *recording, uint64_t now_ns)
 {
     uint64_t period_ns = recording->options.period_ns;

@@ -55,8 +55,7 @@ struct dw_watched {
     uint32_t log_thread;
     struct dw_known_frame *known; /* owned; outermost first */
     uint32_t known_count, known_capacity;
-    uint32_t
-        same_count; /* so many are those of the last sample too; the innermost may have moved */
+    uint32_t same_count; /* those of the last sample too, of which the innermost may have moved */
     uint64_t looked_up_ns;
     bool has_stack, is_listed;
     bool is_missed;  /* it could not be read: its next sample stands for this one's time too */

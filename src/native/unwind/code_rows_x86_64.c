@@ -34,7 +34,8 @@ static uint64_t make_rule(const struct dw_code_state *state, struct dw_cfi_rule 
 static uint64_t rule_by_kept(const struct dw_code_state *state)
 {
     int32_t sp = state->values[DW_RSP];
-    if (!dw_value_is_by_floor(sp) || !dw_value_is_by_floor(state->kept_at))
+    if (!dw_value_is_by_floor(sp) || !dw_value_is_by_floor(state->kept_at) ||
+        !dw_value_is_place(state->kept))
         return 0;
     return make_rule(state, (struct dw_cfi_rule){.base = DW_REGISTER_SP,
                                                  .is_indirect = true,
