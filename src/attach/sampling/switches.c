@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES 4096u
-#define JUST_NOW_NS 100000u                /* as long as we may take to look after we are woken */
+#define JUST_NOW_NS 40000u                 /* as long as we may take to look after we are woken */
 #define ALL_BYTES ((size_t)2 * PAGE_BYTES) /* what is known of the records, and they themselves */
 
 struct record {

@@ -5,7 +5,6 @@
 #include "attach/sampling/watched.h"
 
 #include "attach/sampling/native_look.h"
-#include "attach/sampling/switches.h"
 #include "attach/target/stop.h"
 #include "base/clock.h"
 
@@ -330,7 +329,6 @@ int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint6
     thread->is_missed = false;
     if (waited && !dw_activity_has_run(&thread->activity))
         return 0;
-    thread->has_cpu = dw_switches_had_cpu(thread->cpu->switches); /* however long reading takes */
     return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)
                                          : look_plainly(sampler, thread, now_ns);
 }
