@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #define PATIENCE_NS 5000000000u
+#define HOLD_NS                                                                                    \
+    500000000u       /* a thread that may be needed, since it may be in the middle of a lock */
 #define PATIENCES 12 /* with somebody who has the GIL and is at work, such as on a large heap */
 
 /* Signals that end a process without a core dump, so nothing is wrong with it. */
@@ -35,12 +37,12 @@ static struct {
     pthread_t thread;
     pid_t pid;
     sem_t wakes, done;
-    bool needs_gil;    /* some probe does */
-    atomic_int number; /* of the signal that is the end; 0 until then */
-    bool leaves_gil;   /* the thread that got it has the GIL, and waits */
-    bool goes_on;      /* the thread that got the signal goes on for the moment */
-    atomic_bool works; /* what needs the GIL has it */
-    atomic_uint waits; /* how often patience came to its end */
+    bool needs_gil;      /* some probe does */
+    atomic_int number;   /* of the signal that is the end; 0 until then */
+    bool leaves_gil;     /* the thread that got it has the GIL, and waits */
+    atomic_bool goes_on; /* the thread that got the signal goes on for the moment */
+    atomic_bool works;   /* what needs the GIL has it */
+    atomic_uint waits;   /* how often patience came to its end */
 } last = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
 /* [signal-safe] */
@@ -72,10 +74,11 @@ static bool limit_time(int number)
            !syscall(SYS_timer_settime, timer, 0, &again, NULL);
 }
 
-/* In the C libraries of Linux this is a wait in the kernel without a lock. [signal-safe] */
-static bool wait_once(void)
+/* Whether it is done after so long. In the C libraries of Linux this is a wait in the kernel
+ * without a lock. [signal-safe] */
+static bool wait_for(uint64_t patience_ns)
 {
-    uint64_t then_ns = dw_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+    uint64_t then_ns = dw_clock_ns(CLOCK_MONOTONIC) + patience_ns;
     struct timespec until = {(time_t)(then_ns / 1000000000u), (long)(then_ns % 1000000000u)};
     int failed;
     while ((failed = sem_clockwait(&last.done, CLOCK_MONOTONIC, &until)) && errno == EINTR)
@@ -86,8 +89,22 @@ static bool wait_once(void)
 /* [signal-safe] */
 static void wait_for_thread(void)
 {
-    while (!wait_once() && !gives_up())
+    while (!wait_for(PATIENCE_NS) && !gives_up())
         ;
+}
+
+/* A thread without the GIL may be on its way to it or away from it, in the middle of a lock without
+ * which nobody else gets it. False when the last words are done by now. [signal-safe] */
+static bool goes_on_after_all(int number)
+{
+    if (wait_for(HOLD_NS))
+        return false;
+    if (atomic_load(&last.works) || !limit_time(number)) {
+        wait_for_thread();
+        return false;
+    }
+    atomic_store(&last.goes_on, true);
+    return sem_trywait(&last.done) != 0;
 }
 
 /* Whether this process has sent it: the thread that did must not get beyond that. */
@@ -105,13 +122,17 @@ static void on_signal(int number, siginfo_t *info, void *context)
         end_by(number);
     } else if (atomic_compare_exchange_strong(&last.number, &none, number)) {
         bool has_gil = last.needs_gil && PyGILState_Check();
-        last.goes_on = has_gil && !is_from_here(info) && limit_time(number);
-        last.leaves_gil = has_gil && !last.goes_on;
+        bool may_go_on = last.needs_gil && !is_from_here(info);
+        bool goes_on = has_gil && may_go_on && limit_time(number);
+        atomic_store(&last.goes_on, goes_on);
+        last.leaves_gil = has_gil && !goes_on;
         sem_post(&last.wakes);
-        if (!last.goes_on) {
+        if (!goes_on && !has_gil && may_go_on)
+            goes_on = goes_on_after_all(number);
+        else if (!goes_on)
             wait_for_thread();
+        if (!goes_on)
             end_by(number);
-        }
     } else if (info->si_code == SI_TIMER && gives_up()) {
         end_by(number);
     }
@@ -126,11 +147,15 @@ static void speak(void)
         atomic_store(&last.works, true);
         dw_probes_flush(true);
         dw_probes_last();
-        if (last.goes_on) /* with the GIL: nothing comes after the last words */
+        /* Not after the GIL is released: that waits for a thread that was about to take it, which
+         * may wait for this. */
+        sem_post(&last.done);
+        if (atomic_load(&last.goes_on)) /* with the GIL: nothing comes after the last words */
             end_by(atomic_load(&last.number));
         PyGILState_Release(state);
+    } else {
+        sem_post(&last.done);
     }
-    sem_post(&last.done);
 }
 
 static void *wait_for_end(void *unused)

@@ -46,6 +46,9 @@ WAITING = {
     "thread.start(); thread.join()",
     "thread computes": "def loop():\n    while True: pass\n"
     "threading.Thread(target=loop, daemon=True).start(); time.sleep(600)",
+    "all compute": "def loop():\n    while True: pass\n"
+    "for _ in range(3): threading.Thread(target=loop, daemon=True).start()\n"
+    "loop()",
     "default again": "signal.signal(signal.SIGTERM, signal.SIG_DFL); time.sleep(600)",
 }
 
