@@ -20,8 +20,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS 5000000000u
-#define HOLD_NS                                                                                    \
-    500000000u       /* a thread that may be needed, since it may be in the middle of a lock */
+#define HOLD_NS 500000000u /* a thread that may be in the middle of a lock */
 #define PATIENCES 12 /* with somebody who has the GIL and is at work, such as on a large heap */
 
 /* Signals that end a process without a core dump, so nothing is wrong with it. */
@@ -113,6 +112,24 @@ static bool is_from_here(const siginfo_t *info)
     return info->si_code <= 0 && info->si_code != SI_TIMER && info->si_pid == last.pid;
 }
 
+/* Wakes the thread that speaks. Whether the one that got the signal goes on meanwhile.
+ * [signal-safe] */
+static bool let_speak(int number, const siginfo_t *info)
+{
+    bool has_gil = last.needs_gil && PyGILState_Check();
+    bool may_go_on = last.needs_gil && !is_from_here(info);
+    bool goes_on = has_gil && may_go_on && limit_time(number);
+    atomic_store(&last.goes_on, goes_on);
+    last.leaves_gil = has_gil && !goes_on;
+    sem_post(&last.wakes);
+    if (goes_on)
+        return true;
+    if (may_go_on && !has_gil)
+        return goes_on_after_all(number);
+    wait_for_thread();
+    return false;
+}
+
 /* Only the first one counts. Whoever sends a second, as timeout(1) does, has to wait like us. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -121,17 +138,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (!atomic_load(&last.runs) || last.pid != getpid()) {
         end_by(number);
     } else if (atomic_compare_exchange_strong(&last.number, &none, number)) {
-        bool has_gil = last.needs_gil && PyGILState_Check();
-        bool may_go_on = last.needs_gil && !is_from_here(info);
-        bool goes_on = has_gil && may_go_on && limit_time(number);
-        atomic_store(&last.goes_on, goes_on);
-        last.leaves_gil = has_gil && !goes_on;
-        sem_post(&last.wakes);
-        if (!goes_on && !has_gil && may_go_on)
-            goes_on = goes_on_after_all(number);
-        else if (!goes_on)
-            wait_for_thread();
-        if (!goes_on)
+        if (!let_speak(number, info))
             end_by(number);
     } else if (info->si_code == SI_TIMER && gives_up()) {
         end_by(number);
