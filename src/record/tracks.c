@@ -20,7 +20,8 @@ static uint64_t thread_id(void)
     return (uint64_t)syscall(SYS_gettid);
 }
 
-/* Whether its threads and paths are in the ledger. */
+/* Whether its threads and paths are in the ledger. Under the recorder's lock: another recording may
+ * begin meanwhile, and the ledger be given back. */
 static bool is_of_recording(const struct dw_track *track)
 {
     return track->recording == dw_recorder.recording && !dw_recorder.is_fork;
@@ -44,8 +45,10 @@ static void end_track(void *value)
         atomic_store(&track->event_limit, 0);
     dw_track_here = NULL;
     dw_track_leave_spans(track);
+    pthread_mutex_lock(&dw_recorder.lock);
     if (is_of_recording(track))
         dw_ledger_end_thread(dw_recorder.ledger, track->thread);
+    pthread_mutex_unlock(&dw_recorder.lock);
     atomic_store_explicit(&track->ended, true, memory_order_release);
 }
 
@@ -268,8 +271,10 @@ struct dw_track *dw_track_get_slow(void)
 
 void dw_track_set_name(struct dw_track *track, const char *name, size_t size)
 {
+    pthread_mutex_lock(&dw_recorder.lock);
     if (is_of_recording(track))
         dw_ledger_name_thread(dw_recorder.ledger, track->thread, name, size);
+    pthread_mutex_unlock(&dw_recorder.lock);
 }
 
 /* Spans and nodes of a track last as long as it, and the lock keeps it. Its thread may open and

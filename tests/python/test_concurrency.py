@@ -496,3 +496,26 @@ def test_self_time_of_entries_that_end_out_of_order(recording):
     took = time.perf_counter_ns() - began
     assert 29_000_000 < recording["P"]["self_ns"] <= took - 40_000_000
     assert recording["A"]["self_ns"] <= took - 70_000_000
+
+
+def test_threads_may_end_while_other_recordings_begin(python_program):
+    """The system's thread ends some time after Python's."""
+    done = python_program(
+        "import _thread\n"
+        "from dwell import _core, region\n"
+        "def work(lock):\n"
+        "    with region('work'):\n"
+        "        pass\n"
+        "    lock.release()\n"
+        "for _ in range(2000):\n"
+        "    _core.start()\n"
+        "    locks = [_thread.allocate_lock() for _ in range(4)]\n"
+        "    for lock in locks:\n"
+        "        lock.acquire()\n"
+        "        _thread.start_new_thread(work, (lock,))\n"
+        "    for lock in locks:\n"
+        "        lock.acquire()\n"
+        "    _core.stop()\n"
+        "print('ended')\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
