@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define LOWEST_ADDRESS 65536u
+
 PyThreadState *dw_py_sampled_thread(void)
 {
     return PyGILState_GetThisThreadState();
@@ -30,14 +32,15 @@ bool dw_py_read(void *to, const void *address, size_t size)
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-static bool is_aligned(const void *address)
+/* What was left in memory is often a small number. No system maps anything there. */
+static bool may_be_pointer(const void *address)
 {
-    return address && (uintptr_t)address % sizeof(void *) == 0;
+    return (uintptr_t)address >= LOWEST_ADDRESS && (uintptr_t)address % sizeof(void *) == 0;
 }
 
 static bool is_code(const PyCodeObject *code)
 {
-    return is_aligned(code) && Py_TYPE(code) == &PyCode_Type;
+    return may_be_pointer(code) && Py_TYPE(code) == &PyCode_Type;
 }
 
 #if DW_PY_HAS_CFRAMES
@@ -62,11 +65,11 @@ static bool is_of_running_generator(dw_py_frame *frame)
 static bool is_frame(const dw_py_frame *address, dw_py_frame *frame)
 {
     PyVarObject code; /* its head */
-    if (!is_aligned(address) || !dw_py_read(frame, address, sizeof *frame))
+    if (!may_be_pointer(address) || !dw_py_read(frame, address, sizeof *frame))
         return false;
     if (DW_PY_FRAME_IS_SHIM(frame))
         return true;
-    if (!is_aligned(frame->f_code) || !dw_py_read(&code, frame->f_code, sizeof code) ||
+    if (!may_be_pointer(frame->f_code) || !dw_py_read(&code, frame->f_code, sizeof code) ||
         Py_TYPE(&code) != &PyCode_Type)
         return false;
     Py_ssize_t units = Py_SIZE(&code);
@@ -109,7 +112,7 @@ static bool is_chain(PyThreadState *thread, const _PyCFrame *call)
     for (int i = 0; i < MAX_CALLS_CHECKED && call != &thread->root_cframe; i++) {
         _PyCFrame copy;
         dw_py_frame frame;
-        if (!is_aligned(call) || !dw_py_read(&copy, call, sizeof copy) ||
+        if (!may_be_pointer(call) || !dw_py_read(&copy, call, sizeof copy) ||
             (copy.current_frame && !is_frame(copy.current_frame, &frame)) ||
             (copy.previous != &thread->root_cframe && copy.previous <= call))
             return false;
@@ -128,7 +131,7 @@ static const _PyCFrame *innermost_call(PyThreadState *thread)
         return call;
     if (call->previous == &thread->root_cframe)
         before = thread->root_cframe;
-    else if (!is_aligned(call->previous) || !dw_py_read(&before, call->previous, sizeof before))
+    else if (!may_be_pointer(call->previous) || !dw_py_read(&before, call->previous, sizeof before))
         return NULL;
     if (is_filled(thread, call, before.current_frame))
         return call;
@@ -219,7 +222,7 @@ static bool skip_incomplete(struct dw_py_walk *walk)
 {
     while (walk->frame && !walk->entered && !DW_PY_FRAME_IS_SHIM(walk->frame)) {
         dw_py_frame *frame = walk->frame;
-        if (!is_aligned(frame) || !is_code(dw_py_frame_code(frame)))
+        if (!may_be_pointer(frame) || !is_code(dw_py_frame_code(frame)))
             return false;
         if (!_PyFrame_IsIncomplete(frame))
             break;
@@ -279,7 +282,7 @@ bool dw_py_sleeper_next(struct dw_py_walk *walk, struct dw_py_step *step)
     }
     if (!address || walk->broken)
         return false;
-    if (!is_aligned(walk->frame) || !read_frame(walk->page, walk->frame, &copy)) {
+    if (!may_be_pointer(walk->frame) || !read_frame(walk->page, walk->frame, &copy)) {
         walk->broken = true;
         return false;
     }
