@@ -32,7 +32,7 @@ bool dw_py_read(void *to, const void *address, size_t size)
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* What was left in memory is often a small number. No system maps anything there. */
+/* What was left in memory is often a small number. No object of Python lies so low. */
 static bool may_be_pointer(const void *address)
 {
     return (uintptr_t)address >= LOWEST_ADDRESS && (uintptr_t)address % sizeof(void *) == 0;
