@@ -52,7 +52,7 @@ struct dw_ledger_thread {
 struct dw_ledger {
     struct dw_ledger *next; /* of those that are open in this process */
     _Atomic uint32_t users; /* who writes to it */
-    uint32_t holders;       /* and who still reads its tables */
+    _Atomic uint32_t holders; /* and who still reads its tables */
     char *path;             /* NULL: in memory */
     size_t stem_size;       /* of the path: a forked child puts its pid behind it */
     atomic_bool is_late;    /* the file is made by the first flush */
@@ -105,6 +105,8 @@ int dw_ledger_open(const struct dw_ledger_options *options, struct dw_ledger **l
 /* One who opened it writes nothing more. After the last one has said so the log is complete. 0, or
  * the error with which the file was given up. The tables stay until release. */
 int dw_ledger_stop(struct dw_ledger *ledger);
+/* One more releases it. Somebody has it, and keeps it meanwhile. */
+void dw_ledger_hold(struct dw_ledger *ledger);
 void dw_ledger_release(struct dw_ledger *ledger);
 /* What the log says of a process that is not this one; before the first flush. */
 void dw_ledger_of(struct dw_ledger *ledger, uint64_t pid);

@@ -20,7 +20,7 @@
     (DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_MIN) |          \
      DW_MASK(DW_MAX) | DW_MASK(DW_OPEN_TOTAL))
 
-/* The ledgers of this process, and their users and holders. Taken before all locks of a ledger. */
+/* The ledgers of this process, their users, and that one is freed. Taken before all locks of a ledger. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dw_ledger *ledgers;
 
@@ -163,12 +163,17 @@ int dw_ledger_open(const struct dw_ledger_options *options, struct dw_ledger **r
     return error;
 }
 
+void dw_ledger_hold(struct dw_ledger *ledger)
+{
+    atomic_fetch_add(&ledger->holders, 1);
+}
+
 void dw_ledger_release(struct dw_ledger *ledger)
 {
     if (!ledger)
         return;
     pthread_mutex_lock(&list_lock);
-    bool is_free = !--ledger->holders;
+    bool is_free = atomic_fetch_sub(&ledger->holders, 1) == 1;
     struct dw_ledger **link = &ledgers;
     while (*link != ledger)
         link = &(*link)->next;

@@ -13,12 +13,24 @@
 #define OVERFLOW_NAME "(more paths)"
 
 _Atomic bool dw_recorder_active;
-uint32_t dw_recorder_generation = 1;
+_Atomic uint32_t dw_recorder_generation = 1;
 struct dw_recorder dw_recorder = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct dw_ledger *dw_recorder_hold(void)
+{
+    pthread_mutex_lock(&dw_recorder.lock);
+    struct dw_ledger *ledger = dw_recorder.ledger;
+    if (ledger)
+        dw_ledger_hold(ledger);
+    pthread_mutex_unlock(&dw_recorder.lock);
+    return ledger;
+}
 
 void dw_recorder_drop(uint64_t events)
 {
+    pthread_mutex_lock(&dw_recorder.lock);
     atomic_fetch_add(&dw_recorder.ledger->dropped, events);
+    pthread_mutex_unlock(&dw_recorder.lock);
 }
 
 void dw_recorder_say_reported(void)
@@ -146,10 +158,9 @@ static bool has_something_to_say(void)
     return is_marked || !dw_recorder.options.beside;
 }
 
-static bool may_flush(void)
+static bool may_flush(struct dw_ledger *ledger)
 {
-    return dw_recorder.ledger && dw_ledger_has_file(dw_recorder.ledger) && !dw_recorder.is_fork &&
-           has_something_to_say();
+    return ledger && dw_ledger_has_file(ledger) && !dw_recorder.is_fork && has_something_to_say();
 }
 
 /* Without a file there is no timeline. */
@@ -161,14 +172,20 @@ static void see_error(int error)
 
 void dw_recorder_flush(void)
 {
-    if (may_flush())
-        see_error(dw_ledger_flush(dw_recorder.ledger, dw_regions_collect, NULL, false));
+    struct dw_ledger *ledger = dw_recorder_hold();
+    if (may_flush(ledger))
+        see_error(dw_ledger_flush(ledger, dw_regions_collect, NULL, false));
+    dw_ledger_release(ledger);
 }
 
 void dw_recorder_flush_last(void)
 {
-    if (atomic_load(&dw_recorder_active) && may_flush())
-        see_error(dw_ledger_flush_end(dw_recorder.ledger, dw_regions_collect, NULL));
+    if (!atomic_load(&dw_recorder_active))
+        return;
+    struct dw_ledger *ledger = dw_recorder_hold();
+    if (may_flush(ledger))
+        see_error(dw_ledger_flush_end(ledger, dw_regions_collect, NULL));
+    dw_ledger_release(ledger);
 }
 
 static void lock_for_fork(void)
@@ -220,20 +237,26 @@ struct dw_probe dw_region_probe = {
     .forked = forked,
 };
 
-/* Begins another recording. What threads still know of the last one is not used any more. */
-static int change_ledger(const char *log_file)
+/* Begins another recording. What threads still know of the last one is not used any more; one that
+ * has no GIL to wait for may be writing to it. */
+static int change_ledger(const struct dw_record_options *options)
 {
-    struct dw_ledger *ledger;
-    int error = dw_ledger_open(&(struct dw_ledger_options){.path = log_file}, &ledger);
+    struct dw_ledger *ledger, *before = dw_recorder.ledger;
+    int error = dw_ledger_open(&(struct dw_ledger_options){.path = options->log_file}, &ledger);
     if (error)
         return error;
-    dw_tracks_forget();
+    if (before)
+        pthread_mutex_lock(&before->file);
     pthread_mutex_lock(&dw_recorder.lock);
-    struct dw_ledger *before = dw_recorder.ledger;
+    dw_tracks_forget();
     dw_recorder.ledger = ledger;
     dw_recorder.recording++;
+    dw_recorder.options = *options;
+    dw_recorder.is_fork = false;
     forget_places();
     pthread_mutex_unlock(&dw_recorder.lock);
+    if (before)
+        pthread_mutex_unlock(&before->file);
     dw_ledger_release(before);
     return 0;
 }
@@ -243,11 +266,9 @@ int dw_recorder_start(const struct dw_record_options *wanted)
     if (atomic_load(&dw_recorder_active))
         return DW_ERR_ARGUMENT;
     dw_probe_add(&dw_region_probe);
-    int error = change_ledger(wanted->log_file);
+    int error = change_ledger(wanted);
     if (error)
         return error;
-    dw_recorder.options = *wanted;
-    dw_recorder.is_fork = false;
     dw_recorder_generation++;
     atomic_store(&dw_recorder_active, true);
     dw_track_get_slow();
@@ -277,7 +298,7 @@ int dw_recorder_stop(void)
         return 0;
     dw_recorder_generation++;
     dw_flusher_stop(DW_FLUSHES_REGIONS);
-    if (may_flush())
+    if (may_flush(dw_recorder.ledger))
         dw_ledger_flush(dw_recorder.ledger, dw_regions_collect, NULL, true);
     return dw_ledger_stop(dw_recorder.ledger);
 }
@@ -292,7 +313,7 @@ static int make_ledger(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    int error = dw_recorder.ledger ? 0 : change_ledger(NULL);
+    int error = dw_recorder.ledger ? 0 : change_ledger(&(struct dw_record_options){0});
     pthread_mutex_unlock(&lock);
     return error;
 }

@@ -61,7 +61,7 @@ void dw_recorder_count(dw_frame_id counter, int64_t amount);
 void dw_recorder_instant(dw_frame_id instant);
 void dw_recorder_drop(uint64_t events);
 
-extern uint32_t dw_recorder_generation;
+extern _Atomic uint32_t dw_recorder_generation;
 
 /* The frame of the innermost region that a thread is in, 0 when it is in none: of the calling
  * thread, which may be interrupted anywhere [signal-safe]; of another one, which seems to sleep. */

@@ -177,12 +177,14 @@ static void write_events(struct dw_log_writer *writer, struct dw_event_batch *ba
 }
 
 /* The tracks that this run writes: those not yet written for the last time. */
-static struct dw_track **copy_tracks(const struct dw_sink *sink, uint32_t *count)
+static struct dw_track **copy_tracks(const struct dw_ledger *ledger, const struct dw_sink *sink,
+                                     uint32_t *count)
 {
     *count = 0;
     pthread_mutex_lock(&dw_recorder.lock);
-    struct dw_track **tracks = malloc((dw_recorder.track_count + 1) * sizeof *tracks);
-    for (uint32_t i = 0; tracks && i < dw_recorder.track_count; i++)
+    uint32_t most = ledger == dw_recorder.ledger ? dw_recorder.track_count : 0;
+    struct dw_track **tracks = malloc((most + 1) * sizeof *tracks);
+    for (uint32_t i = 0; tracks && i < most; i++)
         if (sink->is_whole || !dw_recorder.tracks[i]->final_written)
             tracks[(*count)++] = dw_recorder.tracks[i];
     for (uint32_t i = 0; i < *count; i++)
@@ -199,7 +201,7 @@ int dw_regions_collect(void *context, struct dw_ledger *ledger, struct dw_sink *
 {
     uint32_t count;
     struct dw_event_batch batch = {0};
-    struct dw_track **tracks = copy_tracks(sink, &count);
+    struct dw_track **tracks = copy_tracks(ledger, sink, &count);
     (void)context;
     if (!tracks)
         return DW_ERR_MEMORY;

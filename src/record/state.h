@@ -22,11 +22,13 @@ struct dw_recorder {
     uint32_t track_count, track_capacity;
     struct dw_track *folded; /* threads that ended, added up; only snapshots need it */
     struct dw_record_options options;
-    uint32_t recording; /* counts them; a generation lasts until the next fork or stop */
-    bool is_fork;       /* a child that has not recorded anything of its own yet */
+    _Atomic uint32_t recording; /* counts them; a generation lasts until the next fork or stop */
+    atomic_bool is_fork; /* a child that has not recorded anything of its own yet */
 };
 
 extern struct dw_recorder dw_recorder;
+/* The ledger, until it is released; NULL: there is none. */
+struct dw_ledger *dw_recorder_hold(void);
 extern struct dw_probe dw_region_probe;
 
 /* regions.c: from the tracks to a log. */
@@ -39,6 +41,7 @@ void dw_node_restart(struct dw_node *node, uint64_t now);
 
 /* tracks.c */
 bool dw_tracks_register(struct dw_track *track);
+/* Under the recorder's lock and the ledger's `file`. */
 void dw_tracks_forget(void);
 /* In a forked child, before its first entry: the thread that forked goes on. */
 void dw_tracks_go_on(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The tracks of all threads: made at the first entry, folded together after the end. */
+#include "base/error.h"
 #include "base/grow.h"
 #include "record/state.h"
 #include "record/timeline.h"
@@ -25,36 +26,6 @@ static uint64_t thread_id(void)
 static bool is_of_recording(const struct dw_track *track)
 {
     return track->recording == dw_recorder.recording && !dw_recorder.is_fork;
-}
-
-/* Runs in a thread that ends. The flusher, or a later snapshot, still reads the track. */
-static void end_track(void *value)
-{
-    struct dw_track *track = value;
-    struct dw_node *root = track->root;
-    uint64_t now = dw_tick();
-    while (track->top) /* left open by hand */
-        dw_span_close(track, track->top, now, true);
-    uint64_t start = dw_shared_get(&root->open_since);
-    dw_node_write_begin(root);
-    dw_shared_set(&root->open, 0);
-    dw_shared_set(&root->open_since, 0);
-    dw_node_count(root, now - start);
-    dw_node_write_end(root);
-    if (track->events)
-        atomic_store(&track->event_limit, 0);
-    dw_track_here = NULL;
-    dw_track_leave_spans(track);
-    pthread_mutex_lock(&dw_recorder.lock);
-    if (is_of_recording(track))
-        dw_ledger_end_thread(dw_recorder.ledger, track->thread);
-    pthread_mutex_unlock(&dw_recorder.lock);
-    atomic_store_explicit(&track->ended, true, memory_order_release);
-}
-
-static void make_track_key(void)
-{
-    pthread_key_create(&track_key, end_track);
 }
 
 static bool has_open_entries(const struct dw_track *track)
@@ -83,16 +54,50 @@ static void forget_track(struct dw_track *track)
         free_track(track);
 }
 
+/* Runs in a thread that ends. The flusher, or a later snapshot, still reads the track. */
+static void end_track(void *value)
+{
+    struct dw_track *track = value;
+    struct dw_node *root = track->root;
+    uint64_t now = dw_tick();
+    while (track->top) /* left open by hand */
+        dw_span_close(track, track->top, now, true);
+    uint64_t start = dw_shared_get(&root->open_since);
+    dw_node_write_begin(root);
+    dw_shared_set(&root->open, 0);
+    dw_shared_set(&root->open_since, 0);
+    dw_node_count(root, now - start);
+    dw_node_write_end(root);
+    if (track->events)
+        atomic_store(&track->event_limit, 0);
+    dw_track_here = NULL;
+    dw_track_leave_spans(track);
+    pthread_mutex_lock(&dw_recorder.lock);
+    if (is_of_recording(track))
+        dw_ledger_end_thread(dw_recorder.ledger, track->thread);
+    atomic_store_explicit(&track->ended, true, memory_order_release);
+    if (track->recording != dw_recorder.recording)
+        forget_track(track);
+    pthread_mutex_unlock(&dw_recorder.lock);
+}
+
+static void make_track_key(void)
+{
+    pthread_key_create(&track_key, end_track);
+}
+
 static struct dw_track *new_track(void)
 {
     struct dw_track *track = calloc(1, sizeof *track);
     if (!track)
         return NULL;
     pthread_mutex_init(&track->lock, NULL);
+    pthread_mutex_lock(&dw_recorder.lock);
     track->recording = dw_recorder.recording;
     track->generation = dw_recorder_generation;
     track->cpu = dw_recorder.options.cpu;
     track->timeline = dw_recorder.options.timeline && dw_ledger_has_file(dw_recorder.ledger);
+    pthread_mutex_unlock(&dw_recorder.lock);
     track->root = dw_track_add_root(track);
     if (!track->root) {
         free_track(track);
@@ -160,15 +165,15 @@ static uint32_t find_foldable(uint32_t *ended)
     return oldest;
 }
 
-/* Keeps a program that starts threads for ever from growing for ever. */
-static void fold_ended_tracks(void)
+/* Under the ledger's `file`, which keeps the recording from being replaced. */
+static void fold_oldest(struct dw_ledger *ledger)
 {
-    if (pthread_mutex_trylock(&dw_recorder.ledger->file))
-        return;
     struct dw_track *track = NULL;
     pthread_mutex_lock(&dw_recorder.lock);
-    uint32_t ended, index = dw_recorder.track_count > ENDED_KEPT ? find_foldable(&ended) : 0;
-    if (dw_recorder.track_count > ENDED_KEPT && ended > ENDED_KEPT) {
+    uint32_t ended = 0, index = 0;
+    if (ledger == dw_recorder.ledger && dw_recorder.track_count > ENDED_KEPT)
+        index = find_foldable(&ended);
+    if (ended > ENDED_KEPT) {
         track = dw_recorder.tracks[index];
         memmove(&dw_recorder.tracks[index], &dw_recorder.tracks[index + 1],
                 (dw_recorder.track_count - index - 1) * sizeof(struct dw_track *));
@@ -177,10 +182,20 @@ static void fold_ended_tracks(void)
     pthread_mutex_unlock(&dw_recorder.lock);
     if (track) {
         fold_track(track);
-        dw_ledger_leave_thread(dw_recorder.ledger, dw_region_probe.bit, track->thread);
+        dw_ledger_leave_thread(ledger, dw_region_probe.bit, track->thread);
         free_track(track);
     }
-    pthread_mutex_unlock(&dw_recorder.ledger->file);
+}
+
+/* Keeps a program that starts threads for ever from growing for ever. */
+static void fold_ended_tracks(void)
+{
+    struct dw_ledger *ledger = dw_recorder_hold();
+    if (!pthread_mutex_trylock(&ledger->file)) {
+        fold_oldest(ledger);
+        pthread_mutex_unlock(&ledger->file);
+    }
+    dw_ledger_release(ledger);
 }
 
 bool dw_tracks_register(struct dw_track *track)
@@ -188,7 +203,9 @@ bool dw_tracks_register(struct dw_track *track)
     char name[16] = "";
     pthread_getname_np(pthread_self(), name, sizeof name);
     pthread_mutex_lock(&dw_recorder.lock);
-    int error = DW_GROW(dw_recorder.tracks, dw_recorder.track_count, dw_recorder.track_capacity);
+    int error = track->recording == dw_recorder.recording ? 0 : DW_ERR_ENDED;
+    if (!error)
+        error = DW_GROW(dw_recorder.tracks, dw_recorder.track_count, dw_recorder.track_capacity);
     if (!error)
         error = enter_thread(track, thread_id(), name);
     if (!error)
@@ -216,7 +233,7 @@ void dw_tracks_go_on(void)
         dw_flusher_start(DW_FLUSHES_REGIONS);
 }
 
-/* Tracks of an earlier dw_recorder.recording; those of living threads are forgotten by them. */
+/* Tracks of living threads are forgotten by them. */
 void dw_tracks_forget(void)
 {
     for (uint32_t i = 0; i < dw_recorder.track_count; i++)
@@ -247,9 +264,8 @@ struct dw_track *dw_track_get_slow(void)
     }
     pthread_once(&track_key_once, make_track_key);
     if (track) { /* of an earlier recording */
-        end_track(track);
         pthread_setspecific(track_key, NULL);
-        forget_track(track);
+        end_track(track);
     }
     track = new_track();
     if (track && !dw_tracks_register(track)) {

@@ -17,6 +17,7 @@
 
 #define THREADS 4
 #define ROUNDS 5000
+#define RECORDINGS 2000
 
 static char log_file[64];
 static dw_region_id outer, inner;
@@ -176,6 +177,35 @@ static void a_child_has_a_log_of_its_own(void **state)
     unlink(child_file);
 }
 
+static void *enter_for_ever(void *unused)
+{
+    (void)unused;
+    while (running)
+        dw_region_exit(dw_region_enter(outer));
+    return NULL;
+}
+
+/* Threads of C code know no GIL that would make them wait. */
+static void threads_go_on_while_recordings_change(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    running = 1;
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, enter_for_ever, NULL), 0);
+    for (int i = 0; i < RECORDINGS; i++) {
+        assert_int_equal(dw_record_start(NULL, 0), 0);
+        dw_region_exit(dw_region_enter(inner));
+        assert_int_equal(dw_record_stop(), 0);
+    }
+    running = 0;
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    struct dw_log_writer log;
+    assert_int_equal(dw_recorder_snapshot(&log), 0);
+    dw_log_writer_release(&log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +215,7 @@ int main(void)
                                         remove_log),
         cmocka_unit_test_setup_teardown(regions_cost_nothing_when_off, make_names, remove_log),
         cmocka_unit_test_setup_teardown(a_child_has_a_log_of_its_own, make_names, remove_log),
+        cmocka_unit_test_setup(threads_go_on_while_recordings_change, make_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
