@@ -46,6 +46,7 @@ static bool is_code(const PyCodeObject *code)
 #if DW_PY_HAS_CFRAMES
 
 #define MAX_CALLS_CHECKED 64
+#define CODES_KNOWN 256
 
 static bool is_on_datastack(const PyThreadState *thread, const dw_py_frame *frame)
 {
@@ -90,6 +91,34 @@ static bool is_live(const PyThreadState *thread, dw_py_frame *address)
                                                    : is_on_datastack(thread, address);
 }
 
+/* Whether there is a code object. Those that were read with care before are not read again. */
+static bool is_known_code(const PyCodeObject *code)
+{
+    static const PyCodeObject *_Atomic known[CODES_KNOWN];
+    const PyCodeObject *_Atomic *place = &known[(uintptr_t)code / 64 % CODES_KNOWN];
+    PyObject head;
+    if (atomic_load_explicit(place, memory_order_relaxed) == code)
+        return code != NULL;
+    if (!may_be_pointer(code) || !dw_py_read(&head, code, sizeof head) ||
+        Py_TYPE(&head) != &PyCode_Type)
+        return false;
+    atomic_store_explicit(place, code, memory_order_relaxed);
+    return true;
+}
+
+/* Whether a frame that one names which may be gone can be read, with what it runs. */
+static bool is_readable(const PyThreadState *thread, const dw_py_frame *address)
+{
+    dw_py_frame copy;
+    const dw_py_frame *frame = address;
+    if (!is_on_datastack(thread, address)) {
+        if (!may_be_pointer(address) || !dw_py_read(&copy, address, sizeof copy))
+            return false;
+        frame = &copy;
+    }
+    return DW_PY_FRAME_IS_SHIM(frame) || is_known_code(frame->f_code);
+}
+
 /* Whether the frames of a call lead back to the frame that the call before it runs. */
 static bool is_filled(PyThreadState *thread, const _PyCFrame *call, const dw_py_frame *caller)
 {
@@ -98,12 +127,12 @@ static bool is_filled(PyThreadState *thread, const _PyCFrame *call, const dw_py_
         return true;
     if (!is_live(thread, frame))
         return false;
-    while (frame && !DW_PY_FRAME_IS_ENTRY(frame) && !DW_PY_FRAME_IS_SHIM(frame)) {
-        if (frame == caller || !is_code(frame->f_code))
-            return false;
+    while (!DW_PY_FRAME_IS_ENTRY(frame) && !DW_PY_FRAME_IS_SHIM(frame)) {
         frame = frame->previous;
+        if (frame == caller || !is_readable(thread, frame))
+            return false;
     }
-    return frame && frame->previous == caller;
+    return frame->previous == caller;
 }
 
 /* Whether calls lead from there to the thread's outermost; enough of them when there are many. */
