@@ -126,6 +126,22 @@ static void test_short_turns_have_their_share(void **state)
     assert_float_equal((float)(whole_ns / used_ns), 1, 0.002);
 }
 
+/* A thread that is at work in system calls takes longer to stop than in a loop. */
+static void test_how_long_stops_take_bends_no_shares(void **state)
+{
+    struct program *program = *state;
+    for (uint64_t i = 1; i <= SAMPLES; i++) {
+        bool is_long = i % 2;
+        count(program, i * PERIOD_NS);
+        program->thread.state = DW_SAMPLE_RUNNING;
+        program->thread.path = is_long ? program->in_long : program->in_short;
+        program->thread.stopped_ns = is_long ? PERIOD_NS / 20 : PERIOD_NS / 2;
+        assert_int_equal(dw_weights_add(&program->sampler, i * PERIOD_NS), 0);
+    }
+    assert_int_equal(dw_sampler_spend_rest(&program->sampler), 0);
+    assert_float_equal((float)program->seen_long_ns / (float)program->seen_short_ns, 1, 0.01);
+}
+
 static void test_the_last_samples_have_their_time(void **state)
 {
     struct program *program = *state;
@@ -159,6 +175,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_thread_that_ended_has_no_more_than_was_counted,
                                         start, end),
         cmocka_unit_test_setup_teardown(test_short_turns_have_their_share, start, end),
+        cmocka_unit_test_setup_teardown(test_how_long_stops_take_bends_no_shares, start, end),
         cmocka_unit_test_setup_teardown(test_the_last_samples_have_their_time, start, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,6 +164,8 @@ static int add_wall_sample(struct dw_sampler *sampler, const struct dw_watched *
     return error ? error : add_sample(sampler, sample, elapsed_ns - elapsed_ns / 2);
 }
 
+/* In CPU mode a sample stands for a whole period, also when the thread was stopped in it: how long
+ * that takes depends on where the thread is, and where it is short would weigh more. */
 int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
 {
     bool is_cpu = sampler->log->sampling.mode == DW_SAMPLE_CPU;
@@ -173,7 +175,8 @@ int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns)
         if (!thread->has_stack || thread->is_missed || until_ns <= thread->last_ns)
             continue;
         uint64_t elapsed_ns = until_ns - thread->last_ns;
-        elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;
+        if (!is_cpu)
+            elapsed_ns -= thread->stopped_ns < elapsed_ns ? thread->stopped_ns : elapsed_ns;
         struct dw_pending_sample sample = {thread->log_thread, thread->state, thread->path,
                                            until_ns,           elapsed_ns,    thread->has_cpu};
         thread->last_ns = until_ns;
