@@ -179,6 +179,27 @@ static void test_coroutines_that_take_turns_are_known(void **state)
     tear_down(fixture);
 }
 
+/* A greenlet that has ended leaves a frame that looks as if it ran. */
+static void test_where_frames_are_only_looked_for_is_forgotten(void **state)
+{
+    (void)state;
+    struct fixture *fixture = set_up();
+    struct memory *memory = fixture->memory;
+    read_live(fixture);
+    uint32_t needed = fixture->thread.area_count;
+    call(&memory->other_calls[0], &memory->shim, 0, true);
+    enter(fixture, &memory->cframe, &memory->other_calls[0]);
+    read_live(fixture);
+    assert_int_equal(fixture->thread.area_count, needed + 1);
+    enter(fixture, &memory->cframe, &memory->calls[0]);
+    for (uint32_t i = 0; i < 20; i++) {
+        read_live(fixture);
+        ASSERT_STACK(fixture, &memory->calls[0]);
+    }
+    assert_int_equal(fixture->thread.area_count, needed);
+    tear_down(fixture);
+}
+
 static void test_more_coroutines_than_are_read_at_once(void **state)
 {
     (void)state;
@@ -349,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_c_code_called_is_not_left_out),
         cmocka_unit_test(test_coroutines_that_take_turns_are_known),
+        cmocka_unit_test(test_where_frames_are_only_looked_for_is_forgotten),
         cmocka_unit_test(test_more_coroutines_than_are_read_at_once),
         cmocka_unit_test(test_rest_of_a_stack_that_breaks_off),
         cmocka_unit_test(test_calls_that_two_copies_show_are_steady),

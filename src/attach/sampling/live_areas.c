@@ -81,6 +81,16 @@ static bool touch(struct dw_live_thread *thread, uint64_t start, uint64_t end)
     return false;
 }
 
+void dw_live_areas_use(struct dw_live_thread *thread, const struct dw_raw_stack *stack)
+{
+    touch(thread, thread->cframe, thread->cframe + 1);
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const struct dw_raw_frame *frame = &stack->frames[i];
+        touch(thread, frame->address, frame->address + 1);
+        touch(thread, frame->entry, frame->entry + 1);
+    }
+}
+
 /* Takes the areas that are near into the new one. */
 static void join(struct dw_live_thread *thread, struct dw_live_area *joined)
 {

@@ -20,6 +20,8 @@ bool dw_live_areas_add(struct dw_live_thread *thread, uint64_t start, uint64_t s
                        enum dw_live_kind kind, bool *is_new);
 void dw_live_areas_add_stack(const struct dw_py_offsets *offsets, struct dw_live_thread *thread,
                              const struct dw_raw_stack *stack);
+/* The areas in which the stack is are needed. */
+void dw_live_areas_use(struct dw_live_thread *thread, const struct dw_raw_stack *stack);
 /* Forgets an area that is not there any more. */
 void dw_live_areas_remove(struct dw_live_thread *thread, uint32_t index);
 /* Forgets those that were not needed for some looks. */

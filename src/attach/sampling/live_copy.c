@@ -140,16 +140,15 @@ bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_threa
     return is_taken;
 }
 
-const uint8_t *dw_live_copy_find(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                 uint32_t round, uint64_t address, size_t size)
+const uint8_t *dw_live_copy_find(const struct dw_live_reader *reader,
+                                 const struct dw_live_thread *thread, uint32_t round,
+                                 uint64_t address, size_t size)
 {
     const uint8_t *copy = round_at(reader, round);
     for (uint32_t i = 0; i < thread->area_count; i++) {
-        struct dw_live_area *area = &thread->areas[i];
-        if (address >= area->start && address < area->end && size <= area->end - address) {
-            area->used = thread->looks;
+        const struct dw_live_area *area = &thread->areas[i];
+        if (address >= area->start && address < area->end && size <= area->end - address)
             return copy + (address - area->start);
-        }
         copy += area->end - area->start;
     }
     return NULL;

@@ -31,8 +31,9 @@ bool dw_live_copy_take(const struct dw_live_reader *reader, struct dw_live_threa
                        uint32_t rounds, bool again, struct dw_live_copy *copy,
                        struct dw_live_look *found);
 /* The bytes of that memory; NULL when they were not copied. */
-const uint8_t *dw_live_copy_find(const struct dw_live_reader *reader, struct dw_live_thread *thread,
-                                 uint32_t round, uint64_t address, size_t size);
+const uint8_t *dw_live_copy_find(const struct dw_live_reader *reader,
+                                 const struct dw_live_thread *thread, uint32_t round,
+                                 uint64_t address, size_t size);
 /* Where the copy of an area is. */
 const uint8_t *dw_live_copy_area(const struct dw_live_reader *reader,
                                  const struct dw_live_thread *thread,

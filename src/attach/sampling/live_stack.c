@@ -289,6 +289,8 @@ static enum dw_live_result look_once(struct dw_live_reader *reader, struct dw_li
     thread->is_stray = chain == DW_CHAIN_LEAVES;
     if (reader->python->offsets.has_cframe)
         thread->cframe = dw_live_copy_thread_frame(reader, &copy);
+    if (chain == DW_CHAIN_WHOLE || chain == DW_CHAIN_MENDED)
+        dw_live_areas_use(thread, stack);
     if (chain == DW_CHAIN_MENDED && !sure)
         return DW_LIVE_GOOD;
     if (chain != DW_CHAIN_WHOLE || (sure && !find_sure_stack(reader, thread, &copy, stack)))
