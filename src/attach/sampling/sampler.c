@@ -62,7 +62,7 @@ int dw_sampler_init(struct dw_sampler *sampler, pid_t pid)
     return error ? error : dw_raw_stack_init(&sampler->stack, DW_SAMPLER_DEPTH);
 }
 
-/* Before any stack is read, which takes longer than a thread needs to lose its CPU to another. */
+/* Before all that takes longer than a thread needs to lose its CPU to another. */
 static void note_cpus(struct dw_sampler *sampler)
 {
     for (uint32_t i = 0; i < sampler->thread_count; i++)
@@ -72,10 +72,9 @@ static void note_cpus(struct dw_sampler *sampler)
 static int take_samples(struct dw_sampler *sampler, uint64_t now_ns, uint64_t until_ns)
 {
     int error = 0;
+    note_cpus(sampler);
     if (now_ns - sampler->listed_ns >= LIST_AFTER_NS)
         error = dw_watched_list(sampler, now_ns);
-    if (!error)
-        note_cpus(sampler);
     for (uint32_t i = 0; !error && i < sampler->thread_count; i++)
         error = dw_watched_look(sampler, &sampler->threads[i], now_ns);
     if (error)

@@ -155,6 +155,7 @@ static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, 
                                  .birth = birth_of(sampler->target.pid, id),
                                  .activity = {.syscall_fd = -1, .turns_fd = -1},
                                  .is_listed = true,
+                                 .has_cpu = true, /* as far as is known */
                                  .last_ns = now_ns - unseen_ns};
     if (id)
         dw_activity_open(sampler->target.pid, id, &watched.activity);
