@@ -50,17 +50,17 @@ struct dw_ledger_thread {
 #define DW_LEDGER_STATES 32 /* of samples, GIL bit included, and none */
 
 struct dw_ledger {
-    struct dw_ledger *next; /* of those that are open in this process */
-    _Atomic uint32_t users; /* who writes to it */
+    struct dw_ledger *next;   /* of those that are open in this process */
+    _Atomic uint32_t users;   /* who writes to it */
     _Atomic uint32_t holders; /* and who still reads its tables */
-    char *path;             /* NULL: in memory */
-    size_t stem_size;       /* of the path: a forked child puts its pid behind it */
-    atomic_bool is_late;    /* the file is made by the first flush */
-    bool is_name_ours;      /* nobody has given it */
-    bool is_quiet;          /* who writes to it tells of trouble */
-    bool is_forked;         /* and has not said so yet */
-    bool is_leaving;        /* its process may be gone any moment: each flush is the end */
-    uint8_t parent[16];     /* the uuid of the process that forked */
+    char *path;               /* NULL: in memory */
+    size_t stem_size;         /* of the path: a forked child puts its pid behind it */
+    atomic_bool is_late;      /* the file is made by the first flush */
+    bool is_name_ours;        /* nobody has given it */
+    bool is_quiet;            /* who writes to it tells of trouble */
+    bool is_forked;           /* and has not said so yet */
+    bool is_leaving;          /* its process may be gone any moment: each flush is the end */
+    uint8_t parent[16];       /* the uuid of the process that forked */
     struct dw_clock_pair forked_at;
     pthread_mutex_t file;
     struct dw_sink sink;

@@ -20,7 +20,8 @@
     (DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_MIN) |          \
      DW_MASK(DW_MAX) | DW_MASK(DW_OPEN_TOTAL))
 
-/* The ledgers of this process, their users, and that one is freed. Taken before all locks of a ledger. */
+/* The ledgers of this process, their users, and that one is freed. Taken before all locks of a
+ * ledger. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dw_ledger *ledgers;
 

@@ -23,7 +23,7 @@ struct dw_recorder {
     struct dw_track *folded; /* threads that ended, added up; only snapshots need it */
     struct dw_record_options options;
     _Atomic uint32_t recording; /* counts them; a generation lasts until the next fork or stop */
-    atomic_bool is_fork; /* a child that has not recorded anything of its own yet */
+    atomic_bool is_fork;        /* a child that has not recorded anything of its own yet */
 };
 
 extern struct dw_recorder dw_recorder;
