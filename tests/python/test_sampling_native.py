@@ -238,7 +238,7 @@ static long clock_ns()
 }
 template <typename T> inline __attribute__((always_inline)) T mix(T a, T b)
 {
-    return (a * T(31) + b) / (b + T(1));
+    return a / (b + T(1)) * T(31) / (b + T(2)); /* it waits after the first, where samples are */
 }
 template <typename T> struct table {
     std::vector<T> values = std::vector<T>(4096, T(3));
