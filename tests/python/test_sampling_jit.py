@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Code that is made at run time: the names that JITs announce, and what has none."""
 
+import shutil
 import sys
 
 import pytest
 
+from ..compiled import compile_library
 from ..made_code import made_names, prepare
 from ..sampled import Samples
 
@@ -84,6 +86,31 @@ with dwell.sampling("x.dwell", rate=2000):
     found = made_names(tmp_path / "x.dwell")
     assert found.keys() == {"[jit of made]"}
     assert found["[jit of made]"] > 10
+
+
+@pytest.mark.any_python
+def test_libraries_are_not_taken_for_made_code(tmp_path, python_program):
+    """Each has come since the sampler looked for new ones, and news of made code make it hurry."""
+    prepare(tmp_path)
+    source = "double works(long n) { volatile double x = 0;"
+    source += " for (long i = 0; i < n; i++) x += i; return x; }"
+    works = compile_library(tmp_path, "works", source)
+    for number in range(60):
+        shutil.copy(works, tmp_path / f"works{number}.so")
+    done = python_program("""
+import ctypes, dwell, made
+from announcers import *
+address = made.make()
+with dwell.sampling("x.dwell", rate=2000):
+    spin(address, 0.2)
+    for number in range(60):
+        ctypes.CDLL(f"./works{number}.so").works(5_000_000)
+        in_map(address, f"made_{number}")
+""")
+    assert done.returncode == 0, done.stderr
+    names = {frame.name for row in Samples.of(tmp_path / "x.dwell").rows for frame in row.stack}
+    assert "works" in names
+    assert not {name for name in names if name.startswith("[jit") and "made" not in name}
 
 
 @pytest.mark.any_python

@@ -333,6 +333,7 @@ static void open_jit(struct dw_jit *jit)
 static bool look(struct dw_jit *jit)
 {
     bool changed;
+    assert_int_equal(dw_jit_look_at_memory(jit, &changed), 0);
     assert_int_equal(dw_jit_look(jit, &changed), 0);
     jit->rests_ns = 0;
     return changed;

@@ -200,6 +200,8 @@ int dw_native_names_look(struct dw_native_names *names, int pid, const struct dw
     int error = names->has_jit ? 0 : dw_jit_init(&names->jit, pid, memory);
     names->has_jit |= !error;
     if (!error)
+        error = dw_jit_look_at_memory(&names->jit, changed);
+    if (!error && dw_jit_has_code(&names->jit)) /* else there are no lists of it */
         error = search_files(names, modules);
     return error ? error : dw_jit_look(&names->jit, changed);
 }

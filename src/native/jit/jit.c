@@ -152,13 +152,21 @@ bool dw_jit_is_trampoline(const struct dw_jit *jit, uint64_t address)
     return area && area->trampolines.count >= MIN_TRAMPOLINES;
 }
 
+bool dw_jit_has_code(const struct dw_jit *jit)
+{
+    return jit->mapping_count;
+}
+
+int dw_jit_look_at_memory(struct dw_jit *jit, bool *changed)
+{
+    *changed = false;
+    return read_mappings(jit, changed);
+}
+
 int dw_jit_look(struct dw_jit *jit, bool *changed)
 {
     uint64_t began_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    *changed = false;
-    int error = read_mappings(jit, changed);
-    if (!error)
-        error = dw_jit_lists_read(&jit->lists, &jit->memory, changed);
+    int error = dw_jit_lists_read(&jit->lists, &jit->memory, changed);
     if (!error)
         error = dw_jit_files_read(&jit->files, changed);
     if (!error && *changed)

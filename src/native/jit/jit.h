@@ -29,7 +29,11 @@ void dw_jit_release(struct dw_jit *jit);
 bool dw_jit_has_news(const struct dw_jit *jit);
 /* Whether a look may tell more of an address that has no name. */
 bool dw_jit_may_tell(const struct dw_jit *jit, uint64_t address);
-/* Looks at everything; `changed` tells whether names or memory have changed. */
+/* Looks where such code may be; `changed` tells whether that is elsewhere than before. */
+int dw_jit_look_at_memory(struct dw_jit *jit, bool *changed);
+/* Whether there was any at that look. */
+bool dw_jit_has_code(const struct dw_jit *jit);
+/* Then looks at what is said of it; `changed` is set when that is new. */
 int dw_jit_look(struct dw_jit *jit, bool *changed);
 /* Valid until the next look; NULL when nobody has named the code there. */
 const char *dw_jit_find(struct dw_jit *jit, uint64_t address);

@@ -10,7 +10,7 @@
 
 #define VARIABLE "__jit_debug_descriptor"
 #define VERSION 1
-#define READ_AT_ONCE 256
+#define READ_AT_ONCE 2048        /* symbols */
 #define DIGEST_BYTES (32u << 10) /* at either end: the tables are at the ends */
 #define MAX_BYTES_AT_ONCE (256u << 20)
 
@@ -46,6 +46,7 @@ static bool search_table(const struct dw_elf *elf, const Elf64_Shdr *table, uint
 {
     Elf64_Sym block[READ_AT_ONCE];
     uint64_t left = table->sh_size / sizeof *block, at = table->sh_offset;
+    uint32_t other = 0; /* a name that many symbols may share, as in libraries for GPUs */
     const Elf64_Shdr *section = dw_elf_section(elf, ".data.rel.ro");
     uint64_t constants = section ? (uint64_t)(section - elf->sections) : SHN_UNDEF;
     if (table->sh_link >= elf->section_count)
@@ -55,11 +56,13 @@ static bool search_table(const struct dw_elf *elf, const Elf64_Shdr *table, uint
         if (dw_elf_read(elf, at, block, count * sizeof *block))
             return false;
         for (uint64_t i = 0; i < count; i++) {
-            if (may_be_variable(&block[i], constants) &&
-                has_name(elf, &elf->sections[table->sh_link], block[i].st_name)) {
+            if (!may_be_variable(&block[i], constants) || block[i].st_name == other)
+                continue;
+            if (has_name(elf, &elf->sections[table->sh_link], block[i].st_name)) {
                 *address = block[i].st_value;
                 return true;
             }
+            other = block[i].st_name;
         }
         at += count * sizeof *block;
         left -= count;

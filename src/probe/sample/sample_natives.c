@@ -283,6 +283,25 @@ static const struct dw_native_module *find_module(const struct dw_sample_natives
     return module ? module : dw_native_modules_find(&natives->modules, address);
 }
 
+/* Whether the former modules are still needed, since some have gone. */
+static bool some_went(const struct dw_sample_natives *natives)
+{
+    return natives->former.count && natives->former.unloads != natives->modules.unloads;
+}
+
+/* A module that came since the list was read. If others went, these are let go when all samples
+ * from before have been read. */
+static const struct dw_native_module *find_new_module(struct dw_sample_natives *natives,
+                                                      uint64_t address)
+{
+    if (some_went(natives) || !dw_sample_natives_changed(natives) ||
+        dw_sample_natives_refresh(natives))
+        return NULL;
+    if (!some_went(natives))
+        dw_sample_natives_forget_former(natives);
+    return dw_native_modules_find(&natives->modules, address);
+}
+
 /* Rules for a function that a sample was in, if nothing describes it: handlers only guess there.
  * Not while samples of former modules are read: other code may be there now. */
 static void learn_rules(struct dw_sample_natives *natives, const struct dw_native_module *module,
@@ -332,6 +351,8 @@ dw_place_id dw_sample_natives_place(struct dw_sample_natives *natives, struct dw
 {
     const struct dw_native_module *module = find_module(natives, address);
     dw_place_id id = 0;
+    if (!module)
+        module = find_new_module(natives, address);
     *lasts = true;
     if (module)
         return file_place(natives, log, module, address);

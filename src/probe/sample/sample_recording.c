@@ -143,8 +143,9 @@ static void refresh_natives(struct dw_sample_recording *recording)
         if (natives->is_renamed)
             rename_places(recording);
     }
-    if (dw_sample_natives_changed(natives)) {
+    if (dw_sample_natives_changed(natives))
         dw_sample_natives_refresh(natives);
+    if (natives->former.count) {
         drain_all(recording);
         dw_sample_places_forget(&recording->places,
                                 natives->former.unloads != natives->modules.unloads);
