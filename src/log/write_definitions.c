@@ -106,22 +106,6 @@ void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file, st
     dw_log_chunk_write(writer, DW_CHUNK_SOURCE);
 }
 
-static bool is_new_file(struct dw_log_writer *writer, dw_string_id file)
-{
-    if (file >= writer->has_source_size) {
-        uint32_t size = (file + 64) * 2;
-        uint8_t *grown = realloc(writer->has_source, size);
-        if (!grown)
-            return false;
-        memset(grown + writer->has_source_size, 0, size - writer->has_source_size);
-        writer->has_source = grown;
-        writer->has_source_size = size;
-    }
-    bool is_new = file && !writer->has_source[file];
-    writer->has_source[file] = 1;
-    return is_new;
-}
-
 static int read_source(const struct dw_log_writer *writer, dw_string_id id, const char *name,
                        struct dw_file *file)
 {
@@ -130,11 +114,10 @@ static int read_source(const struct dw_log_writer *writer, dw_string_id id, cons
                   : dw_file_open_head(name, DW_STRING_MAX, file);
 }
 
-void dw_log_write_source_once(struct dw_log_writer *writer, dw_string_id id, struct dw_string name)
+void dw_log_write_source_file(struct dw_log_writer *writer, dw_string_id id, struct dw_string name)
 {
     struct dw_file file;
-    if (dw_redacts(DW_REDACT_SOURCES) || !is_new_file(writer, id) ||
-        read_source(writer, id, name.bytes, &file))
+    if (dw_redacts(DW_REDACT_SOURCES) || read_source(writer, id, name.bytes, &file))
         return;
     dw_log_write_source(writer, name, (struct dw_string){(const char *)file.data, file.size});
     dw_file_close(&file);

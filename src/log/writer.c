@@ -104,7 +104,6 @@ void dw_log_writer_release(struct dw_log_writer *writer)
 {
     ZSTD_freeCCtx(writer->compressor);
     dw_buffer_release(&writer->memory);
-    free(writer->has_source);
     dw_buffer_release(&writer->payload);
     dw_buffer_release(&writer->frame);
 }

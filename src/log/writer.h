@@ -31,8 +31,6 @@ struct dw_log_writer {
     struct dw_buffer frame;   /* the chunk as stored */
     uint32_t values_thread;   /* of the metrics being added, and how many there are */
     uint32_t values_count;
-    uint8_t *has_source; /* by string id of the file */
-    uint32_t has_source_size;
     const struct dw_source_reader *source_reader; /* borrowed; NULL: files of this process */
     uint64_t bytes;                               /* written so far */
     uint32_t heaps;                               /* pictures of heaps so far */
@@ -74,9 +72,8 @@ void dw_log_write_thread(struct dw_log_writer *writer, uint32_t id, uint32_t pro
                          struct dw_string name);
 void dw_log_write_source(struct dw_log_writer *writer, struct dw_string file,
                          struct dw_string text);
-/* The same with the text of that file, unless the log has it, it cannot be read or it is to be
- * left out. */
-void dw_log_write_source_once(struct dw_log_writer *writer, dw_string_id file,
+/* The same with the text of that file, unless it cannot be read or is to be left out. */
+void dw_log_write_source_file(struct dw_log_writer *writer, dw_string_id file,
                               struct dw_string name);
 /* The rows from `first` to the end of the table; later ones replace earlier ones of the same key.
  */

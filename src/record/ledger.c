@@ -51,6 +51,11 @@ void dw_ledger_tables_release(struct dw_ledger *ledger)
     free(ledger->sets);
     ledger->sets = NULL;
     ledger->set_count = 0;
+    free(ledger->sources);
+    free(ledger->met);
+    ledger->sources = NULL;
+    ledger->met = NULL;
+    ledger->source_count = ledger->source_capacity = ledger->met_size = 0;
 }
 
 void dw_ledger_of(struct dw_ledger *ledger, uint64_t pid)
@@ -74,7 +79,20 @@ int dw_ledger_string(struct dw_ledger *ledger, const void *bytes, size_t size, d
 
 int dw_ledger_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id)
 {
-    RETURN_LOCKED(ledger, dw_frame_intern(&ledger->frames, frame, id));
+    pthread_mutex_lock(&ledger->tables);
+    int error = dw_frame_intern(&ledger->frames, frame, id);
+    dw_ledger_want_source(ledger, frame);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
+}
+
+int dw_ledger_met_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id)
+{
+    pthread_mutex_lock(&ledger->tables);
+    int error = dw_frame_intern(&ledger->frames, frame, id);
+    dw_ledger_want_own_source(ledger, frame);
+    pthread_mutex_unlock(&ledger->tables);
+    return error;
 }
 
 int dw_ledger_place(struct dw_ledger *ledger, const struct dw_place *place, dw_place_id *id)
@@ -93,6 +111,8 @@ static int intern_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind,
         error = dw_string_intern(&ledger->strings, file.bytes, file.size, &frame.file);
     if (!error)
         error = dw_frame_intern(&ledger->frames, &frame, &place.frame);
+    if (!error)
+        dw_ledger_want_source(ledger, &frame);
     return error ? error : dw_place_intern(&ledger->places, &place, id);
 }
 

@@ -26,7 +26,7 @@ struct dw_sink {
     bool is_last;     /* all values once more, so that none rests on a chunk that may be lost */
     bool has_process; /* the description of the process is in it */
     uint32_t changes; /* of that description which are in it */
-    uint32_t strings, frames, modules, places, labels, paths;
+    uint32_t strings, frames, modules, places, labels, paths, sources;
 };
 
 struct dw_ledger_thread {
@@ -75,6 +75,11 @@ struct dw_ledger {
     /* By set of record/labels.h and by state: the set of labels; 0: not asked for yet. */
     dw_labels_id (*sets)[DW_LEDGER_STATES];
     uint32_t set_count;
+    /* Files whose text the log gets, and how often samples met each file, by its string. */
+    dw_string_id *sources;
+    uint32_t source_count, source_capacity;
+    uint8_t *met;
+    uint32_t met_size;
     struct dw_module *modules;
     uint32_t module_count, module_capacity;
     struct dw_ledger_thread *threads;
@@ -115,6 +120,8 @@ int dw_ledger_describe(struct dw_ledger *ledger, const char *key, const char *va
 /* Interning; 0 or an error. Texts are bytes of any kind. */
 int dw_ledger_string(struct dw_ledger *ledger, const void *bytes, size_t size, dw_string_id *id);
 int dw_ledger_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id);
+/* One that samples met: whether the log gets the text of its file hangs on how many do. */
+int dw_ledger_met_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id);
 int dw_ledger_place(struct dw_ledger *ledger, const struct dw_place *place, dw_place_id *id);
 /* The place of a frame as a whole, with the names of that frame. */
 int dw_ledger_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind, struct dw_string name,
@@ -156,9 +163,17 @@ void dw_ledger_release_thread(struct dw_ledger_thread *thread);
 void dw_ledger_write_threads(struct dw_ledger *ledger, struct dw_sink *sink);
 void dw_ledger_forget_threads(struct dw_ledger *ledger);
 
+/* ledger_sources.c, under `tables`. The log gets the text of the frame's file. */
+void dw_ledger_want_source(struct dw_ledger *ledger, const struct dw_frame *frame);
+/* The same, but for a file of an installed library, which has to be met often enough. */
+void dw_ledger_want_own_source(struct dw_ledger *ledger, const struct dw_frame *frame);
+/* So many samples met the functions of a path. */
+void dw_ledger_meet_sources(struct dw_ledger *ledger, dw_path_id path, uint32_t samples);
+#define DW_SOURCE_ENOUGH 4u /* samples for the text of an installed library's file */
+
 /* ledger_rows.c. Adds to a row of the thread, which is then news to the log; under `tables`. */
 int dw_ledger_add_row(struct dw_ledger_thread *thread, dw_path_id path, dw_labels_id labels,
-                      dw_measure_mask mask, const uint64_t *numbers);
+                      dw_measure_mask mask, const uint64_t *numbers, uint32_t *row);
 /* Adds numbers, one for each bit of the mask, to what a thread has on a path; `state` as in
  * dw_ledger_labels. */
 int dw_ledger_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
@@ -181,6 +196,8 @@ bool dw_ledger_is_flushing(void);
 /* A whole log into memory; the caller releases the writer, in any case. */
 int dw_ledger_snapshot(struct dw_ledger *ledger, dw_collect *collect, void *context,
                        struct dw_log_writer *writer);
+/* ledger_sources.c: texts of files that the sink does not have. Under `file`. */
+void dw_ledger_write_sources(struct dw_ledger *ledger, struct dw_sink *sink);
 /* Writes all definitions that the sink does not have. Under `file`. */
 void dw_ledger_define(struct dw_ledger *ledger, struct dw_sink *sink);
 /* Whether there is a file that is written to, or will be. */

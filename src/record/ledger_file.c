@@ -185,29 +185,6 @@ void dw_ledger_release(struct dw_ledger *ledger)
         free_ledger(ledger);
 }
 
-/* Sources that are to be written once the tables are free for others again: strings stay where
- * they are. */
-struct sources {
-    struct source {
-        dw_string_id file;
-        struct dw_string name;
-    } * files;
-    uint32_t count, capacity;
-};
-
-static void list_sources(const struct dw_ledger *ledger, const struct dw_sink *sink,
-                         struct sources *sources)
-{
-    for (uint32_t i = sink->frames; i < ledger->frames.count && sink->writer.fd >= 0; i++) {
-        const struct dw_frame *frame = &ledger->frames.frames[i];
-        if (!frame->file || (frame->kind != DW_FRAME_FUNCTION && frame->kind != DW_FRAME_REGION) ||
-            DW_GROW(sources->files, sources->count, sources->capacity))
-            continue;
-        sources->files[sources->count++] =
-            (struct source){frame->file, ledger->strings.strings[frame->file]};
-    }
-}
-
 /* Under `tables`. Names of processes come late: the program gives them. */
 static void write_process(struct dw_ledger *ledger, struct dw_sink *sink)
 {
@@ -245,14 +222,11 @@ static void write_tables(struct dw_ledger *ledger, struct dw_sink *sink)
 
 void dw_ledger_define(struct dw_ledger *ledger, struct dw_sink *sink)
 {
-    struct sources sources = {0};
     pthread_mutex_lock(&ledger->tables);
-    list_sources(ledger, sink, &sources);
     write_tables(ledger, sink);
     pthread_mutex_unlock(&ledger->tables);
-    for (uint32_t i = 0; i < sources.count; i++)
-        dw_log_write_source_once(&sink->writer, sources.files[i].file, sources.files[i].name);
-    free(sources.files);
+    if (sink->writer.fd >= 0)
+        dw_ledger_write_sources(ledger, sink);
 }
 
 /* Ends what a probe wrote; `ends`: says that the log is complete. 0, or an error with errno. */

@@ -21,24 +21,24 @@ static int mark_new(struct dw_ledger_thread *thread, uint32_t row)
 }
 
 int dw_ledger_add_row(struct dw_ledger_thread *thread, dw_path_id path, dw_labels_id labels,
-                      dw_measure_mask mask, const uint64_t *numbers)
+                      dw_measure_mask mask, const uint64_t *numbers, uint32_t *row)
 {
-    uint32_t row;
-    int error = dw_value_row_get(&thread->values, path, labels, &row);
+    int error = dw_value_row_get(&thread->values, path, labels, row);
     if (!error)
-        error = dw_value_row_add(&thread->values, row, mask, numbers);
-    return error ? error : mark_new(thread, row);
+        error = dw_value_row_add(&thread->values, *row, mask, numbers);
+    return error ? error : mark_new(thread, *row);
 }
 
 int dw_ledger_add(struct dw_ledger *ledger, uint32_t thread, dw_path_id path, uint32_t state,
                   dw_labels_id live, dw_measure_mask mask, const uint64_t *numbers)
 {
+    uint32_t row;
     dw_labels_id labels;
     int error = dw_ledger_labels(ledger, live, state, &labels);
     if (error)
         return error;
     pthread_mutex_lock(&ledger->tables);
-    error = dw_ledger_add_row(&ledger->threads[thread], path, labels, mask, numbers);
+    error = dw_ledger_add_row(&ledger->threads[thread], path, labels, mask, numbers, &row);
     pthread_mutex_unlock(&ledger->tables);
     return error;
 }

@@ -14,9 +14,23 @@ static void keep_timed(struct dw_ledger_thread *thread, dw_path_id path, dw_labe
     thread->timed_last += delta;
 }
 
+/* A row tells of its first sample, and of the one that makes them enough: most rows have no more
+ * than a few, and some have a million. */
+static void meet_sources(struct dw_ledger *ledger, const struct dw_value_table *values,
+                         uint32_t index)
+{
+    const struct dw_value_row *row = &values->rows[index];
+    uint64_t samples = dw_value_get(values, row, DW_SAMPLES);
+    if (samples == 1)
+        dw_ledger_meet_sources(ledger, row->path, 1);
+    else if (samples == DW_SOURCE_ENOUGH)
+        dw_ledger_meet_sources(ledger, row->path, DW_SOURCE_ENOUGH - 1);
+}
+
 static int add(struct dw_ledger *ledger, uint32_t index, dw_path_id path, uint32_t state,
                dw_labels_id live, uint64_t now_ns, const uint64_t numbers[2])
 {
+    uint32_t row;
     dw_labels_id labels;
     enum dw_measure weight = ledger->sampling.mode == DW_SAMPLE_WALL ? DW_WALL : DW_CPU;
     int error = dw_ledger_labels(ledger, live, 1 + state, &labels);
@@ -24,7 +38,10 @@ static int add(struct dw_ledger *ledger, uint32_t index, dw_path_id path, uint32
         return error;
     pthread_mutex_lock(&ledger->tables);
     struct dw_ledger_thread *thread = &ledger->threads[index];
-    error = dw_ledger_add_row(thread, path, labels, DW_MASK(DW_SAMPLES) | DW_MASK(weight), numbers);
+    error = dw_ledger_add_row(thread, path, labels, DW_MASK(DW_SAMPLES) | DW_MASK(weight), numbers,
+                              &row);
+    if (!error && numbers[0])
+        meet_sources(ledger, &thread->values, row);
     if (!error && ledger->timeline)
         keep_timed(thread, path, labels, now_ns, numbers[1]);
     bool is_full = thread->timed.size >= TIMED_TARGET;

@@ -466,6 +466,75 @@ static void test_samples_have_their_task_as_a_label(void **state)
     dw_profile_free(profile);
 }
 
+/* A file with a function that samples meet so often, each time in another line or all in one. */
+static const struct sampled_file {
+    const char *name;
+    uint32_t lines, samples;
+    bool is_kept;
+} sampled_files[] = {
+    {"own.py", 1, 1, true},
+    {"lib/python3.13/rarely.py", 1, DW_SOURCE_ENOUGH - 1, false},
+    {"lib/python3.13/in_a_loop.py", 1, DW_SOURCE_ENOUGH, true},
+    {"lib/python3.13/everywhere.py", DW_SOURCE_ENOUGH, 1, true},
+    {"lib/python3.13/also_called.py", 0, 0, true},
+};
+#define SAMPLED_FILES (sizeof sampled_files / sizeof *sampled_files)
+
+static void sample_file(struct recording *recording, const char *directory, size_t index)
+{
+    const struct sampled_file *sampled = &sampled_files[index];
+    char file[100];
+    snprintf(file, sizeof file, "%s/%s", directory, sampled->name);
+    FILE *source = fopen(file, "w");
+    assert_non_null(source);
+    fputs("pass", source);
+    fclose(source);
+    struct dw_frame frame = {.kind = DW_FRAME_FUNCTION, .line = 1};
+    struct dw_place place = {0};
+    assert_int_equal(dw_ledger_string(recording->log, file, strlen(file), &frame.file), 0);
+    assert_int_equal(dw_ledger_met_frame(recording->log, &frame, &place.frame), 0);
+    if (!sampled->lines)
+        assert_int_equal(dw_ledger_frame(recording->log, &frame, &place.frame), 0);
+    for (place.line = 1; place.line <= sampled->lines; place.line++) {
+        dw_place_id id = 0;
+        assert_int_equal(dw_ledger_place(recording->log, &place, &id), 0);
+        for (uint32_t i = 0; i < sampled->samples; i++)
+            add(recording, stack_of(recording->log, 0, id), DW_SAMPLE_PYTHON, 1, 1);
+    }
+}
+
+static bool has_source(const struct dw_profile *profile, const char *name)
+{
+    for (uint32_t i = 0; i < profile->source_count; i++)
+        if (strstr(dw_profile_string(profile, profile->sources[i].file).bytes, name))
+            return true;
+    return false;
+}
+
+static void test_texts_of_libraries_are_kept_where_samples_were_often(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/dwell-samples-XXXXXX", path[80], command[100];
+    assert_non_null(mkdtemp(directory));
+    snprintf(command, sizeof command, "mkdir -p %s/lib/python3.13", directory);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/x.dwell", directory);
+    struct recording recording;
+    start_in(&recording, path, false);
+    for (size_t i = 0; i < SAMPLED_FILES; i++)
+        sample_file(&recording, directory, i);
+    assert_int_equal(flush_end(&recording), 0);
+    dw_ledger_release(recording.log);
+    struct dw_profile *profile;
+    assert_int_equal(dw_profile_new(&profile), 0);
+    assert_int_equal(dw_log_read_file(path, 0, profile), 0);
+    for (size_t i = 0; i < SAMPLED_FILES; i++)
+        assert_int_equal(has_source(profile, sampled_files[i].name), sampled_files[i].is_kept);
+    dw_profile_free(profile);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +549,7 @@ int main(void)
         cmocka_unit_test(test_samples_have_their_task_as_a_label),
         cmocka_unit_test(test_damage_costs_only_itself),
         cmocka_unit_test(test_threads_that_ended_cost_no_memory),
+        cmocka_unit_test(test_texts_of_libraries_are_kept_where_samples_were_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

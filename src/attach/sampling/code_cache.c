@@ -101,7 +101,7 @@ static int define_frame(struct dw_code_cache *cache, const struct dw_python *pyt
         error = dw_py_code_file(python, code, &cache->text);
     if (!error)
         error = intern_text(cache, log, &frame.file);
-    return error ? error : dw_ledger_frame(log, &frame, id);
+    return error ? error : dw_ledger_met_frame(log, &frame, id);
 }
 
 /* Reads the code object anew into the entry of its address. */

@@ -244,20 +244,20 @@ static int labels_of(struct dw_memory_recording *recording, const struct dw_memo
     return error ? error : dw_ledger_labels(recording->log, live, 0, labels);
 }
 
-/* The row is there, and new to the log. */
-static int set_peak(const struct dw_ledger *log, struct dw_ledger_thread *thread, dw_path_id path,
-                    dw_labels_id labels, uint64_t peak_ns)
+/* The row is new to the log. */
+static int set_peak(const struct dw_ledger *log, struct dw_ledger_thread *thread, uint32_t row,
+                    uint64_t peak_ns)
 {
     uint64_t since_ns = peak_ns ? peak_ns - log->process.first_clock.monotonic_ns : 0;
-    uint32_t row;
-    int error = dw_value_row_get(&thread->values, path, labels, &row);
-    return error ? error : dw_value_row_set(&thread->values, row, DW_MASK(DW_PEAK_TIME), &since_ns);
+    return dw_value_row_set(&thread->values, row, DW_MASK(DW_PEAK_TIME), &since_ns);
 }
 
 /* What is mapped is reserved, and says nothing of what is live. */
 static int add_row(struct dw_memory_recording *recording, const struct dw_memory_change *change)
 {
+    uint32_t row;
     dw_labels_id labels;
+    dw_path_id path = recording->paths[change->key.step];
     struct dw_ledger *log = recording->log;
     bool is_reserved = change->key.kind >= DW_ALLOC_MMAP;
     dw_measure_mask mask = is_reserved ? DW_MASK(DW_RESERVED_BYTES) : DW_MEMORY_MASK;
@@ -268,9 +268,12 @@ static int add_row(struct dw_memory_recording *recording, const struct dw_memory
     pthread_mutex_lock(&log->tables);
     struct dw_ledger_thread *thread =
         &log->threads[recording->threads[change->key.thread].log_thread - 1];
-    error = dw_ledger_add_row(thread, recording->paths[change->key.step], labels, mask, by);
+    uint32_t known = thread->values.count;
+    error = dw_ledger_add_row(thread, path, labels, mask, by, &row);
+    if (!error && row == known)
+        dw_ledger_meet_sources(log, path, DW_SOURCE_ENOUGH);
     if (!error && change->is_of_peak)
-        error = set_peak(log, thread, recording->paths[change->key.step], labels, change->peak_ns);
+        error = set_peak(log, thread, row, change->peak_ns);
     pthread_mutex_unlock(&log->tables);
     return error;
 }
@@ -279,6 +282,7 @@ static int add_row(struct dw_memory_recording *recording, const struct dw_memory
 static int add_resident(struct dw_memory_recording *recording, const char *name, uint64_t by)
 {
     struct dw_ledger *log = recording->log;
+    uint32_t row;
     dw_place_id place;
     dw_path_id path;
     int error = dw_ledger_named_place(log, DW_FRAME_MARK, (struct dw_string){name, strlen(name)},
@@ -289,7 +293,7 @@ static int add_resident(struct dw_memory_recording *recording, const char *name,
         return error;
     pthread_mutex_lock(&log->tables);
     error = dw_ledger_add_row(&log->threads[recording->threads[0].log_thread - 1], path,
-                              DW_LABELS_NONE, DW_MASK(DW_RESIDENT_BYTES), &by);
+                              DW_LABELS_NONE, DW_MASK(DW_RESIDENT_BYTES), &by, &row);
     pthread_mutex_unlock(&log->tables);
     return error;
 }

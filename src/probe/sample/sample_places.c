@@ -113,7 +113,7 @@ static int describe(struct dw_sample_places *places, const struct dw_code_record
     if (!error)
         error = text_id(places, record->file, dw_code_record_file(record), &frame.file);
     if (!error)
-        error = dw_ledger_frame(places->log, &frame, &code->frame);
+        error = dw_ledger_met_frame(places->log, &frame, &code->frame);
     return error;
 }
 
