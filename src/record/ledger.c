@@ -77,22 +77,23 @@ int dw_ledger_string(struct dw_ledger *ledger, const void *bytes, size_t size, d
     RETURN_LOCKED(ledger, dw_string_intern(&ledger->strings, bytes, size, id));
 }
 
+static int intern_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id,
+                        void (*want)(struct dw_ledger *ledger, const struct dw_frame *frame))
+{
+    int error = dw_frame_intern(&ledger->frames, frame, id);
+    if (!error)
+        want(ledger, frame);
+    return error;
+}
+
 int dw_ledger_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = dw_frame_intern(&ledger->frames, frame, id);
-    dw_ledger_want_source(ledger, frame);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, intern_frame(ledger, frame, id, dw_ledger_want_source));
 }
 
 int dw_ledger_met_frame(struct dw_ledger *ledger, const struct dw_frame *frame, dw_frame_id *id)
 {
-    pthread_mutex_lock(&ledger->tables);
-    int error = dw_frame_intern(&ledger->frames, frame, id);
-    dw_ledger_want_own_source(ledger, frame);
-    pthread_mutex_unlock(&ledger->tables);
-    return error;
+    RETURN_LOCKED(ledger, intern_frame(ledger, frame, id, dw_ledger_want_own_source));
 }
 
 int dw_ledger_place(struct dw_ledger *ledger, const struct dw_place *place, dw_place_id *id)
@@ -110,9 +111,7 @@ static int intern_named_place(struct dw_ledger *ledger, enum dw_frame_kind kind,
     if (!error)
         error = dw_string_intern(&ledger->strings, file.bytes, file.size, &frame.file);
     if (!error)
-        error = dw_frame_intern(&ledger->frames, &frame, &place.frame);
-    if (!error)
-        dw_ledger_want_source(ledger, &frame);
+        error = intern_frame(ledger, &frame, &place.frame, dw_ledger_want_source);
     return error ? error : dw_place_intern(&ledger->places, &place, id);
 }
 

@@ -186,7 +186,7 @@ static void test_missing_source(void **state)
                "Total time: 0 s\n"
                "File: gone.py\n"
                "Function: f at line 1\n"
-               "The source could not be found: lines are shown without their text.\n"
+               "The recording does not have the text of this file: lines are shown without it.\n"
                "\n"
                "    Line #      Hits         Time  Per Hit   % Time  Line Contents\n"
                "==================================================================\n"

@@ -197,7 +197,7 @@ def test_search_filters_functions(browser: Browser, page: Path) -> None:
     assert browser.text("#matches") == "2 functions"
     browser.key("Enter")
     assert browser.text("#function-title h2") == "</script><b>gone"
-    assert "could not be found" in browser.text("#function-title")
+    assert "does not have the text" in browser.text("#function-title")
     browser.key("Escape")
     assert len(functions(browser)) == 4
 

@@ -43,7 +43,7 @@ const char *dw_line_source_note(enum dw_line_source source)
 {
     switch (source) {
     case DW_LINE_SOURCE_MISSING:
-        return "The source could not be found: lines are shown without their text.";
+        return "The recording does not have the text of this file: lines are shown without it.";
     case DW_LINE_SOURCE_SHORT: return "The source that was found ends before the function does.";
     case DW_LINE_SOURCE_AMBIGUOUS:
         return "The file changed between the recordings: the text is that of the first.";
