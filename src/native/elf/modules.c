@@ -324,3 +324,17 @@ uint64_t dw_native_modules_generation(void)
     dl_iterate_phdr(read_generation, &generation);
     return generation;
 }
+
+static int read_unloads(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    *(uint64_t *)context = info->dlpi_subs;
+    return 1;
+}
+
+uint64_t dw_native_modules_unloads(void)
+{
+    uint64_t unloads = 0;
+    dl_iterate_phdr(read_unloads, &unloads);
+    return unloads;
+}

@@ -43,5 +43,7 @@ void dw_unwind_modules_release(struct dw_unwind_modules *modules);
 /* How often objects were loaded and unloaded in this process: another number means that a list
  * is out of date. */
 uint64_t dw_native_modules_generation(void);
+/* How many have gone since the process began. */
+uint64_t dw_native_modules_unloads(void);
 
 #endif

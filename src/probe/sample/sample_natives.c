@@ -283,21 +283,17 @@ static const struct dw_native_module *find_module(const struct dw_sample_natives
     return module ? module : dw_native_modules_find(&natives->modules, address);
 }
 
-/* Whether the former modules are still needed, since some have gone. */
-static bool some_went(const struct dw_sample_natives *natives)
-{
-    return natives->former.count && natives->former.unloads != natives->modules.unloads;
-}
-
-/* A module that came since the list was read. If others went, these are let go when all samples
- * from before have been read. */
+/* A module that came since the list was read. Not if others have gone meanwhile: samples from
+ * before are read first then. */
 static const struct dw_native_module *find_new_module(struct dw_sample_natives *natives,
                                                       uint64_t address)
 {
-    if (some_went(natives) || !dw_sample_natives_changed(natives) ||
+    if ((natives->former.count && natives->former.unloads != natives->modules.unloads) ||
+        !dw_sample_natives_changed(natives) ||
+        dw_native_modules_unloads() != natives->modules.unloads ||
         dw_sample_natives_refresh(natives))
         return NULL;
-    if (!some_went(natives))
+    if (natives->former.unloads == natives->modules.unloads)
         dw_sample_natives_forget_former(natives);
     return dw_native_modules_find(&natives->modules, address);
 }
