@@ -11,10 +11,11 @@ pytestmark = pytest.mark.skipif(
     not (find_chromium() and shutil.which("dot")), reason="needs chromium and Graphviz"
 )
 
-# More functions side by side than any window shows.
+# More functions side by side than any window shows, each long enough that one which is interrupted
+# does not make the others too small to be drawn.
 PROGRAM = """
 def make(name):
-    exec(f"def {name}():\\n    return sum(range(20000))", globals())
+    exec(f"def {name}():\\n    return sum(range(300000))", globals())
     return globals()[name]
 
 for i in range(60):
