@@ -84,10 +84,12 @@ void start(void (*function)(void))
 """
 
 
+@pytest.mark.parametrize("native", [(), ("--native",)], ids=["python", "native"])
 def test_callbacks_of_a_native_thread_have_their_own_time(
-    start: Start, attach: Attach, tmp_path: Path
+    start: Start, attach: Attach, tmp_path: Path, native: tuple[str, ...]
 ):
-    """Each of them has a new PyThreadState, the thread has been there for long."""
+    """Each of them has a new PyThreadState, the thread has been there for long: with native frames
+    it is seen between them too."""
     library = compile_library(tmp_path, "caller", CALLER, "-O1", "-pthread")
     process = start(
         f"{HEAD}"
@@ -108,16 +110,18 @@ def test_callbacks_of_a_native_thread_have_their_own_time(
         stdin=subprocess.PIPE,
         sleeps=False,
     )
-    attached = attach(process, "--mode", "cpu", "--rate", "200")
+    attached = attach(process, "--mode", "cpu", "--rate", "200", *native)
     used = used_s(process, attached)
     assert_between(0, attached.functions()["callback"] / 1e6, 2 * used)
     written = json.loads(attached.dwell("export", "--to", "speedscope"))
     frames = written["shared"]["frames"]
-    (_,) = [
-        profile
+    (names,) = [
+        names
         for profile in written["profiles"]
-        if "callback" in {frames[i]["name"] for stack in profile["samples"] for i in stack}
+        if "callback"
+        in (names := {frames[i]["name"] for stack in profile["samples"] for i in stack})
     ]
+    assert ("run" in names) == bool(native)
 
 
 SPIN_INSIDE = """\

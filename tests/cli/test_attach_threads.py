@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from ..compiled import compile_library
 from ..conftest import Program
 from ..measured import assert_between, repeated
 from .attached import Attached, go
@@ -97,6 +99,53 @@ def test_names_of_many_threads(start: Start, attach: Attach):
     attached.wait()
     others = {f"waiter {i}" for i in range(299)}
     assert attached.thread_names() == {"MainThread", "renamed", *others}
+
+
+UNKNOWN = """\
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <unistd.h>
+static volatile unsigned long spent;
+static void *spins(void *unused)
+{
+    for (;;)
+        spent++;
+    return unused;
+}
+static void *waits(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+void start(void)
+{
+    pthread_t spinner, waiter;
+    pthread_create(&spinner, 0, spins, 0);
+    pthread_setname_np(spinner, "spinner");
+    pthread_create(&waiter, 0, waits, 0);
+    pthread_setname_np(waiter, "waiter");
+}
+"""
+
+
+@pytest.mark.parametrize("native", [(), ("--native",)], ids=["python", "native"])
+def test_threads_that_python_does_not_know_have_native_frames(
+    start: Start, attach: Attach, tmp_path: Path, native: tuple[str, ...]
+):
+    library = compile_library(tmp_path, "unknown", UNKNOWN, "-O1", "-pthread")
+    process = start(
+        f"import ctypes, sys\nctypes.CDLL({str(library)!r}).start()\n"
+        "print('ready', flush=True)\nsys.stdin.readline()\n",
+        stdin=subprocess.PIPE,
+    )
+    attached = attach(process, "--rate", "200", "--duration", "2", *native).wait()
+    assert attached.status == 0, attached.stderr
+    functions = {function for stack in attached.stacks() for function, _ in stack}
+    assert ("spins" in functions, "waits" in functions) == (bool(native), bool(native))
+    unknown = {"spinner", "waiter"} if native else set()
+    assert attached.thread_names() == {"MainThread", *unknown}
+    assert process.poll() is None
 
 
 # A thread of a newer interpreter that runs code in an older one, again and again.

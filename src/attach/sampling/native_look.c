@@ -10,6 +10,8 @@
 
 static bool copy_stacks(struct dw_native_look *look)
 {
+    if (!look->thread->state)
+        return dw_native_stack_copy(look->code, look->native);
     if (dw_live_read_stopped(look->reader, look->thread, look->python, &look->live) !=
             DW_LIVE_GOOD ||
         !dw_native_stack_copy(look->code, look->native))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Python's list of thread states is brought together with the kernel's threads. A thread of the
- * system keeps its row in the log however often its state changes. */
+ * Python's list of thread states is brought together with the kernel's threads, of which those that
+ * Python does not know have native frames only. A thread of the system keeps its row in the log
+ * however often its state changes. */
 #include "attach/sampling/watched.h"
 
 #include "attach/sampling/switches.h"
@@ -222,6 +223,40 @@ static int watch_listed(struct dw_sampler *sampler, uint64_t now_ns, bool *has_n
     return error;
 }
 
+/* What is watched of a thread of the system: a state that is listed, or the thread without one. As
+ * in find_watched. */
+static struct dw_watched *find_task(const struct dw_sampler *sampler, pid_t id, uint32_t *next)
+{
+    for (uint32_t i = 0; i < sampler->thread_count; i++) {
+        uint32_t at = (*next + i) % sampler->thread_count;
+        struct dw_watched *watched = &sampler->threads[at];
+        bool has_no_state = !watched->live.state && watched->birth; /* which a state takes over */
+        if (watched->id == id && (watched->is_listed || has_no_state)) {
+            *next = at + 1;
+            return watched;
+        }
+    }
+    return NULL;
+}
+
+/* The threads that Python does not know, such as those of OpenMP. */
+static int watch_unknown(struct dw_sampler *sampler, uint64_t now_ns, bool *has_new)
+{
+    uint32_t next = 0;
+    int error = dw_tasks_list(sampler->target.pid, &sampler->tasks);
+    for (uint32_t i = 0; !error && i < sampler->tasks.count; i++) {
+        pid_t id = sampler->tasks.tasks[i].id;
+        struct dw_watched *watched = find_task(sampler, id, &next);
+        if (watched && (watched->is_listed || dw_activity_cpu_ns(&watched->activity))) {
+            watched->is_listed = true;
+            continue;
+        }
+        error = watch(sampler, &(struct dw_py_thread){.native_id = (uint64_t)id}, id, now_ns);
+        *has_new = true;
+    }
+    return error == DW_ERR_ENDED ? 0 : error;
+}
+
 int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns)
 {
     bool has_new = false;
@@ -231,6 +266,8 @@ int dw_watched_list(struct dw_sampler *sampler, uint64_t now_ns)
     for (uint32_t i = 0; i < sampler->thread_count; i++)
         sampler->threads[i].is_listed = sampler->listed.incomplete;
     error = watch_listed(sampler, now_ns, &has_new);
+    if (!error && sampler->log->sampling.native && !sampler->listed.incomplete)
+        error = watch_unknown(sampler, now_ns, &has_new);
     int trouble = drop_ended(sampler);
     error = error ? error : trouble;
     sampler->listed_ns = now_ns;

@@ -45,7 +45,7 @@ struct dw_alone {
 };
 
 struct dw_watched {
-    struct dw_live_thread live;
+    struct dw_live_thread live; /* without a state: Python does not know the thread */
     uint64_t ident;
     pid_t id;          /* the kernel's, here; 0: unknown */
     const void *birth; /* unique among all threads of the system, ever; NULL: unknown */

@@ -257,7 +257,8 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
                        enum dw_activity activity, const struct dw_live_look *look, uint64_t now_ns)
 {
     struct dw_native_stack *native = &sampler->native_stack;
-    uint32_t flag = look->gil_holder == thread->live.state ? DW_SAMPLE_HOLDS_GIL : 0;
+    bool holds_gil = thread->live.state && look->gil_holder == thread->live.state;
+    uint32_t flag = holds_gil ? DW_SAMPLE_HOLDS_GIL : 0;
     dw_native_stack_unwind(&sampler->native, native);
     int error = dw_watched_find_merged_path(sampler, thread, now_ns);
     if (error)
@@ -273,6 +274,23 @@ static int keep_merged(struct dw_sampler *sampler, struct dw_watched *thread,
     return 0;
 }
 
+/* Both stacks, copied at one moment. */
+static bool look_at_both(struct dw_sampler *sampler, struct dw_watched *thread,
+                         struct dw_native_look *look)
+{
+    *look = (struct dw_native_look){.code = &sampler->native,
+                                    .reader = &sampler->reader,
+                                    .thread = &thread->live,
+                                    .files = &thread->activity,
+                                    .id = thread->id,
+                                    .python = &sampler->stack,
+                                    .native = &sampler->native_stack};
+    bool good = dw_native_look(look);
+    thread->stopped_ns += look->stopped_ns;
+    sampler->stops += look->stopped_ns != 0;
+    return good;
+}
+
 /* Whether it is in another function than it was before it was told to stop. */
 static bool has_moved(const struct dw_native_look *look, uint64_t code, uint32_t depth)
 {
@@ -285,6 +303,7 @@ static bool has_moved(const struct dw_native_look *look, uint64_t code, uint32_t
  * the same function. When that cannot be read, the sample counts as guessed. */
 static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
+    struct dw_native_look look;
     int error = prepare_native(sampler, now_ns);
     if (!error)
         error = look_plainly(sampler, thread, now_ns);
@@ -295,16 +314,7 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
         return 0; /* it would stop when it has one, and be elsewhere */
     uint32_t depth = sampler->stack.count;
     uint64_t code = depth ? sampler->stack.frames[0].code : 0;
-    struct dw_native_look look = {.code = &sampler->native,
-                                  .reader = &sampler->reader,
-                                  .thread = &thread->live,
-                                  .files = &thread->activity,
-                                  .id = thread->id,
-                                  .python = &sampler->stack,
-                                  .native = &sampler->native_stack};
-    bool good = dw_native_look(&look);
-    thread->stopped_ns += look.stopped_ns;
-    sampler->stops += look.stopped_ns != 0;
+    bool good = look_at_both(sampler, thread, &look);
     bool runs = look.activity == DW_ACTIVITY_RUNS;
     if (good && is_read && (runs != ran || (runs && has_moved(&look, code, depth))))
         return 0;
@@ -319,6 +329,25 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
     return error;
 }
 
+/* A thread that Python does not know has native frames only. */
+static int look_at_unknown(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
+{
+    struct dw_native_look look;
+    int error = prepare_native(sampler, now_ns);
+    if (error || (dw_watched_runs(thread) && !thread->has_cpu))
+        return error; /* as above */
+    sampler->stack.count = 0;
+    sampler->stack.state = DW_STACK_WHOLE;
+    thread->is_missed = !look_at_both(sampler, thread, &look);
+    if (!thread->is_missed)
+        error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);
+    else if (!dw_activity_cpu_ns(&thread->activity)) /* it has ended */
+        thread->is_listed = thread->has_stack = false;
+    thread->is_missed |= dw_is_foreign(error);
+    sampler->log->sampling.missed += thread->is_missed && thread->is_listed;
+    return dw_is_foreign(error) ? 0 : error;
+}
+
 /* A thread that waited and did not run since is where it was. One that is gone is not sampled
  * any more; of one that cannot be read there is no sample this time. */
 int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
@@ -329,6 +358,8 @@ int dw_watched_look(struct dw_sampler *sampler, struct dw_watched *thread, uint6
     thread->is_missed = false;
     if (waited && !dw_activity_has_run(&thread->activity))
         return 0;
+    if (!thread->live.state)
+        return look_at_unknown(sampler, thread, now_ns);
     return sampler->log->sampling.native ? look_natively(sampler, thread, now_ns)
                                          : look_plainly(sampler, thread, now_ns);
 }

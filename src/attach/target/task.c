@@ -87,7 +87,7 @@ uint64_t dw_task_start_ticks(pid_t pid, pid_t id)
     return dw_task_stat_parse(line, &stat) ? stat.start_ticks : 0;
 }
 
-int dw_tasks_read(pid_t pid, struct dw_tasks *tasks)
+int dw_tasks_list(pid_t pid, struct dw_tasks *tasks)
 {
     char path[64];
     int error = 0;
@@ -99,10 +99,20 @@ int dw_tasks_read(pid_t pid, struct dw_tasks *tasks)
     for (struct dirent *entry; !error && (entry = readdir(directory));) {
         pid_t id = (pid_t)strtol(entry->d_name, NULL, 10);
         error = id > 0 ? DW_GROW(tasks->tasks, tasks->count, tasks->capacity) : 0;
-        if (id > 0 && !error && dw_task_read(pid, id, &tasks->tasks[tasks->count]))
-            tasks->count++;
+        if (id > 0 && !error)
+            tasks->tasks[tasks->count++] = (struct dw_task){.id = id};
     }
     closedir(directory);
+    return error;
+}
+
+int dw_tasks_read(pid_t pid, struct dw_tasks *tasks)
+{
+    int error = dw_tasks_list(pid, tasks);
+    uint32_t listed = tasks->count;
+    tasks->count = 0;
+    for (uint32_t i = 0; i < listed; i++)
+        tasks->count += dw_task_read(pid, tasks->tasks[i].id, &tasks->tasks[tasks->count]);
     return error;
 }
 

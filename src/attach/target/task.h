@@ -31,6 +31,8 @@ struct dw_tasks {
     uint32_t count, capacity;
 };
 
+/* The ids here of a process's threads, and nothing else of them. */
+int dw_tasks_list(pid_t pid, struct dw_tasks *tasks);
 /* The threads of a process; fewer, or none, when it ends meanwhile. */
 int dw_tasks_read(pid_t pid, struct dw_tasks *tasks);
 void dw_tasks_release(struct dw_tasks *tasks);
