@@ -329,13 +329,20 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
     return error;
 }
 
+/* Whether it goes on where it was as soon as it has a CPU. */
+static bool wants_cpu(const struct dw_watched *thread)
+{
+    return dw_watched_runs(thread) && !thread->has_cpu &&
+           dw_activity_read(&thread->activity, 0) == DW_ACTIVITY_RUNS;
+}
+
 /* A thread that Python does not know has native frames only. */
 static int look_at_unknown(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     struct dw_native_look look;
     int error = prepare_native(sampler, now_ns);
-    if (error || (dw_watched_runs(thread) && !thread->has_cpu))
-        return error; /* as above */
+    if (error || wants_cpu(thread))
+        return error;
     sampler->stack.count = 0;
     sampler->stack.state = DW_STACK_WHOLE;
     thread->is_missed = !look_at_both(sampler, thread, &look);
