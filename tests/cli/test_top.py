@@ -292,7 +292,7 @@ def test_the_head_fits_and_the_last_table_stays(start: Start, top: Callable[...,
     assert re.fullmatch(r"GIL held \d+ %, \d+ samples a second; 100 % is one thread .*", rates)
     terminal.press("q")
     assert terminal.process.wait(PATIENCE_S) == 0
-    terminal.wait_for(re.escape(LEFT) + r"(?s:.*)<module> \(a_p.*\n\r?\n")
+    terminal.wait_for(re.escape(LEFT) + r"(?s:.*<module> \(a_p.*)\n\r?\n")
     left = terminal.text.partition(LEFT)[2].replace("\r", "").rstrip().split("\n")
     assert left[0].startswith(f"process {process.pid}: ") and "own%" in left[2]
     assert 3 < len(left) < 24 and max(map(len, left)) <= 80
