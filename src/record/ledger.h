@@ -110,7 +110,7 @@ int dw_ledger_open(const struct dw_ledger_options *options, struct dw_ledger **l
 /* One who opened it writes nothing more. After the last one has said so the log is complete. 0, or
  * the error with which the file was given up. The tables stay until release. */
 int dw_ledger_stop(struct dw_ledger *ledger);
-/* One more releases it. Somebody has it, and keeps it meanwhile. */
+/* One more will release it. The caller sees to it that another holder stays meanwhile. */
 void dw_ledger_hold(struct dw_ledger *ledger);
 void dw_ledger_release(struct dw_ledger *ledger);
 /* What the log says of a process that is not this one; before the first flush. */

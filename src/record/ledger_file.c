@@ -20,8 +20,8 @@
     (DW_MASK(DW_TOTAL) | DW_MASK(DW_SUSPENDED) | DW_MASK(DW_CHILDREN) | DW_MASK(DW_MIN) |          \
      DW_MASK(DW_MAX) | DW_MASK(DW_OPEN_TOTAL))
 
-/* The ledgers of this process, their users, and that one is freed. Taken before all locks of a
- * ledger. */
+/* The ledgers of this process and their users. Who opens one, or frees it, has this lock, and takes
+ * it before all locks of a ledger. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dw_ledger *ledgers;
 
@@ -169,9 +169,19 @@ void dw_ledger_hold(struct dw_ledger *ledger)
     atomic_fetch_add(&ledger->holders, 1);
 }
 
+/* False for the last holder, who has to free it. */
+static bool leave_to_others(struct dw_ledger *ledger)
+{
+    uint32_t holders = atomic_load(&ledger->holders);
+    while (holders > 1)
+        if (atomic_compare_exchange_weak(&ledger->holders, &holders, holders - 1))
+            return true;
+    return false;
+}
+
 void dw_ledger_release(struct dw_ledger *ledger)
 {
-    if (!ledger)
+    if (!ledger || leave_to_others(ledger))
         return;
     pthread_mutex_lock(&list_lock);
     bool is_free = atomic_fetch_sub(&ledger->holders, 1) == 1;

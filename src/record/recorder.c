@@ -294,13 +294,17 @@ void dw_recorder_widen(const struct dw_record_options *wanted)
 
 int dw_recorder_stop(void)
 {
-    if (!atomic_exchange(&dw_recorder_active, false))
-        return 0;
-    dw_recorder_generation++;
-    dw_flusher_stop(DW_FLUSHES_REGIONS);
-    if (may_flush(dw_recorder.ledger))
-        dw_ledger_flush(dw_recorder.ledger, dw_regions_collect, NULL, true);
-    return dw_ledger_stop(dw_recorder.ledger);
+    int error = 0;
+    struct dw_ledger *ledger = dw_recorder_hold();
+    if (atomic_exchange(&dw_recorder_active, false)) {
+        dw_recorder_generation++;
+        dw_flusher_stop(DW_FLUSHES_REGIONS);
+        if (may_flush(ledger))
+            dw_ledger_flush(ledger, dw_regions_collect, NULL, true);
+        error = dw_ledger_stop(ledger);
+    }
+    dw_ledger_release(ledger);
+    return error;
 }
 
 const char *dw_recorder_log_file(void)
@@ -308,24 +312,30 @@ const char *dw_recorder_log_file(void)
     return dw_recorder.ledger && dw_recorder.ledger->path ? dw_recorder.ledger->path : "";
 }
 
-/* Before the first recording there is an empty one. */
-static int make_ledger(void)
+/* The ledger, until it is released. Before the first recording there is an empty one. */
+static int hold_any(struct dw_ledger **ledger)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    int error = dw_recorder.ledger ? 0 : change_ledger(&(struct dw_record_options){0});
+    *ledger = dw_recorder_hold();
+    int error = *ledger ? 0 : change_ledger(&(struct dw_record_options){0});
+    if (!*ledger)
+        *ledger = dw_recorder_hold();
     pthread_mutex_unlock(&lock);
     return error;
 }
 
 int dw_recorder_snapshot(struct dw_log_writer *writer)
 {
+    struct dw_ledger *ledger;
     if (dw_recorder.is_fork)
         dw_track_get_slow();
-    int error = make_ledger();
-    if (error)
-        *writer = (struct dw_log_writer){.fd = -1};
-    return error ? error : dw_ledger_snapshot(dw_recorder.ledger, dw_regions_collect, NULL, writer);
+    *writer = (struct dw_log_writer){.fd = -1};
+    int error = hold_any(&ledger);
+    if (!error)
+        error = dw_ledger_snapshot(ledger, dw_regions_collect, NULL, writer);
+    dw_ledger_release(ledger);
+    return error;
 }
 
 __attribute__((destructor)) static void stop_at_exit(void)

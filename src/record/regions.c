@@ -182,14 +182,15 @@ static struct dw_track **copy_tracks(const struct dw_ledger *ledger, const struc
 {
     *count = 0;
     pthread_mutex_lock(&dw_recorder.lock);
-    uint32_t most = ledger == dw_recorder.ledger ? dw_recorder.track_count : 0;
+    bool is_current = ledger == dw_recorder.ledger;
+    uint32_t most = is_current ? dw_recorder.track_count : 0;
     struct dw_track **tracks = malloc((most + 1) * sizeof *tracks);
     for (uint32_t i = 0; tracks && i < most; i++)
         if (sink->is_whole || !dw_recorder.tracks[i]->final_written)
             tracks[(*count)++] = dw_recorder.tracks[i];
     for (uint32_t i = 0; i < *count; i++)
         tracks[i]->final_writing = atomic_load_explicit(&tracks[i]->ended, memory_order_acquire);
-    if (tracks && sink->is_whole && dw_recorder.folded)
+    if (tracks && sink->is_whole && is_current && dw_recorder.folded)
         tracks[(*count)++] = dw_recorder.folded;
     pthread_mutex_unlock(&dw_recorder.lock);
     return tracks;

@@ -233,7 +233,7 @@ void dw_tracks_go_on(void)
         dw_flusher_start(DW_FLUSHES_REGIONS);
 }
 
-/* Tracks of living threads are forgotten by them. */
+/* Tracks of living threads are forgotten by these, when they enter a region next or end. */
 void dw_tracks_forget(void)
 {
     for (uint32_t i = 0; i < dw_recorder.track_count; i++)

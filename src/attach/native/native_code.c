@@ -152,7 +152,9 @@ static uint64_t find_stack_end(const struct dw_native_code *code, uint64_t sp)
 
 bool dw_native_stack_copy(struct dw_native_code *code, struct dw_native_stack *stack)
 {
-    uint64_t sp = stack->registers.sp, end = find_stack_end(code, sp);
+    uint64_t sp = stack->registers.sp, end = sp ? find_stack_end(code, sp) : 0;
+    if (!sp)
+        return false; /* the kernel's own, as io_uring has them */
     if (!end) {
         code->refreshed_ns = 0; /* the thread may be newer than the list of mappings */
         return false;

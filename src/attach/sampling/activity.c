@@ -90,6 +90,13 @@ bool dw_activity_has_run(struct dw_activity_files *files)
     return has_run;
 }
 
+bool dw_activity_lives(const struct dw_activity_files *files)
+{
+    char text[DW_TURNS_BYTES];
+    read_text(files->turns_fd, text, sizeof text);
+    return *text != 0;
+}
+
 uint64_t dw_activity_times(const struct dw_activity_files *files, uint64_t *queued_ns)
 {
     char text[DW_TURNS_BYTES], *end;

@@ -37,6 +37,8 @@ enum dw_activity dw_activity_find(const struct dw_activity_files *files, uint64_
                                   uint64_t *pc);
 /* Whether the thread has run since this was asked last, for one that did not run then. */
 bool dw_activity_has_run(struct dw_activity_files *files);
+/* Whether the thread has not ended, as far as the system says. */
+bool dw_activity_lives(const struct dw_activity_files *files);
 /* The CPU time of the thread, late while it runs; 0 when the system does not say. */
 uint64_t dw_activity_cpu_ns(const struct dw_activity_files *files);
 /* The same, and for how long it was ready to run without a CPU: each time is told when it is over.

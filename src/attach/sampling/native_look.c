@@ -54,6 +54,8 @@ bool dw_native_look(struct dw_native_look *look)
             return true;
         if (!dw_activity_waits(look->activity))
             return look_at_running(look);
+        if (!look->native->registers.sp)
+            return false;
         if (dw_native_code_refresh(look->code, dw_clock_ns(CLOCK_MONOTONIC)))
             return false;
     }

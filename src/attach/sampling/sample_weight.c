@@ -74,7 +74,7 @@ static int spend_seen(struct dw_sampler *sampler, struct dw_cpu_account *account
     return spend(sampler, account, elapsed_ns < most_ns ? elapsed_ns : most_ns);
 }
 
-/* The thread may go on without the state that it had, and what it uses then is not Python's. */
+/* The thread may go on without the state that it had; nobody watches what it uses then. */
 int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread)
 {
     struct dw_cpu_account *account = thread->cpu;

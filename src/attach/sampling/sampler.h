@@ -38,7 +38,7 @@ struct dw_sampler {
     struct dw_call_table calls;
     bool is_to_prove; /* the stack that was found last had a call that is worth a sure reading */
     struct dw_py_threads listed;
-    struct dw_tasks tasks; /* used when the process sees other ids than we do */
+    struct dw_tasks tasks; /* for ids that the process sees otherwise, and for unknown threads */
     struct dw_thread_names names;
     struct dw_watched *threads; /* owned */
     uint32_t thread_count, thread_capacity;

@@ -108,15 +108,31 @@ static const void *birth_of(pid_t pid, pid_t id)
     return start_ticks ? (const void *)(uintptr_t)(start_ticks << 22 | (uint64_t)id) : NULL;
 }
 
+/* A thread that Python does not know, until a state of it takes over. */
+static bool is_unknown(const struct dw_watched *watched)
+{
+    return !watched->live.state && watched->birth;
+}
+
+/* A state takes over from the one before or from none, and none from a state: without a gap, since
+ * the thread was watched all the time then. */
+static void take_over(struct dw_watched *watched, struct dw_watched *before)
+{
+    watched->log_thread = before->log_thread;
+    watched->is_named = before->is_named;
+    if (!watched->live.state || !before->live.state)
+        watched->last_ns = before->last_ns;
+    before->is_listed = false;
+    before->birth = NULL;
+}
+
 /* A native thread that calls Python has another state for each call, and stays one thread. */
 static int enter_log(struct dw_sampler *sampler, struct dw_watched *watched)
 {
     uint64_t rested;
     struct dw_watched *before = find_same_task(sampler, watched->id);
-    if (before && !before->is_listed && before->birth == watched->birth) {
-        watched->log_thread = before->log_thread;
-        watched->is_named = before->is_named;
-        before->birth = NULL;
+    if (before && before->birth == watched->birth && (!before->is_listed || is_unknown(before))) {
+        take_over(watched, before);
         return 0;
     }
     if (watched->birth && dw_pointer_map_take(&sampler->rested, watched->birth, &rested)) {
@@ -160,6 +176,10 @@ static int watch(struct dw_sampler *sampler, const struct dw_py_thread *thread, 
                                  .last_ns = now_ns - unseen_ns};
     if (id)
         dw_activity_open(sampler->target.pid, id, &watched.activity);
+    if (!thread->state && (!watched.birth || watched.activity.turns_fd < 0)) {
+        dw_activity_close(&watched.activity);
+        return 0; /* it has just ended, or there are no more files for us */
+    }
     error = join_account(sampler, &watched, now_ns);
     if (error) {
         dw_activity_close(&watched.activity);
@@ -223,15 +243,16 @@ static int watch_listed(struct dw_sampler *sampler, uint64_t now_ns, bool *has_n
     return error;
 }
 
-/* What is watched of a thread of the system: a state that is listed, or the thread without one. As
- * in find_watched. */
+/* What is watched of a thread of the system: a state that is listed, or the living thread without
+ * one. It is looked for first at `*next`. */
 static struct dw_watched *find_task(const struct dw_sampler *sampler, pid_t id, uint32_t *next)
 {
     for (uint32_t i = 0; i < sampler->thread_count; i++) {
         uint32_t at = (*next + i) % sampler->thread_count;
         struct dw_watched *watched = &sampler->threads[at];
-        bool has_no_state = !watched->live.state && watched->birth; /* which a state takes over */
-        if (watched->id == id && (watched->is_listed || has_no_state)) {
+        if (watched->id != id)
+            continue;
+        if (watched->is_listed || (is_unknown(watched) && dw_activity_lives(&watched->activity))) {
             *next = at + 1;
             return watched;
         }
@@ -239,15 +260,24 @@ static struct dw_watched *find_task(const struct dw_sampler *sampler, pid_t id, 
     return NULL;
 }
 
+/* For a round in which the system does not say which threads there are. */
+static void keep_unknown(struct dw_sampler *sampler)
+{
+    for (uint32_t i = 0; i < sampler->thread_count; i++)
+        sampler->threads[i].is_listed |= is_unknown(&sampler->threads[i]);
+}
+
 /* The threads that Python does not know, such as those of OpenMP. */
 static int watch_unknown(struct dw_sampler *sampler, uint64_t now_ns, bool *has_new)
 {
     uint32_t next = 0;
     int error = dw_tasks_list(sampler->target.pid, &sampler->tasks);
+    if (error == DW_ERR_ENDED)
+        keep_unknown(sampler);
     for (uint32_t i = 0; !error && i < sampler->tasks.count; i++) {
         pid_t id = sampler->tasks.tasks[i].id;
         struct dw_watched *watched = find_task(sampler, id, &next);
-        if (watched && (watched->is_listed || dw_activity_cpu_ns(&watched->activity))) {
+        if (watched) {
             watched->is_listed = true;
             continue;
         }

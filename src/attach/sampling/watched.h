@@ -25,7 +25,8 @@ struct dw_known_frame {
 };
 
 /* The CPU time of a thread of the system, and the samples in which it ran since that was known.
- * Several interpreters may have a state for the same thread: they share the account. */
+ * Several interpreters may have a state for the same thread, or none has one any more: all that is
+ * watched of it shares the account. */
 struct dw_cpu_account {
     uint32_t users;
     struct dw_watched *runner; /* the user that the thread ran for in this round */
@@ -110,7 +111,7 @@ int dw_watched_check_map(struct dw_sampler *sampler, struct dw_watched *thread, 
 
 /* sample_weight.c: what the looks at all threads stand for. */
 int dw_weights_add(struct dw_sampler *sampler, uint64_t until_ns);
-/* For a thread that has ended or is no longer Python's. */
+/* For a thread that has ended or is no longer watched. */
 int dw_weights_spend_rest(struct dw_sampler *sampler, const struct dw_watched *thread);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Decides how a thread is read: not at all while it waits where it was, mostly once; again or
  * stopped when the stack was not whole, or to learn which calls there are. The share of its time
- * that a thread is stopped is limited. */
+ * that a thread is stopped for these is limited; with native frames each look stops it. */
 #include "attach/sampling/watched.h"
 
 #include "attach/sampling/native_look.h"
@@ -329,29 +329,31 @@ static int look_natively(struct dw_sampler *sampler, struct dw_watched *thread, 
     return error;
 }
 
-/* Whether it goes on where it was as soon as it has a CPU. */
+/* Whether it is ready without a CPU. It would stop when it has one, and be elsewhere. */
 static bool wants_cpu(const struct dw_watched *thread)
 {
-    return dw_watched_runs(thread) && !thread->has_cpu &&
-           dw_activity_read(&thread->activity, 0) == DW_ACTIVITY_RUNS;
+    return !thread->has_cpu && dw_activity_read(&thread->activity, 0) == DW_ACTIVITY_RUNS;
 }
 
-/* A thread that Python does not know has native frames only. */
+/* A thread that Python does not know has native frames only; those of the kernel's own threads have
+ * none. */
 static int look_at_unknown(struct dw_sampler *sampler, struct dw_watched *thread, uint64_t now_ns)
 {
     struct dw_native_look look;
     int error = prepare_native(sampler, now_ns);
-    if (error || wants_cpu(thread))
+    if (error)
         return error;
+    if (wants_cpu(thread)) {
+        thread->is_missed = !dw_watched_runs(thread);
+        return 0;
+    }
     sampler->stack.count = 0;
     sampler->stack.state = DW_STACK_WHOLE;
     thread->is_missed = !look_at_both(sampler, thread, &look);
     if (!thread->is_missed)
         error = keep_merged(sampler, thread, look.activity, &look.live, now_ns);
-    else if (!dw_activity_cpu_ns(&thread->activity)) /* it has ended */
-        thread->is_listed = thread->has_stack = false;
     thread->is_missed |= dw_is_foreign(error);
-    sampler->log->sampling.missed += thread->is_missed && thread->is_listed;
+    sampler->log->sampling.missed += thread->is_missed && sampler->native_stack.registers.sp;
     return dw_is_foreign(error) ? 0 : error;
 }
 

@@ -42,7 +42,7 @@ static int name_thread(struct dw_sampler *sampler, struct dw_watched *watched,
                        struct name_source *source, bool again)
 {
     struct dw_buffer *text = &sampler->cache.text;
-    uint64_t active = find_active(sampler, watched, source);
+    uint64_t active = watched->live.state ? find_active(sampler, watched, source) : 0;
     dw_buffer_restart(text);
     if (active &&
         !dw_py_thread_name(&sampler->python, &sampler->names, active, watched->ident, text)) {

@@ -160,19 +160,19 @@ bool dw_jit_has_code(const struct dw_jit *jit)
 int dw_jit_look_at_memory(struct dw_jit *jit, bool *changed)
 {
     *changed = false;
+    jit->began_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return read_mappings(jit, changed);
 }
 
 int dw_jit_look(struct dw_jit *jit, bool *changed)
 {
-    uint64_t began_ns = dw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int error = dw_jit_lists_read(&jit->lists, &jit->memory, changed);
     if (!error)
         error = dw_jit_files_read(&jit->files, changed);
     if (!error && *changed)
         error = search_areas(jit);
     jit->mapped_ns = dw_clock_ns(CLOCK_MONOTONIC);
-    jit->rests_ns = jit->mapped_ns + REST * (dw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns);
+    jit->rests_ns = jit->mapped_ns + REST * (dw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - jit->began_ns);
     return error;
 }
 

@@ -19,6 +19,7 @@ struct dw_jit {
     struct dw_jit_area *areas; /* owned; the same with the trampolines in them */
     uint32_t area_count;
     uint64_t mapped_ns; /* when it was looked at last */
+    uint64_t began_ns;  /* the look that goes on, in CPU time */
     uint64_t rests_ns;  /* no look before that: it must not take the CPU from the program */
 };
 
