@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "native/elf/elf_image.h"
 #include "native/elf/memory.h"
+#include "native/unwind/call_site_x86_64.h"
 #include "native/unwind/cfi.h"
 #include "native/unwind/cfi_x86_64.h"
 #include "native/unwind/code_flow_x86_64.h"
@@ -473,6 +474,38 @@ static void test_python_and_its_libraries(void **state)
     pclose(list);
 }
 
+/* Each is shorter than what is read; nothing behind it may be looked at. */
+static void test_calls_are_known_by_their_last_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t bytes[DW_CALL_MAX_BYTES];
+        bool is_call;
+    } cases[] = {
+        {{0x90, 0x90, 0xe8, 1, 2, 3, 4}, true},              /* call near */
+        {{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0}, true},  /* call *%rax */
+        {{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x10}, true},  /* call *(%rax) */
+        {{0x90, 0x90, 0x90, 0x90, 0xff, 0x14, 0x24}, true},  /* call *(%rsp) */
+        {{0x90, 0x90, 0x90, 0x90, 0xff, 0x50, 8}, true},     /* call *8(%rax) */
+        {{0x90, 0x90, 0x90, 0xff, 0x54, 0x24, 8}, true},     /* call *8(%rsp) */
+        {{0x90, 0xff, 0x15, 1, 2, 3, 4}, true},              /* call *0x4030201(%rip) */
+        {{0x90, 0xff, 0x90, 1, 2, 3, 4}, true},              /* call *0x4030201(%rax) */
+        {{0xff, 0x14, 0x25, 1, 2, 3, 4}, true},              /* call *0x4030201 */
+        {{0xff, 0x94, 0x24, 1, 2, 3, 4}, true},              /* call *0x4030201(%rsp) */
+        {{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x14}, false}, /* the rest would be behind */
+        {{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0}, false}, /* jmp *%rax */
+        {{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff}, false},
+        {{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}, false}, /* ret */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint8_t *bytes = malloc(DW_CALL_MAX_BYTES); /* by itself, so that sanitizers see its end */
+        assert_non_null(bytes);
+        memcpy(bytes, cases[i].bytes, DW_CALL_MAX_BYTES);
+        assert_int_equal(dw_call_ends(bytes), cases[i].is_call);
+        free(bytes);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +516,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_book_has_functions_in_order_and_once),
         cmocka_unit_test(test_own_libraries),
         cmocka_unit_test(test_python_and_its_libraries),
+        cmocka_unit_test(test_calls_are_known_by_their_last_bytes),
     };
     for (int i = 1; i < argc; i++) {
         struct object object;

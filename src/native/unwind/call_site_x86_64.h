@@ -8,18 +8,19 @@
 
 #define DW_CALL_MAX_BYTES 7 /* prefixes do not count: they are not needed to know it */
 
-/* Bytes of `call *operand`, from its ff on; 0 when it is another instruction. */
-static inline uint32_t dw_indirect_call_size(const uint8_t *code)
+/* Whether the bytes, two of them at least, are all of a `call *operand`, from its ff on. */
+static inline bool dw_is_indirect_call(const uint8_t *code, uint32_t size)
 {
     uint32_t mode = code[1] >> 6, operand = code[1] & 7;
     if (code[0] != 0xff || (code[1] >> 3 & 7) != 2)
-        return 0;
+        return false;
     if (mode == 3)
-        return 2;
-    uint32_t size = operand == 4 ? 3 : 2;
-    if (mode == 0)
-        return operand == 5 || (operand == 4 && (code[2] & 7) == 5) ? size + 4 : size;
-    return mode == 1 ? size + 1 : size + 4;
+        return size == 2;
+    uint32_t head = operand == 4 ? 3 : 2; /* one byte more says what is added up */
+    if (size < head)
+        return false;
+    bool is_far = mode == 2 || (mode == 0 && (code[head - 1] & 7) == 5);
+    return size == head + (is_far ? 4 : mode);
 }
 
 #define DW_DIRECT_CALL_BYTES 5
@@ -39,7 +40,7 @@ static inline bool dw_call_ends(const uint8_t *code)
     if (code[DW_CALL_MAX_BYTES - 5] == 0xe8)
         return true;
     for (uint32_t size = 2; size <= DW_CALL_MAX_BYTES; size++)
-        if (dw_indirect_call_size(code + DW_CALL_MAX_BYTES - size) == size)
+        if (dw_is_indirect_call(code + DW_CALL_MAX_BYTES - size, size))
             return true;
     return false;
 }
