@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Python and native stack of a thread at one moment; the native one of a thread that Python does
- * not know. A thread that waits is read as it waits, and
- * never stopped; one that runs is stopped until both are copied. */
+ * not know. A thread that waits is read as it waits, and never stopped; one that runs is stopped
+ * until both are copied. */
 #ifndef DW_ATTACH_SAMPLING_NATIVE_LOOK_H
 #define DW_ATTACH_SAMPLING_NATIVE_LOOK_H
 
